@@ -35,21 +35,21 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Floats
-from incrowd.codes.axis import positions
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.curate.demo_tables import SPECS, sample
-from incrowd.engine.count import count, read_shown
+from incrowd.codes.axis import locate_points
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.curate.demo_tables import SPECS, make_demo_table
+from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.attacks import join, singling_out
-from incrowd.evaluation.attacks.view import People, Seen, fits, people
+from incrowd.evaluation.attacks.view import AttackerView, People, match_labels, sample_people
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.measure.evaluation import covered
+from incrowd.measure.evaluation import locate_tuples
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, parse_spec
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = 10_000
@@ -75,27 +75,29 @@ class Setting:
         """All columns."""
         return [*self.halves[0], *self.halves[1]]
 
-    def spec(self) -> SpecFile:
-        """The sample's spec for the columns used, at the level of values."""
-        spec = parse(SPECS["census"])
+    def make_spec(self) -> SpecFile:
+        """Return the sample's spec for the columns used, at the level of values."""
+        spec = parse_spec(SPECS["census"])
         ages = [str(age) for age in range(15, 95, self.years)]
-        spec = spec.changed(("columns", "age", "hierarchy"), {"order": {"values": ages}})
+        spec = spec.with_entry(("columns", "age", "hierarchy"), {"order": {"values": ages}})
         centimetres = {"order": {"values": [str(x) for x in range(100, 231)]}}
         for name in spec.spec.columns:
             if name not in self.names:
-                spec = spec.changed(("columns", name), {"role": "drop"})
+                spec = spec.with_entry(("columns", name), {"role": "drop"})
             elif name == "height":
-                spec = spec.changed(("columns", name), {"role": "quasi", "hierarchy": centimetres})
-        return spec.changed(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
+                spec = spec.with_entry(
+                    ("columns", name), {"role": "quasi", "hierarchy": centimetres}
+                )
+        return spec.with_entry(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
 
-    def tables(self, seed: int) -> dict[str, pl.DataFrame]:
-        """The original, the control, and the releases."""
-        whole = sample("census", rows=3 * ROWS, seed=seed).frame()
+    def make_tables(self, seed: int) -> dict[str, pl.DataFrame]:
+        """Return the original, the control, and the releases."""
+        whole = make_demo_table("census", rows=3 * ROWS, seed=seed).to_frame()
         whole = whole.with_columns(
             pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
         )
         original, control, other = (whole.slice(at * ROWS, ROWS) for at in range(3))
-        found = {
+        tables = {
             "original": original,
             "control": control,
             "copy": original,
@@ -103,10 +105,10 @@ class Setting:
             "other people": other,
         }
         if self.safe:
-            made = publish(open_table(original), self.spec(), bits=SeededRandomness(seed))
+            made = publish(open_table(original), self.make_spec(), bits=SeededRandomness(seed))
             rows = pl.DataFrame(made.data).with_columns(pl.col("age").cast(pl.Int64))
-            found["safe counts"] = rows
-        return {name: frame.select(self.names) for name, frame in found.items()}
+            tables["safe counts"] = rows
+        return {name: frame.select(self.names) for name, frame in tables.items()}
 
 
 SETTINGS = (
@@ -137,19 +139,21 @@ COMPARED = {  # with which of Anonymeter's risks each of ours is held
 
 
 @dataclass(frozen=True)
-class Read:
+class CountedTables:
     """The tables as ours takes them."""
 
-    counted: Counted
+    counted: CountedTable
     control: Frequencies
     ordered: tuple[int, ...]
 
     @classmethod
-    def of(cls, setting: Setting, original: pl.DataFrame, control: pl.DataFrame) -> Read:
+    def from_frames(
+        cls, setting: Setting, original: pl.DataFrame, control: pl.DataFrame
+    ) -> CountedTables:
         """Count both by positions."""
-        declared = setting.spec().spec.columns
+        declared = setting.make_spec().spec.columns
         columns = {name: declared[name] for name in setting.names}
-        counted = count(open_table(original), Declared(columns))
+        counted = count_tuples(open_table(original), ColumnHierarchies(columns))
         hierarchies = dict(zip(setting.names, counted.hierarchies, strict=True))
         coders = {name: hierarchy.encode for name, hierarchy in hierarchies.items()}
         others = open_table(control).count(counted.names, coders)
@@ -157,80 +161,88 @@ class Read:
             len(hierarchy.values) if name in NUMBERS else 0
             for name, hierarchy in hierarchies.items()
         )
-        return cls(counted, _by_positions(counted, others), ordered)
+        return cls(counted, _convert_to_positions(counted, others), ordered)
 
     @property
     def original(self) -> Frequencies:
         """The people of the table."""
-        return _by_positions(self.counted, self.counted.frequencies)
+        return _convert_to_positions(self.counted, self.counted.frequencies)
 
-    def seen(self, release: pl.DataFrame) -> Seen:
-        """A release as an attacker sees it."""
-        shown = read_shown(open_table(release), self.counted.names, weighted=False)
-        *_, covers = covered(self.counted, self.counted.axes, shown)
+    def view_release(self, release: pl.DataFrame) -> AttackerView:
+        """Return a release as an attacker sees it."""
+        shown = read_labels(open_table(release), self.counted.names, weighted=False)
+        *_, covers = locate_tuples(self.counted, self.counted.axes, shown)
         table = shown.frequencies
-        return Seen(self.counted.names, table.codes, table.counts, tuple(covers))
+        return AttackerView(self.counted.names, table.codes, table.counts, tuple(covers))
 
 
-def _by_positions(counted: Counted, table: Frequencies) -> Frequencies:
-    return merged(positions(counted.axes, table.codes).astype(np.int32), table.counts)
+def _convert_to_positions(counted: CountedTable, table: Frequencies) -> Frequencies:
+    return merge_tuples(locate_points(counted.axes, table.codes).astype(np.int32), table.counts)
 
 
-def ours(
-    setting: Setting, read: Read, release: pl.DataFrame, tries: int, seed: int
+def estimate_by_incrowd(
+    setting: Setting, read: CountedTables, release: pl.DataFrame, tries: int, seed: int
 ) -> Iterator[tuple[str, Estimate]]:
     """Our estimates of the same risks."""
     rng = np.random.default_rng(seed)
-    seen = read.seen(release)
-    targets, control = people(read.original, tries, rng), people(read.control, tries, rng)
-    one, other = ([setting.names.index(name) for name in half] for half in setting.halves)
+    seen = read.view_release(release)
+    targets, control = (
+        sample_people(read.original, tries, rng),
+        sample_people(read.control, tries, rng),
+    )
+    item, other = ([setting.names.index(name) for name in half] for half in setting.halves)
 
-    def single(shown: Seen, original: Frequencies, others: Frequencies) -> Estimate:
-        return singling_out.by_rows(
+    def single(shown: AttackerView, original: Frequencies, others: Frequencies) -> Estimate:
+        return singling_out.isolate_by_rows(
             shown, original, others,
             columns=setting.columns, tries=tries, rng=rng, ordered=read.ordered,
         )  # fmt: skip
 
     alone = replace(seen, counts=np.ones_like(seen.counts))
-    yield "distinct", single(alone, _distinct(read.original), _distinct(read.control))
+    yield "distinct", single(alone, _count_each_once(read.original), _count_each_once(read.control))
     yield "people", single(seen, read.original, read.control)
-    yield "join", join.by_nearest(seen, (one, other), targets, control, rng=rng)
-    yield "inference", inferred(seen, setting.names.index(setting.secret), targets, control, rng)
+    yield "join", join.join_by_nearest(seen, (item, other), targets, control, rng=rng)
+    yield (
+        "inference",
+        infer_secret(seen, setting.names.index(setting.secret), targets, control, rng),
+    )
 
 
-def _distinct(table: Frequencies) -> Frequencies:
+def _count_each_once(table: Frequencies) -> Frequencies:
     return Frequencies(table.codes, np.ones_like(table.counts))
 
 
-def inferred(
-    seen: Seen, secret: int, targets: People, control: People, rng: np.random.Generator
+def infer_secret(
+    seen: AttackerView, secret: int, targets: People, control: People, rng: np.random.Generator
 ) -> Estimate:
-    """The secret of a random one of the nearest rows, as Anonymeter takes that of the nearest."""
+    """Guess the secret of a random one of the nearest rows, as Anonymeter does."""
     known = [at for at in range(len(seen.names)) if at != secret]
-    part, at = seen.part(known)
+    part, at = seen.select_columns(known)
     table = np.zeros((len(part), len(seen.covers[secret].labels)), dtype=np.int64)
     np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
 
     def chances(some: People) -> Floats:
-        found = np.zeros(len(some))
-        right = fits(seen.covers[secret], some.points[:, secret])
-        for near in part.near(some.points[:, known]):
-            rows = np.column_stack([near.sums(column) for column in table.T])
-            found[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
-        return found
+        result = np.zeros(len(some))
+        right = match_labels(seen.covers[secret], some.points[:, secret])
+        for near in part.find_nearest(some.points[:, known]):
+            rows = np.column_stack([near.sum_weights(column) for column in table.T])
+            result[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
+        return result
 
     shares = table.sum(axis=0) / table.sum()
-    blind = fits(seen.covers[secret], targets.points[:, secret]) @ shares
+    blind = match_labels(seen.covers[secret], targets.points[:, secret]) @ shares
     return Estimate(
         "inference", "nearest row", "all other columns",
-        success=Rate.drawn(chances(targets), rng),
-        guess=Rate.drawn(blind, rng),
-        control=Rate.drawn(chances(control), rng),
+        success=Rate.from_chances(chances(targets), rng),
+        guess=Rate.from_chances(blind, rng),
+        control=Rate.from_chances(chances(control), rng),
     )  # fmt: skip
 
 
-def theirs(python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dict[str, Any]) -> Any:
-    """What Anonymeter says, by release and risk."""
+def estimate_by_anonymeter(
+    python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dict[str, Any]
+) -> Any:
+    """Return what Anonymeter says, by release and risk."""
     for name, frame in frames.items():
         frame.write_csv(folder / f"{name}.csv")
     (folder / "job.json").write_text(json.dumps(job))
@@ -242,14 +254,14 @@ def theirs(python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dic
     return {(line["release"], line["risk"]): line for line in lines}
 
 
-def told(success: float, control: float, excess: tuple[float, ...]) -> str:
+def format_estimate(success: float, control: float, excess: tuple[float, ...]) -> str:
     value, low, high = excess
     return f"{success:8.2%}{control:8.2%}{value:9.3f} [{low:.3f}, {high:.3f}]"
 
 
-def compare(setting: Setting, python: Path, tries: int, seed: int) -> None:
+def compare_setting(setting: Setting, python: Path, tries: int, seed: int) -> None:
     """Print a line for each release and risk."""
-    frames = setting.tables(seed)
+    frames = setting.make_tables(seed)
     releases = [name for name in frames if name not in ("original", "control")]
     job = {
         "releases": releases, "text": [name for name in setting.names if name not in NUMBERS],
@@ -257,19 +269,19 @@ def compare(setting: Setting, python: Path, tries: int, seed: int) -> None:
         "tries": tries, "seed": seed,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        peer = theirs(python, Path(folder), frames, job)
-    read = Read.of(setting, frames["original"], frames["control"])
+        peer = estimate_by_anonymeter(python, Path(folder), frames, job)
+    read = CountedTables.from_frames(setting, frames["original"], frames["control"])
     for name in releases:
         start = time.perf_counter()
-        for risk, found in ours(setting, read, frames[name], tries, seed):
-            assert found.control is not None
-            mine = told(found.success.value, found.control.value, found.excess)
+        for risk, result in estimate_by_incrowd(setting, read, frames[name], tries, seed):
+            assert result.control is not None
+            mine = format_estimate(result.success.value, result.control.value, result.excess)
             line = f"{setting.name:8}{name:14}{len(frames[name]):7,}  {risk:18}"
             other = peer[name, COMPARED[risk]]
             shares = (other["success"] / other["tries"], other["control"] / other["tries"])
             low, high = other["excess"][1:]
-            agree = low <= found.excess[2] and found.excess[1] <= high
-            both = f"{told(*shares, tuple(other['excess'])):44}{mine:44}"
+            agree = low <= result.excess[2] and result.excess[1] <= high
+            both = f"{format_estimate(*shares, tuple(other['excess'])):44}{mine:44}"
             print(f"{line}{both}{'agree' if agree else 'DIFFER'}")
         seconds = sum(line["seconds"] for at, line in peer.items() if at[0] == name)
         print(f"{'':49}{seconds:.1f} s{'':38}{time.perf_counter() - start:.1f} s", flush=True)
@@ -282,14 +294,14 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=usual)
     parser.add_argument("--tries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    if not given.python.exists():
-        sys.exit(f"There is no {given.python}: 'make anonymeter' makes it.")
+    args = parser.parse_args()
+    if not args.python.exists():
+        sys.exit(f"There is no {args.python}: 'make anonymeter' makes it.")
     warnings.simplefilter("ignore", IncrowdWarning)
     head = f"{'table':8}{'release':14}{'rows':>7}  {'risk':18}"
     print(f"{head}{'Anonymeter: success, control, adds':44}ours")
     for setting in SETTINGS:
-        compare(setting, given.python, given.tries, given.seed)
+        compare_setting(setting, args.python, args.tries, args.seed)
 
 
 if __name__ == "__main__":

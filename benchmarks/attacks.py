@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from schemes import Subject, subjects
+from schemes import BenchmarkTable, load_benchmark_tables
 
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.evaluation.attacks.attack import attack
-from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.measure.estimate import AttackReport, Estimate
 from incrowd.publication import publish
 from incrowd.spec.file import SpecFile
 
@@ -52,8 +52,8 @@ NOISY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def spec_for(subject: Subject, way: dict[str, Any]) -> SpecFile:
-    """The subject's spec for a way to publish; (k,ε) has a noisy column."""
+def make_attack_spec(subject: BenchmarkTable, way: dict[str, Any]) -> SpecFile:
+    """Return the subject's spec for a way to publish; (k,ε) has a noisy column."""
     changes: dict[tuple[str | int, ...], Any] = {
         ("columns", SECRETS[subject.name], "role"): "sensitive",
         ("release",): way,
@@ -61,21 +61,21 @@ def spec_for(subject: Subject, way: dict[str, Any]) -> SpecFile:
     if way.get("method") == "k-epsilon":
         column, more = NOISY[subject.name]
         changes["columns", column] = {"role": "noisy", **more}
-    return subject.spec.changed_at(changes)
+    return subject.spec.with_entries(changes)
 
 
-def attacked(subject: Subject) -> dict[str, Attacked]:
-    """What was tried against each way to publish half of the table."""
-    frame = subject.table.frame()
+def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
+    """Return what was tried against each way to publish half of the table."""
+    frame = subject.table.to_frame()
     order = np.random.default_rng(1).permutation(len(frame))
     half = len(frame) // 2
     people, others = frame[order[:half]], frame[order[half:]]
-    found = {}
+    releases = {}
     for name, way in WAYS.items():
-        spec = spec_for(subject, way)
+        spec = make_attack_spec(subject, way)
         release = publish(people, spec)
         start = time.perf_counter()
-        found[name] = attack(
+        releases[name] = attack(
             people, release, spec, control=others, knows=3, classifier=True, seed=1
         )
         took = time.perf_counter() - start
@@ -84,20 +84,24 @@ def attacked(subject: Subject) -> dict[str, Attacked]:
             f"{half:,}; attacks {took:.1f} s",
             flush=True,
         )
-    return found
+    return releases
 
 
-def lines(found: dict[str, Attacked]) -> dict[str, dict[str, Estimate]]:
-    """The estimates of each attack, by way to publish."""
+def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
+    """Return the estimates of each attack, by way to publish."""
     rows: dict[str, dict[str, Estimate]] = {}
     for way, tried in found.items():
-        for one in tried.estimates:
-            name = one.name if one.attack != "linkage" or "columns" not in one.name else "3 columns"
-            rows.setdefault(f"{one.attack}: {name}", {})[way] = one
+        for first in tried.estimates:
+            name = (
+                first.name
+                if first.attack != "linkage" or "columns" not in first.name
+                else "3 columns"
+            )
+            rows.setdefault(f"{first.attack}: {name}", {})[way] = first
     return rows
 
 
-def told(one: Estimate | None) -> str:
+def format_estimate(one: Estimate | None) -> str:
     """One cell of the table."""
     if one is None:
         return ""
@@ -107,22 +111,22 @@ def told(one: Estimate | None) -> str:
     return f"{mark}{one.success.value:.3f}{mark} ({rest})"
 
 
-def draw(rows: dict[str, dict[str, Estimate]], path: Path, title: str) -> None:
+def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) -> None:
     """Success of each attack against each way to publish, beside what needs no release."""
     figure = Figure(figsize=(9, 0.62 * len(rows) + 1.4), layout="constrained")
     axes = figure.subplots()
-    for place, found in enumerate(rows.values()):
+    for place, result in enumerate(rows.values()):
         for at, (way, colour) in enumerate(zip(WAYS, COLOURS, strict=True)):
-            one = found.get(way)
-            if one is None:
+            first = result.get(way)
+            if first is None:
                 continue
             y = place + (at - 2) * 0.15
-            axes.plot([one.success.low, one.success.high], [y, y], color=colour, lw=2)
+            axes.plot([first.success.low, first.success.high], [y, y], color=colour, lw=2)
             axes.plot(
-                one.success.value, y, "o", color=colour, ms=5, label=way if not place else None
+                first.success.value, y, "o", color=colour, ms=5, label=way if not place else None
             )
             axes.plot(
-                one.rest.value,
+                first.baseline.value,
                 y,
                 "|",
                 color="#555555",
@@ -143,14 +147,17 @@ def draw(rows: dict[str, dict[str, Estimate]], path: Path, title: str) -> None:
     figure.savefig(path, dpi=110)
 
 
-def a_million() -> None:
+def time_million_rows() -> None:
     """How long linkage and inference take on a million rows."""
-    table, others = sample("census", rows=1_000_000), sample("census", rows=1_000_000, seed=2)
-    (subject,) = (one for one in subjects(None) if one.name == "census")
+    table, others = (
+        make_demo_table("census", rows=1_000_000),
+        make_demo_table("census", rows=1_000_000, seed=2),
+    )
+    (subject,) = (item for item in load_benchmark_tables(None) if item.name == "census")
     for name, way in WAYS.items():
         if name == "(k,ε)":
             continue
-        spec = spec_for(subject, way)
+        spec = make_attack_spec(subject, way)
         release = publish(table, spec)
         for only in ("linkage", "inference"):
             start = time.perf_counter()
@@ -166,23 +173,23 @@ def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     every = {}
-    for subject in subjects(data):
-        found = attacked(subject)
-        rows = lines(found)
+    for subject in load_benchmark_tables(data):
+        releases = attack_releases(subject)
+        rows = group_estimates(releases)
         print(f"\n| {subject.name} | {' | '.join(WAYS)} |\n| --- |{' --- |' * len(WAYS)}")
         for name, by_way in rows.items():
-            print(f"| {name} | {' | '.join(told(by_way.get(way)) for way in WAYS)} |")
+            print(f"| {name} | {' | '.join(format_estimate(by_way.get(way)) for way in WAYS)} |")
         print(flush=True)
-        every[subject.name] = {way: tried.as_dict() for way, tried in found.items()}
+        every[subject.name] = {way: tried.as_dict() for way, tried in releases.items()}
         if folder is not None:
-            draw(
+            draw_figure(
                 rows,
                 folder / f"attacks-{subject.name.lower()}.png",
                 f"{subject.name}: who was tried",
             )
     if folder is not None:
         (folder / "attacks.json").write_text(json.dumps(every, indent=1), encoding="utf-8")
-    a_million()
+    time_million_rows()
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from incrowd.evaluation.audit.audit import audit
-from incrowd.evaluation.audit.bound import lower_bound, most_shown
+from incrowd.evaluation.audit.bound import compute_largest_bound, compute_lower_bound
 from incrowd.papers.naive import VARIANTS
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, load_spec
 
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [25]}}},
@@ -42,46 +42,50 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def spec(way: dict[str, Any]) -> SpecFile:
-    """A small spec for a way to publish."""
+def make_audit_spec(way: dict[str, Any]) -> SpecFile:
+    """Return a small spec for a way to publish."""
     noisy = NOISY if way.get("method") == "k-epsilon" else {}
-    return taken({"columns": {**COLUMNS, **noisy}, "release": way})
+    return load_spec({"columns": {**COLUMNS, **noisy}, "release": way})
 
 
-def methods(seconds: float) -> None:
+def audit_methods(seconds: float) -> None:
     """Audit every way to publish."""
     for name, way in WAYS.items():
         start = time.perf_counter()
-        found = audit(spec(way), seconds=seconds)
+        result = audit(make_audit_spec(way), seconds=seconds)
         print(f"{name} ({time.perf_counter() - start:.0f} s by the clock)")
-        for line in found.lines():
+        for line in result.format_lines():
             print(f"  {line}")
         sys.stdout.flush()
 
 
-def variants() -> None:
+def audit_variants() -> None:
     """Catch the naive ones."""
     for runs in (600, 6000):
         print(
             f"naive variants, {runs:,} runs on each table, which can show "
-            f"{most_shown(runs * 2 // 3, delta=0.01):.2f} at most:"
+            f"{compute_largest_bound(runs * 2 // 3, delta=0.01):.2f} at most:"
         )
-        for one in VARIANTS:
+        for item in VARIANTS:
             start = time.perf_counter()
-            first, second = (one.outcomes(side, runs, SystemRandomness()) for side in (True, False))
-            bound = lower_bound(first, second, delta=0.01).epsilon
+            first, second = (
+                item.outcomes(side, runs, SystemRandomness()) for side in (True, False)
+            )
+            bound = compute_lower_bound(first, second, delta=0.01).epsilon
             took = time.perf_counter() - start
-            print(f"  {one.name:34}{bound:6.2f}  claims {one.claim:g}  {took:6.2f} s")
+            print(f"  {item.name:34}{bound:6.2f}  claims {item.claim:g}  {took:6.2f} s")
         sys.stdout.flush()
 
 
-def alarms(number: int) -> None:
+def count_false_alarms(number: int) -> None:
     """How often a correct method seems wrong."""
     for name in ("sample, fixed levels", "counts, fixed levels"):
-        found = [audit(spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
-        allowed = [one.accounted for one in found]
-        wrong = sum(one.epsilon > limit for one, limit in zip(found, allowed, strict=True) if limit)
-        above = sum(one.above for one in found)
+        result = [audit(make_audit_spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
+        allowed = [item.accounted for item in result]
+        wrong = sum(
+            item.epsilon > limit for item, limit in zip(result, allowed, strict=True) if limit
+        )
+        above = sum(item.is_above_claim for item in result)
         print(
             f"{number} audits of {name}: {wrong} show more than is accounted at that delta (at "
             f"most {0.05 * number:.0f} expected), {above} more than is claimed",
@@ -91,9 +95,9 @@ def alarms(number: int) -> None:
 
 def main() -> None:
     """Print all of it."""
-    methods(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
-    variants()
-    alarms(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    audit_methods(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
+    audit_variants()
+    count_false_alarms(int(sys.argv[2]) if len(sys.argv) > 2 else 100)
 
 
 if __name__ == "__main__":

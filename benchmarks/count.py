@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 
 SPEC = {
     "zip": {"mask": {"length": 5}},
@@ -29,7 +29,7 @@ SPEC = {
 }
 
 
-def make(path: Path, rows: int, block: int = 5_000_000) -> None:
+def write_table(path: Path, rows: int, block: int = 5_000_000) -> None:
     """Write a table of people who do not exist, block by block."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -55,17 +55,17 @@ def make(path: Path, rows: int, block: int = 5_000_000) -> None:
     writer.close()
 
 
-def bare(path: Path, _: Path) -> int:
-    """What one would write by hand."""
+def count_by_polars(path: Path, _: Path) -> int:
+    """Return what one would write by hand."""
     import polars as pl
 
     frame = pl.scan_parquet(path).group_by(list(SPEC)).len().collect(engine="streaming")
     return len(frame)
 
 
-def ours(path: Path, _: Path) -> int:
+def count_by_incrowd(path: Path, _: Path) -> int:
     """From the file to codes of the hierarchies with counts."""
-    from incrowd.engine.count import count
+    from incrowd.engine.count import count_tuples
     from incrowd.engine.source import open_table
     from incrowd.spec.model import Column
 
@@ -73,16 +73,16 @@ def ours(path: Path, _: Path) -> int:
         name: Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
         for name, hierarchy in SPEC.items()
     }
-    return len(count(open_table(path), Declared(columns)).frequencies)
+    return len(count_tuples(open_table(path), ColumnHierarchies(columns)).frequencies)
 
 
 Way = Callable[[Path, Path], int]
 
 
-def side_by_side(
+def compare_ways(
     script: str, ways: dict[str, Way], rows: int
 ) -> dict[str, tuple[float, float, int]]:
-    """The best of three runs of each way: seconds, peak gigabytes, and what it returned.
+    """Return the best of three runs of each way: seconds, peak gigabytes, and what it returned.
 
     Each run is a process of its own, in turn. With ``--way NAME`` this is such a process.
     """
@@ -98,7 +98,7 @@ def side_by_side(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder) / "table.parquet"
         if not path.exists():
-            make(path, rows)
+            write_table(path, rows)
         for way in [*ways] * 3:
             command = [sys.executable, script, "--way", way, str(path)]
             done = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -108,7 +108,9 @@ def side_by_side(
     return best
 
 
-def show(best: dict[str, tuple[float, float, int]], unit: str, base: str, ours: str) -> None:
+def print_comparison(
+    best: dict[str, tuple[float, float, int]], unit: str, base: str, ours: str
+) -> None:
     """Print the ways side by side, and below the time of ``ours`` over that of ``base``."""
     for way, (seconds, memory, answer) in best.items():
         print(f"{way:24}{seconds:8.2f} s{memory:8.2f} GB{answer:14,} {unit}")
@@ -116,5 +118,8 @@ def show(best: dict[str, tuple[float, float, int]], unit: str, base: str, ours: 
 
 
 if __name__ == "__main__":
-    ways: dict[str, Way] = {"bare Polars group-by": bare, "Incrowd count": ours}
-    show(side_by_side(__file__, ways, 100_000_000), "distinct tuples", *ways)
+    ways: dict[str, Way] = {
+        "bare Polars group-by": count_by_polars,
+        "Incrowd count": count_by_incrowd,
+    }
+    print_comparison(compare_ways(__file__, ways, 100_000_000), "distinct tuples", *ways)

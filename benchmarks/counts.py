@@ -22,18 +22,18 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from schemes import Subject, subjects
+from schemes import BenchmarkTable, load_benchmark_tables
 
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
-from incrowd.measure.evaluation import by_labels, pair_of
+from incrowd.measure.evaluation import build_pair, evaluate_labels
 from incrowd.measure.prediction import Accuracy
-from incrowd.measure.utility import Pair
+from incrowd.measure.utility import TablePair
 from incrowd.methods.base import MakeContext
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.release.product import Made, Product
+from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -43,23 +43,23 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def made(spec: SpecFile, counted: Counted) -> Made:
-    """A release, nothing of it written."""
-    return method_of(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
+def make_release(spec: SpecFile, counted: CountedTable) -> MethodResult:
+    """Return a release, nothing of it written."""
+    return make_method(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
 
 
-def losses(subject: Subject, number: int) -> None:
+def print_losses(subject: BenchmarkTable, number: int) -> None:
     """Print the loss of each way at each epsilon."""
-    counted = method_of(subject.asked(scheme="search")).count(subject.table)
-    assert isinstance(counted, Counted)
+    counted = make_method(subject.change_release(scheme="search")).count(subject.table)
+    assert isinstance(counted, CountedTable)
     for name, way in WAYS.items():
         line = f"{subject.name:10}{name:16}"
         for epsilon in (0.5, 1.0, 2.0):
-            spec = subject.asked(scheme="search", epsilon=epsilon, **way)
-            found = [made(spec, counted).products[0].measured() for _ in range(number)]
-            loss = [one.loss for one in found]
+            spec = subject.change_release(scheme="search", epsilon=epsilon, **way)
+            result = [make_release(spec, counted).products[0].measure() for _ in range(number)]
+            loss = [item.loss for item in result]
             missing, surplus = (
-                np.mean([getattr(one, what) / one.rows_original for one in found])
+                np.mean([getattr(item, what) / item.rows_original for item in result])
                 for what in ("suppressed", "surplus")
             )
             line += (
@@ -69,41 +69,41 @@ def losses(subject: Subject, number: int) -> None:
         print(line, flush=True)
 
 
-def usefulness(subject: Subject, number: int) -> None:
+def print_usefulness(subject: BenchmarkTable, number: int) -> None:
     """Print what a model learns from each way, and how far marginals are off."""
-    frame = subject.table.frame()
+    frame = subject.table.to_frame()
     apart = np.random.default_rng(0).random(len(frame)) < 0.2
     ways = dict(WAYS)
     if subject.target is not None:
         ways["counts, target"] = {"draw": "counts", "k": 5, "target": subject.target}
     known, unseen = frame.filter(pl.Series(~apart)), frame.filter(pl.Series(apart))
     for name, way in ways.items():
-        spec = subject.asked(scheme="search", epsilon=1.0, **way)
-        counted = method_of(spec).count(open_table(known))
-        assert isinstance(counted, Counted)
-        test = _tuples(counted, unseen)
+        spec = subject.change_release(scheme="search", epsilon=1.0, **way)
+        counted = make_method(spec).count(open_table(known))
+        assert isinstance(counted, CountedTable)
+        test = _count_tuples(counted, unseen)
         told: list[Accuracy] = []
         off = []
         for _ in range(number):
-            (product,) = made(spec, counted).products
-            off.append(marginals(_pair(counted, product)))
+            (product,) = make_release(spec, counted).products
+            off.append(compute_marginal_errors(_make_pair(counted, product)))
             if subject.target is not None:
-                found = by_labels(
+                accuracy = evaluate_labels(
                     counted, counted.axes, product.shown, target=subject.target, held_out=test
                 ).utility.accuracy
-                assert found is not None
-                told.append(found)
+                assert accuracy is not None
+                told.append(accuracy)
         line = f"{subject.name:10}{name:16}"
         line += "".join(f"{value:8.4f}" for value in np.mean(off, axis=0))
         if told:
-            right = np.mean([one.released for one in told])
-            area = np.mean([one.auc_released or 0.0 for one in told])
+            right = np.mean([item.released for item in told])
+            area = np.mean([item.auc_released or 0.0 for item in told])
             line += f"   accuracy {right:.4f} (original {told[0].original:.4f})"
             line += f", AUC {area:.4f} (original {told[0].auc_original or 0.0:.4f})"
         print(line, flush=True)
 
 
-def _tuples(counted: Counted, frame: pl.DataFrame) -> Frequencies:
+def _count_tuples(counted: CountedTable, frame: pl.DataFrame) -> Frequencies:
     coders = {
         name: hierarchy.encode
         for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
@@ -111,61 +111,65 @@ def _tuples(counted: Counted, frame: pl.DataFrame) -> Frequencies:
     return open_table(frame).count(counted.names, coders)
 
 
-def _pair(counted: Counted, product: Product) -> Pair:
-    return pair_of(counted, counted.axes, product.shown)
+def _make_pair(counted: CountedTable, product: Product) -> TablePair:
+    return build_pair(counted, counted.axes, product.shown)
 
 
-def marginals(pair: Pair) -> list[float]:
-    """The mean total variation of all one-, two- and three-way marginals."""
+def compute_marginal_errors(pair: TablePair) -> list[float]:
+    """Return the mean total variation of all one-, two- and three-way marginals."""
     return [
-        float(np.mean([_distance(pair, columns) for columns in combinations(range(width), ways)]))
+        float(
+            np.mean(
+                [_compute_distance(pair, columns) for columns in combinations(range(width), ways)]
+            )
+        )
         for width in [len(pair.names)]
         for ways in (1, 2, 3)
     ]
 
 
-def _distance(pair: Pair, columns: tuple[int, ...]) -> float:
-    one = _joint(pair.original, [pair.exact[at] for at in columns], columns)
-    other = _joint(pair.released, [pair.shares[at] for at in columns], columns)
-    return float(np.abs(one / one.sum() - other / max(other.sum(), 1)).sum() / 2)
+def _compute_distance(pair: TablePair, columns: tuple[int, ...]) -> float:
+    joint = _compute_joint(pair.original, [pair.exact_shares[at] for at in columns], columns)
+    other = _compute_joint(pair.released, [pair.shares[at] for at in columns], columns)
+    return float(np.abs(joint / joint.sum() - other / max(other.sum(), 1)).sum() / 2)
 
 
-def _joint(table: Frequencies, shares: list[Any], columns: tuple[int, ...]) -> Any:
-    cells = merged(table.codes[:, list(columns)], table.counts)
-    found = np.zeros([len(share) for share in shares])
-    found[tuple(cells.codes.T)] = cells.counts
+def _compute_joint(table: Frequencies, shares: list[Any], columns: tuple[int, ...]) -> Any:
+    cells = merge_tuples(table.codes[:, list(columns)], table.counts)
+    joint = np.zeros([len(share) for share in shares])
+    joint[tuple(cells.codes.T)] = cells.counts
     for share in shares:  # each turns the first axis, and puts it last
-        found = np.tensordot(found, share, axes=(0, 0))
-    return found
+        joint = np.tensordot(joint, share, axes=(0, 0))
+    return joint
 
 
-def slices(subject: Subject, number: int) -> None:
+def print_slice_errors(subject: BenchmarkTable, number: int) -> None:
     """Print the error of associations in slices."""
-    narrow = subject.narrow()
+    narrow = subject.drop_one_column()
     for name in ("sample", "counts"):
-        spec = narrow.asked(draw=name, slices=3, epsilon=1.0)
-        counted = method_of(spec).count(narrow.table)
-        assert isinstance(counted, Counted)
-        found = [made(spec, counted).measured()[0] for _ in range(number)]
-        error = np.mean([one.association_error for one in found])
-        loss = np.mean([one.loss for one in found])
+        spec = narrow.change_release(draw=name, slices=3, epsilon=1.0)
+        counted = make_method(spec).count(narrow.table)
+        assert isinstance(counted, CountedTable)
+        result = [make_release(spec, counted).measure()[0] for _ in range(number)]
+        error = np.mean([item.association_error for item in result])
+        loss = np.mean([item.loss for item in result])
         print(f"{subject.name:10}{name:10}{error:8.4f} of V, loss {loss:.4f}", flush=True)
 
 
 def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    listed = subjects(data)
+    listed = load_benchmark_tables(data)
     print(f"{'table':10}{'way':16}loss at epsilon = 0.5, 1, 2")
     for subject in listed:
-        losses(subject, number)
+        print_losses(subject, number)
     print(f"\n{'table':10}{'way':16}one-, two- and three-way marginals at epsilon = 1")
     for subject in listed:
-        usefulness(subject, min(number, 5))
+        print_usefulness(subject, min(number, 5))
     print("\nslices of three, eight columns, epsilon = 1 in all")
     for subject in listed:
         if subject.left_out:
-            slices(subject, max(number // 3, 1))
+            print_slice_errors(subject, max(number // 3, 1))
 
 
 if __name__ == "__main__":

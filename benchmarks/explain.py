@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
 
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.counts import Law, geometric_law
+from incrowd.privacy.counts import NoiseLaw, build_geometric_law
 from incrowd.privacy.events import Event, GaussianCounts, SafeRelease
 from incrowd.privacy.plan import plan
 from incrowd.privacy.plan_counts import plan_counts
@@ -33,41 +33,41 @@ BLUE, ORANGE, RED, GREEN, GREY = "#0b4f8a", "#e9a23b", "#c1440e", "#2a9d8f", "#6
 EPSILON, DELTA, K = 1.0, 1e-6, 5
 
 
-def shown(law: Law, n: int, least: int, most: int) -> npt.NDArray[np.float64]:
-    """The probabilities that a cell of n rows shows nothing, or ``least``, ..., ``most`` rows."""
+def compute_shown_law(law: NoiseLaw, n: int, least: int, most: int) -> npt.NDArray[np.float64]:
+    """Return the probabilities that a cell of n rows shows 0, or ``least`` to ``most`` rows."""
     numbers = range(least, most + 1)
-    chances = [law.at_least(x - n) - law.at_least(x + 1 - n) for x in numbers]
-    return np.array([1 - law.at_least(least - n), *chances])
+    chances = [law.compute_tail(x - n) - law.compute_tail(x + 1 - n) for x in numbers]
+    return np.array([1 - law.compute_tail(least - n), *chances])
 
 
-def one_person() -> Figure:
+def draw_one_person() -> Figure:
     """Two bars for every outcome, with one person and without, at two values of epsilon."""
     figure = Figure(figsize=(11, 3.9), layout="constrained")
     for axes, epsilon, alike, ticks in zip(
         figure.subplots(1, 2), (1.0, 0.25), (30, 100), (2, 10), strict=True
     ):
         r = plan_counts(epsilon=epsilon, delta=DELTA, k=K).r
-        law, reach = geometric_law(epsilon, r), int(8 / epsilon)
+        law, reach = build_geometric_law(epsilon, r), int(8 / epsilon)
         numbers = np.arange(alike - 1 - reach, alike + reach + 1)
         for n, shift, colour, words in (
-            (alike - 1, -0.2, ORANGE, f"without Anna's row: {alike - 1} alike"),
-            (alike, 0.2, BLUE, f"with Anna's row: {alike} alike"),
+            (alike - 1, -0.2, ORANGE, f"without Anna's row: group of {alike - 1}"),
+            (alike, 0.2, BLUE, f"with Anna's row: group of {alike}"),
         ):
-            chances = shown(law, n, int(numbers[0]), int(numbers[-1]))[1:]
+            chances = compute_shown_law(law, n, int(numbers[0]), int(numbers[-1]))[1:]
             axes.bar(numbers + shift, chances, 0.4, color=colour, label=words)
         axes.set_title(
             f"ε = {epsilon:g}: at most {np.exp(epsilon):.2f} times as likely, either way",
             fontsize=11,
         )
-        axes.set(xlabel="rows that the release shows", ylabel="probability")
+        axes.set(xlabel="published count", ylabel="probability")
         axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
         axes.set_xticks([x for x in numbers if x % ticks == 0])
         axes.legend(frameon=False, loc="upper left")
-    return _plain(figure)
+    return _hide_spines(figure)
 
 
-def odds() -> Figure:
-    """The largest and the smallest belief after a release, for several epsilon."""
+def draw_odds() -> Figure:
+    """Return the largest and the smallest belief after a release, for several epsilon."""
     before = np.linspace(0, 1, 401)
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
     axes = figure.subplots()
@@ -88,10 +88,10 @@ def odds() -> Figure:
         xlim=(0, 1), ylim=(0, 1), aspect="equal",
     )  # fmt: skip
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", loc="lower right")
-    return _plain(figure)
+    return _hide_spines(figure)
 
 
-def crowd_size() -> Figure:
+def draw_crowd_size() -> Figure:
     """People alike from which a cell is shown more often than not."""
     epsilons = np.array([0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8])
     figure = Figure(figsize=(8, 3.8), layout="constrained")
@@ -105,38 +105,40 @@ def crowd_size() -> Figure:
         ),
     ):
         axes.plot(epsilons, crowds, marker="o", markersize=4, color=colour, label=words)
-    axes.set(xscale="log", yscale="log", xlabel="ε (δ = 1e-6)", ylabel="people alike")
+    axes.set(xscale="log", yscale="log", xlabel="ε (δ = 1e-6)", ylabel="crowd size (people)")
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 4, 8], ["0.1", "0.2", "0.5", "1", "2", "4", "8"])
     axes.set_yticks([5, 10, 20, 50, 100, 200, 500], ["5", "10", "20", "50", "100", "200", "500"])
     axes.minorticks_off()
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
-    return _plain(figure)
+    return _hide_spines(figure)
 
 
-def everybody_else() -> Figure:
-    """The same five people, published as a class of five and as a noisy count."""
-    found = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
-    law, least = geometric_law(EPSILON, found.r), found.r + K
+def draw_everybody_else() -> Figure:
+    """Return the same five people, published as a class of five and as a noisy count."""
+    result = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
+    law, least = build_geometric_law(EPSILON, result.r), result.r + K
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _class(left)
+    _draw_class(left)
     places = np.array([17.5, *range(least, 34)])
     for n, shift, colour, words in (
         (23, -0.2, ORANGE, "without Anna's row"),
         (24, 0.2, BLUE, "with Anna's row, which has it"),
     ):
-        right.bar(places + shift, shown(law, n, least, 33), 0.4, color=colour, label=words)
+        right.bar(
+            places + shift, compute_shown_law(law, n, least, 33), 0.4, color=colour, label=words
+        )
     right.set_xticks([17.5, *range(20, 34, 2)], ["nothing", *map(str, range(20, 34, 2))])
     right.set_title("A noisy count: 23 others have the diagnosis", fontsize=11)
-    right.set(xlabel="rows with the diagnosis that are shown", ylabel="probability")
+    right.set(xlabel="published count of the diagnosis", ylabel="probability")
     right.legend(frameon=False, fontsize=9)
     right.spines[["top", "right"]].set_visible(False)
     return figure
 
 
-def _class(axes: Axes) -> None:
-    """A class of five people; the observer knows four of them."""
+def _draw_class(axes: Axes) -> None:
+    """Draw a class of five people; the observer knows four of them."""
     people = ("Ben", "Cleo", "Dan", "Eva", "Anna")
     secrets = ("asthma", "healthy", "healthy", "diabetes", "?")
     axes.set_title("A class of five: the observer knows four of them", fontsize=11)
@@ -165,7 +167,7 @@ def _class(axes: Axes) -> None:
     axes.axis("off")
 
 
-def many_releases() -> Figure:
+def draw_many_releases() -> Figure:
     """Epsilon of 1 to 32 releases, each of which costs 0.25 alone."""
     numbers, delta = [1, 2, 4, 8, 16, 32], 1e-6
     counts = plan_counts(epsilon=0.25, delta=1e-8, k=K).noise
@@ -188,10 +190,10 @@ def many_releases() -> Figure:
     axes.set_xticks(numbers)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
-    return _plain(figure)
+    return _hide_spines(figure)
 
 
-def _plain(figure: Figure) -> Figure:
+def _hide_spines(figure: Figure) -> Figure:
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -201,11 +203,11 @@ def main() -> None:
     folder = Path(sys.argv[1])
     mpl.rcParams["svg.hashsalt"] = "incrowd"  # names inside a file, the same each time
     for name, draw in (
-        ("one-person", one_person),
-        ("odds", odds),
-        ("crowd-size", crowd_size),
-        ("everybody-else", everybody_else),
-        ("many-releases", many_releases),
+        ("one-person", draw_one_person),
+        ("odds", draw_odds),
+        ("crowd-size", draw_crowd_size),
+        ("everybody-else", draw_everybody_else),
+        ("many-releases", draw_many_releases),
     ):
         draw().savefig(folder / f"{name}.svg", facecolor="white", metadata={"Date": None})
 

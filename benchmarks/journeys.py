@@ -33,7 +33,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from people import TRIALS, Trial, plain, read, verbatim
+from people import TRIALS, Trial, read_frame, read_packaged_file, write_csv
 from ruamel.yaml import YAML
 
 LIMIT = 120.0
@@ -47,7 +47,7 @@ WARNING = "warning  "
 
 
 @dataclass(frozen=True)
-class Step:
+class CommandStep:
     """One command: what it took and what it said."""
 
     name: str
@@ -57,7 +57,7 @@ class Step:
     said: str
 
     @property
-    def traceback(self) -> bool:
+    def has_traceback(self) -> bool:
         """Whether it printed one."""
         return "Traceback (most recent call last)" in self.said + self.out
 
@@ -66,7 +66,7 @@ class Step:
         """In one word."""
         if self.status is None:
             return "stopped"
-        if self.traceback:
+        if self.has_traceback:
             return "fault"
         return {0: "done", 1: "no", 2: "refused", 4: "empty"}.get(self.status, "fault")
 
@@ -76,12 +76,12 @@ class Step:
         if self.status is None:
             return f"stopped after {LIMIT:g} s"
         lines = [line for line in self.said.splitlines() if line and WARNING not in line]
-        lines = lines[-1:] if self.traceback else lines or self.out.splitlines()[:1]
+        lines = lines[-1:] if self.has_traceback else lines or self.out.splitlines()[:1]
         return " / ".join(line.strip() for line in lines)[:400]
 
 
 @dataclass
-class Release:
+class ReleaseResult:
     """What a method published."""
 
     outcome: str = "-"
@@ -106,14 +106,14 @@ class Journey:
     draft: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)  # drafted as not to be published, without need
     seconds: dict[str, float] = field(default_factory=dict)
-    releases: dict[str, Release] = field(default_factory=dict)
+    releases: dict[str, ReleaseResult] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     tracebacks: list[str] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)  # empty releases that said nothing of it
 
 
-class Walk:
+class JourneyRunner:
     """A table on its way, in a folder of its own."""
 
     def __init__(self, trial: Trial, program: str, folder: Path, *, size: bool) -> None:
@@ -121,79 +121,79 @@ class Walk:
         self.yaml = YAML()
         self.yaml.width = 10_000
         self.file = trial.file
-        frame = read(trial.source)
+        frame = read_frame(trial.source)
         people = frame[trial.person].nunique() if trial.person else len(frame)
         if trial.writer is None:
-            (folder / trial.file).write_bytes(verbatim(trial.source))
+            (folder / trial.file).write_bytes(read_packaged_file(trial.source))
         else:
             trial.writer(frame.copy(), folder / trial.file)
         self.names = [str(name) for name in frame.columns if name != "Unnamed: 0"]
         self.frame = frame
         self.told = Journey(trial.name, trial.kind, len(frame), len(self.names), people)
 
-    def run(self, name: str, *arguments: str) -> Step:
+    def run_step(self, name: str, *arguments: str) -> CommandStep:
         """Run a command; remember its warnings, and its message if it failed."""
-        step = command(name, [self.program, *arguments], self.folder)
+        step = run_command(name, [self.program, *arguments], self.folder)
         lines = step.said.splitlines()
         self.told.warnings += [f"{name}: {s[len(WARNING) :]}" for s in lines if WARNING in s]
-        if step.traceback:
+        if step.has_traceback:
             self.told.tracebacks.append(name)
         if step.status != 0:
             self.told.failures.append((name, step.message))
         return step
 
-    def load(self, spec: str) -> Any:
-        """A spec, to be changed in place."""
+    def load_spec(self, spec: str) -> Any:
+        """Return a spec, to be changed in place."""
         return self.yaml.load(self.folder / spec)
 
-    def save(self, entries: Any, spec: str) -> None:
+    def save_spec(self, entries: Any, spec: str) -> None:
         """Write a spec back."""
         self.yaml.dump(entries, self.folder / spec)
 
-    def go(self) -> Journey:
-        """The whole way."""
-        if not self.drafted():
+    def run_journey(self) -> Journey:
+        """Return the whole way."""
+        if not self.draft_spec():
             return self.told
-        self.curated()
-        self.confirmed()
-        step = self.run("check", "check", "spec.yaml")
+        self.set_roles()
+        self.confirm_spec()
+        step = self.run_step("check", "check", "spec.yaml")
         self.told.seconds["check"] = step.seconds
         findings = [line.strip() for line in step.out.splitlines()]
         self.told.warnings += [f"check: {s}" for s in findings if s.startswith(WARNING)]
         for method in METHODS:
             if method != "k-epsilon" or self.trial.noisy:
-                self.told.releases[method] = self.released(method)
+                self.told.releases[method] = self.publish_by_method(method)
         return self.told
 
-    def drafted(self) -> bool:
+    def draft_spec(self) -> bool:
         """``init``; on plain text if it cannot read the file, which counts as an edit."""
         options = self.trial.options
-        if options and not knows(self.program, options[0], "init"):
+        if options and not has_command(self.program, options[0], "init"):
             options = ()
         for file, more in ((self.file, options), ("plain.csv", ())):
             self.file = file
             if file == "plain.csv":
-                plain(self.frame, self.folder / file)
+                write_csv(self.frame, self.folder / file)
                 self.told.edits.append("saved as plain CSV")
-            step = self.run("init", "init", file, "-o", "spec.yaml", *more)
+            step = self.run_step("init", "init", file, "-o", "spec.yaml", *more)
             self.told.seconds["init"] = step.seconds
             if step.status == 0:
-                found = set(self.load("spec.yaml")["columns"])
-                missing = [name for name in self.names if name not in found]
+                result = set(self.load_spec("spec.yaml")["columns"])
+                missing = [name for name in self.names if name not in result]
                 if not missing:
                     return True
                 what = f"{len(missing)} of {len(self.names)} columns not found, such as"
-                seen = ", ".join(sorted(map(str, found))[:3])
+                seen = ", ".join(sorted(map(str, result))[:3])
                 self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {seen}"))
                 (self.folder / "spec.yaml").unlink()
         return False
 
-    def curated(self) -> None:
+    def set_roles(self) -> None:
         """Give columns the roles that a curator knows, which also confirms them."""
-        spec, trial = self.load("spec.yaml"), self.trial
+        spec, trial = self.load_spec("spec.yaml"), self.trial
         columns = spec["columns"]
-        asked = [column.get("confirm", ()) for column in columns.values()]
-        self.told.confirmations = sum(map(len, asked)) + len(spec.get("confirm", ()))
+        request = [column.get("confirm", ()) for column in columns.values()]
+        self.told.confirmations = sum(map(len, request)) + len(spec.get("confirm", ()))
         for name, column in columns.items():
             kind = next(iter(column["hierarchy"]), "") if "hierarchy" in column else ""
             kind = "flat" if column.get("hierarchy") == "flat" else kind
@@ -203,57 +203,63 @@ class Walk:
         unpublished = {name for name, drafted in self.told.draft.items() if " " not in drafted}
         self.told.lost = [name for name in self.names if name in unpublished - known]
         for name in (*trial.identifiers, *person):
-            give_role(columns[name], "identifier")
+            set_role(columns[name], "identifier")
         for name in trial.dropped:
-            give_role(columns[name], "drop")
+            set_role(columns[name], "drop")
         for name in trial.sensitive:
-            give_role(columns[name], "sensitive")
+            set_role(columns[name], "sensitive")
         if person and spec.get("unit") != {"id": trial.person}:
             spec["unit"] = {"id": trial.person}
             self.told.edits.append(f"unit: {{id: {trial.person}}}")
         if self.size:
             spec["size"] = "public"
             self.told.edits.append("size: public")
-        self.save(spec, "spec.yaml")
+        self.save_spec(spec, "spec.yaml")
 
-    def confirmed(self) -> None:
+    def confirm_spec(self) -> None:
         """Confirm everything: by the command, or else by hand."""
-        if knows(self.program, "confirm"):
+        if has_command(self.program, "confirm"):
             # Its status is 1 where lists of values are left, which is no failure.
-            command("confirm", [self.program, "confirm", "spec.yaml", "--roles"], self.folder)
-            if self.load("spec.yaml").get("confirm"):  # the unit, which older versions do not ask
-                command("confirm", [self.program, "confirm", "spec.yaml", "--unit"], self.folder)
-            left = [n for n, c in self.load("spec.yaml")["columns"].items() if c.get("confirm")]
+            run_command("confirm", [self.program, "confirm", "spec.yaml", "--roles"], self.folder)
+            if self.load_spec("spec.yaml").get(
+                "confirm"
+            ):  # the unit, which older versions do not ask
+                run_command(
+                    "confirm", [self.program, "confirm", "spec.yaml", "--unit"], self.folder
+                )
+            left = [
+                n for n, c in self.load_spec("spec.yaml")["columns"].items() if c.get("confirm")
+            ]
             values = [part for name in left for part in ("--values-are-public", str(name))]
             if values:
-                self.run("confirm", "confirm", "spec.yaml", *values)
+                self.run_step("confirm", "confirm", "spec.yaml", *values)
             return
-        spec = self.load("spec.yaml")
+        spec = self.load_spec("spec.yaml")
         for entry in (spec, *spec["columns"].values()):
             entry.pop("confirm", None)
-        self.save(spec, "spec.yaml")
+        self.save_spec(spec, "spec.yaml")
 
-    def released(self, method: str) -> Release:
+    def publish_by_method(self, method: str) -> ReleaseResult:
         """Publish by a method, with the trial's edits if it does not without; verify, evaluate."""
-        spec, name = self.load("spec.yaml"), f"{method}.yaml"
+        spec, name = self.load_spec("spec.yaml"), f"{method}.yaml"
         if METHODS[method]:
             spec["release"] = dict(METHODS[method])
         if method == "k-epsilon":
-            give_role(spec["columns"][self.trial.noisy], "noisy")
-        self.save(spec, name)
-        made = self.published(method, name, method)
+            set_role(spec["columns"][self.trial.noisy], "noisy")
+        self.save_spec(spec, name)
+        made = self.publish_and_check(method, name, method)
         if made.outcome != "done" and (edits := self.trial.edits.get(method)):
             for path, value in edits.items():
-                put(spec, path, value)
+                set_entry(spec, path, value)
                 self.told.edits.append(f"{method}: {path}: {value}")
-            self.save(spec, name)
-            made = self.published(method, name, f"{method}-again")
+            self.save_spec(spec, name)
+            made = self.publish_and_check(method, name, f"{method}-again")
         return made
 
-    def published(self, method: str, spec: str, output: str) -> Release:
+    def publish_and_check(self, method: str, spec: str, output: str) -> ReleaseResult:
         """Publish into a folder, and hold it against the table."""
-        step = self.run(f"publish {method}", "publish", spec, "-o", output)
-        made = Release(outcome=step.outcome, seconds=step.seconds)
+        step = self.run_step(f"publish {method}", "publish", spec, "-o", output)
+        made = ReleaseResult(outcome=step.outcome, seconds=step.seconds)
         certificate = self.folder / output / "certificate.json"
         if not certificate.exists():
             return made
@@ -264,18 +270,18 @@ class Walk:
             made.outcome = "empty"
             if step.status == 0:
                 self.told.silent.append(method)
-        made.verified = self.run(f"verify {method}", "verify", output).status == 0
+        made.verified = self.run_step(f"verify {method}", "verify", output).status == 0
         if len(rows) > 1:
             return made
         data = f"{output}/data.parquet"
         given = ("--original", self.file, "--released", data, "--spec", spec, "--json")
-        step = self.run(f"evaluate {method}", "evaluate", *given)
+        step = self.run_step(f"evaluate {method}", "evaluate", *given)
         if step.status == 0:
             made.loss = json.loads(step.out)["loss"]
         return made
 
 
-def command(name: str, words: Sequence[str], folder: Path) -> Step:
+def run_command(name: str, words: Sequence[str], folder: Path) -> CommandStep:
     """Run a command in a session of its own, so that all of it can be stopped."""
     pipe, start = subprocess.PIPE, time.perf_counter()
     # What was released before is remembered in the user's state folder: here, in the table's own.
@@ -286,25 +292,25 @@ def command(name: str, words: Sequence[str], folder: Path) -> Step:
     )  # fmt: skip
     status: int | None
     try:
-        out, said = child.communicate(timeout=LIMIT)
+        out, command = child.communicate(timeout=LIMIT)
         status = child.returncode
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, 9)
-        out, said = child.communicate()
+        out, command = child.communicate()
         status = None
-    return Step(name, time.perf_counter() - start, status, out, said)
+    return CommandStep(name, time.perf_counter() - start, status, out, command)
 
 
 @cache
-def knows(program: str, word: str, of: str = "") -> bool:
+def has_command(program: str, word: str, of: str = "") -> bool:
     """Whether a version has a command, or a command has an option."""
     words = [program, of or word, "--help"]
     with tempfile.TemporaryDirectory() as folder:
-        step = command("help", words, Path(folder))
+        step = run_command("help", words, Path(folder))
     return step.status == 0 and word in step.out
 
 
-def give_role(column: Any, role: str) -> None:
+def set_role(column: Any, role: str) -> None:
     """Change a role, with what belongs to the old one; who says a role confirms it."""
     column["role"] = role
     if role != "sensitive":
@@ -315,7 +321,7 @@ def give_role(column: Any, role: str) -> None:
         column["confirm"] = kept
 
 
-def put(spec: Any, path: str, value: Any) -> None:
+def set_entry(spec: Any, path: str, value: Any) -> None:
     """Set the entry of a spec that a path with dots names."""
     *parents, last = path.split(".")
     for name in parents:
@@ -323,13 +329,13 @@ def put(spec: Any, path: str, value: Any) -> None:
     spec[last] = value
 
 
-def taken(trial: Trial, program: str, *, size: bool) -> Journey:
-    """A trial from its file to its releases; a fault of this script is a finding, too."""
+def run_trial(trial: Trial, program: str, *, size: bool) -> Journey:
+    """Return a trial from its file to its releases; a fault of this script is a finding, too."""
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     walk = None
     try:
-        walk = Walk(trial, program, folder, size=size)
-        return walk.go()
+        walk = JourneyRunner(trial, program, folder, size=size)
+        return walk.run_journey()
     except Exception as error:  # noqa: BLE001 - one table must not end the others
         told = walk.told if walk else Journey(trial.name, trial.kind, 0, 0, 0)
         told.failures.append(("trial", f"{type(error).__name__}: {error}"[:600]))
@@ -345,10 +351,10 @@ HEAD = (
 )
 
 
-def line(told: dict[str, Any]) -> str:
-    """A table in one line."""
+def format_journey(told: dict[str, Any]) -> str:
+    """Return a table in one line."""
     releases = told["releases"]
-    cells = "".join(f"{cell(releases.get(method)):>15}" for method in METHODS)
+    cells = "".join(f"{format_release(releases.get(method)):>15}" for method in METHODS)
     spent = [told["seconds"].get(step) for step in ("init", "check")]
     spent += [releases.get(method, {}).get("seconds") for method in METHODS]
     times = "/".join("-" if s is None else f"{s:.1f}" for s in spent)
@@ -356,11 +362,11 @@ def line(told: dict[str, Any]) -> str:
     return (
         f"{told['name']:17}{told['kind']:14}{size:>15}{len(told['edits']):>6}"
         f"{told['confirmations']:>5}{len(told['lost']):>5}{cells}{times:>25}"
-        f"{len(told['warnings']):>5}  {faults(told)}"
+        f"{len(told['warnings']):>5}  {format_faults(told)}"
     )
 
 
-def cell(release: dict[str, Any] | None) -> str:
+def format_release(release: dict[str, Any] | None) -> str:
     """Share of the people and loss, or why there is none; ! if it does not verify."""
     if release is None:
         return "-"
@@ -370,14 +376,14 @@ def cell(release: dict[str, Any] | None) -> str:
     return f"{release['share']:.1%} {lost}{'' if release['verified'] else '!'}"
 
 
-def faults(told: dict[str, Any]) -> str:
+def format_faults(told: dict[str, Any]) -> str:
     """Tracebacks, and empty releases that did not say so."""
-    found = [f"traceback in {step}" for step in told["tracebacks"]]
-    return ", ".join([*found, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
+    faults = [f"traceback in {step}" for step in told["tracebacks"]]
+    return ", ".join([*faults, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
 
 
-def notes(every: list[dict[str, Any]]) -> Iterator[str]:
-    """What was edited, and what failed, with the messages."""
+def list_notes(every: list[dict[str, Any]]) -> Iterator[str]:
+    """Return what was edited, and what failed, with the messages."""
     for told in every:
         yield from (f"edit     {told['name']}: {edit}" for edit in told["edits"])
     for told in every:
@@ -387,7 +393,7 @@ def notes(every: list[dict[str, Any]]) -> Iterator[str]:
         yield from (f"failure  {told['name']}, {step}: {why}" for step, why in told["failures"])
 
 
-def compare(before: Path, after: Path) -> None:
+def compare_runs(before: Path, after: Path) -> None:
     """Print two runs side by side, a line for each table."""
     old, new = (
         {told["name"]: told for told in json.loads(path.read_text())["journeys"]}
@@ -399,24 +405,25 @@ def compare(before: Path, after: Path) -> None:
     print(f"{'table':17}{counts}{heads}{'seconds':>16}")
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [run.get(name) for run in (old, new)]
-        asked = [told and str(told["confirmations"]) for told in pair]
+        request = [told and str(told["confirmations"]) for told in pair]
         every = [[told and str(len(told[what])) for told in pair] for what in counted]
-        counts = "".join(f"{arrow(both):>12}" for both in (asked, *every))
-        cells = "".join(
-            f"{arrow([told and cell(told['releases'].get(method)) for told in pair]):>32}"
+        counts = "".join(f"{format_change(both):>12}" for both in (request, *every))
+        made = [
+            [one and format_release(one["releases"].get(method)) for one in pair]
             for method in METHODS
-        )
-        spent = arrow([told and f"{seconds(told):.1f}" for told in pair])
+        ]
+        cells = "".join(f"{format_change(both):>32}" for both in made)
+        spent = format_change([told and f"{sum_seconds(told):.1f}" for told in pair])
         print(f"{name:17}{counts}{cells}{spent:>16}")
 
 
-def seconds(told: dict[str, Any]) -> float:
+def sum_seconds(told: dict[str, Any]) -> float:
     """Of init, check and every publish."""
     every = [release["seconds"] or 0.0 for release in told["releases"].values()]
     return float(sum([*told["seconds"].values(), *every]))
 
 
-def arrow(pair: list[Any]) -> str:
+def format_change(pair: list[Any]) -> str:
     """Before and after."""
     return " > ".join("none" if value is None else str(value) for value in pair)
 
@@ -429,28 +436,28 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="names of tables")
     parser.add_argument("--size-public", action="store_true", help="declare 'size: public'")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
-    given = parser.parse_args()
-    if given.compare:
-        compare(*given.compare)
+    args = parser.parse_args()
+    if args.compare:
+        compare_runs(*args.compare)
         return
-    program = shutil.which(given.incrowd)
+    program = shutil.which(args.incrowd)
     if program is None:
-        sys.exit(f"There is no program '{given.incrowd}'.")
+        sys.exit(f"There is no program '{args.incrowd}'.")
     program, every = str(Path(program).absolute()), []
     with tempfile.TemporaryDirectory() as home:
-        version = command("version", [program, "--version"], Path(home)).out.strip()
+        version = run_command("version", [program, "--version"], Path(home)).out.strip()
     print(HEAD)
     for trial in TRIALS:
-        if given.only and trial.name not in given.only:
+        if args.only and trial.name not in args.only:
             continue
-        told = asdict(taken(trial, program, size=given.size_public))
+        told = asdict(run_trial(trial, program, size=args.size_public))
         every.append(told)
-        print(line(told), flush=True)
-        if given.output:
+        print(format_journey(told), flush=True)
+        if args.output:
             result = {"program": program, "version": version, "journeys": every}
-            given.output.write_text(json.dumps(result, indent=1) + "\n")
+            args.output.write_text(json.dumps(result, indent=1) + "\n")
     print()
-    print("\n".join(notes(every)))
+    print("\n".join(list_notes(every)))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ WIDTHS = [[5, 10, 20, 40, 80], [3, 9, 27, 81], [2, 4, 8], [2, 4, 8], [3, 6], [3,
 
 
 @dataclass(frozen=True)
-class Job:
+class AnonymizationJob:
     """A table on disk, the columns to anonymize with their hierarchies, and how."""
 
     name: str
@@ -62,56 +62,56 @@ class Job:
         """The names of the columns."""
         return list(self.hierarchies)
 
-    def lines(self, column: str) -> list[list[str]]:
-        """A column's hierarchy: from each value to ``*``."""
+    def read_hierarchy(self, column: str) -> list[list[str]]:
+        """Return a column's hierarchy: from each value to ``*``."""
         with Path(self.hierarchies[column]).open(newline="") as file:
             return list(csv.reader(file, delimiter=";"))
 
-    def numeric(self, column: str) -> bool:
+    def is_numeric(self, column: str) -> bool:
         """Whether the column holds whole numbers."""
-        return all(line[0].isdigit() for line in self.lines(column))
+        return all(line[0].isdigit() for line in self.read_hierarchy(column))
 
 
 # What a way returns: the rows released, and their loss, to be computed when the clock is off.
 Answer = tuple[int, Callable[[], float | None]]
 
 
-def anonymize(job: Job, api: Any) -> Answer:
+def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     """From the file to what every row shows, as the peers do."""
-    from incrowd.codes.counted import Shown
-    from incrowd.codes.frequency import merged
-    from incrowd.engine.count import count_rows
+    from incrowd.codes.counted_table import PublishedTable
+    from incrowd.codes.frequency import merge_tuples
+    from incrowd.engine.count import count_tuples_with_kept
     from incrowd.engine.source import open_table
-    from incrowd.measure.evaluation import by_labels
+    from incrowd.measure.evaluation import evaluate_labels
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.build import Declared
+    from incrowd.spec.build import ColumnHierarchies
     from incrowd.spec.model import Column
     from incrowd.spec.release import KAnonymitySpec
 
-    columns = {c: Column(role="quasi", hierarchy=hierarchy(job, c)) for c in job.columns}
+    columns = {c: Column(role="quasi", hierarchy=declare_hierarchy(job, c)) for c in job.columns}
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
-    rows = count_rows(open_table(job.table), Declared(columns), ())
+    rows = count_tuples_with_kept(open_table(job.table), ColumnHierarchies(columns), ())
     axes = rows.counted.axes
     release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
-    found = api.classes(rows, columns, release, bits=SystemRandomness())
-    counts = rows.counted.frequencies.counts[found.shown]
+    result = api.classes(rows, columns, release, bits=SystemRandomness())
+    counts = rows.counted.frequencies.counts[result.shown]
 
     def lost() -> float:
-        shown = Shown(found.labels, merged(found.codes[found.shown], counts))
-        return by_labels(rows.counted, axes, shown).loss
+        shown = PublishedTable(result.labels, merge_tuples(result.codes[result.shown], counts))
+        return evaluate_labels(rows.counted, axes, shown).loss
 
     return int(counts.sum()), lost
 
 
-def hierarchy(job: Job, column: str) -> Any:
-    """A column's hierarchy as a spec declares it."""
-    from incrowd.spec.hierarchies import Hierarchies
+def declare_hierarchy(job: AnonymizationJob, column: str) -> Any:
+    """Return a column's hierarchy as a spec declares it."""
+    from incrowd.spec.hierarchies import HierarchyChoice
 
-    return Hierarchies.model_validate({"csv": job.hierarchies[column]})
+    return HierarchyChoice.model_validate({"csv": job.hierarchies[column]})
 
 
-def publish(job: Job, api: Any) -> Answer:
-    """A whole release: measured, certified, with a report, written to a folder."""
+def run_publish(job: AnonymizationJob, api: Any) -> Answer:
+    """Return a whole release: measured, certified, with a report, written to a folder."""
     with Path(job.table).open() as file:
         columns: Any = {c: {"role": "drop"} for c in next(csv.reader(file, delimiter=";"))}
     columns |= {c: {"role": "quasi", "hierarchy": {"csv": job.hierarchies[c]}} for c in job.columns}
@@ -122,30 +122,34 @@ def publish(job: Job, api: Any) -> Answer:
     return made.certificate.release.rows, lambda: made.evaluation.loss
 
 
-def anjana(job: Job, api: Any) -> Answer:
+def run_anjana(job: AnonymizationJob, api: Any) -> Answer:
     """One column is made coarser at a time, the one with the most values first."""
-    frame = read(job)
-    levels = {c: dict(enumerate(map(list, zip(*job.lines(c), strict=True)))) for c in job.columns}
+    frame = read_frame(job)
+    levels = {
+        c: dict(enumerate(map(list, zip(*job.read_hierarchy(c), strict=True)))) for c in job.columns
+    }
     made = api.k_anonymity(frame, [], job.columns, job.k, 100 * job.suppression, levels)
-    return len(made), lambda: loss(job, labels(job, made), len(frame))
+    return len(made), lambda: compute_loss(job, count_covered_leaves(job, made), len(frame))
 
 
-def crowds(job: Job, api: Any) -> Answer:
+def run_crowds(job: AnonymizationJob, api: Any) -> Answer:
     """OLA. It keeps what it found for the next call, so a process may call it only once."""
     rule, rules = importlib.import_module("crowds.kanonymity.generalizations").GenRule, {}
-    frame = read(job)
+    frame = read_frame(job)
     for column in job.columns:
-        values, *levels, _ = zip(*job.lines(column), strict=True)  # it adds the top itself
+        values, *levels, _ = zip(*job.read_hierarchy(column), strict=True)  # it adds the top itself
         rules[column] = rule([dict(zip(values, to, strict=True)).__getitem__ for to in levels])
     made, _ = api.anonymize(frame, rules, k=job.k, max_sup=100 * job.suppression)
-    return len(made), lambda: loss(job, labels(job, made.fillna("*")), len(frame))
+    return len(made), lambda: compute_loss(
+        job, count_covered_leaves(job, made.fillna("*")), len(frame)
+    )
 
 
-def anonypy(job: Job, api: Any) -> Answer:
+def run_anonypy(job: AnonymizationJob, api: Any) -> Answer:
     """Mondrian without hierarchies: sets of values, and ranges of numbers."""
-    frame = read(job, numbers=True)
+    frame = read_frame(job, numbers=True)
     frame["all"] = "all"  # it wants a sensitive column, and groups by it
-    texts = [c for c in frame if c == "all" or not job.numeric(c)]
+    texts = [c for c in frame if c == "all" or not job.is_numeric(c)]
     frame = frame.astype(dict.fromkeys(texts, "category"))
     rows = api.Preserver(frame, job.columns, "all").anonymize_k_anonymity(k=job.k)
 
@@ -155,20 +159,22 @@ def anonypy(job: Job, api: Any) -> Answer:
 
     def lost() -> float:
         every = [row for row in rows for _ in range(row["count"])]
-        return loss(job, {c: [covers(c, r[c][0]) for r in every] for c in job.columns}, len(frame))
+        return compute_loss(
+            job, {c: [covers(c, r[c][0]) for r in every] for c in job.columns}, len(frame)
+        )
 
     return sum(row["count"] for row in rows), lost
 
 
-def lighthouse(job: Job, api: Any) -> Answer:
+def run_lighthouse(job: AnonymizationJob, api: Any) -> Answer:
     """Mondrian with hierarchies; numbers become means. More cores are slower on small tables."""
     tree = importlib.import_module(f"{api.__name__}.gtrees").GTree
-    frame = read(job, numbers=True)
+    frame = read_frame(job, numbers=True)
     frame["row"] = range(len(frame))
-    trees = {c: tree() for c in job.columns if not job.numeric(c)}
+    trees = {c: tree() for c in job.columns if not job.is_numeric(c)}
     for column in trees:
         nodes: dict[tuple[str, ...], Any] = {(): None}
-        for line in job.lines(column):
+        for line in job.read_hierarchy(column):
             for at in reversed(range(len(line))):
                 path = tuple(line[at:])
                 if path not in nodes:
@@ -179,54 +185,56 @@ def lighthouse(job: Job, api: Any) -> Answer:
     return len(made), lambda: None
 
 
-def pycanon(job: Job, api: Any) -> Answer:
+def run_pycanon(job: AnonymizationJob, api: Any) -> Answer:
     """How many rows the smallest class has, in a table that is anonymous already."""
-    frame = read(replace(job, table=job.checked))
+    frame = read_frame(replace(job, table=job.checked))
     assert api.k_anonymity(frame, job.columns) >= job.k
     return len(frame), lambda: None
 
 
 # A function, the module that it is given, the algorithms, and what to install if not ours.
-WAYS: dict[str, tuple[Callable[[Job, Any], Answer], str, str, str]] = {
-    "incrowd": (anonymize, "incrowd.methods.k_anonymity.classes", "ola mondrian", ""),
-    "incrowd publish": (publish, "incrowd.publication", "ola mondrian", ""),
-    "anjana": (anjana, "anjana.anonymity", "ola", "anjana"),
-    "crowds": (crowds, "crowds.kanonymity.ola", "ola", "crowds"),
-    "pycanon, check": (pycanon, "pycanon.anonymity", "ola", "pycanon"),
-    "anonypy": (anonypy, "anonypy", "mondrian", "anonypy pandas"),
-    "lighthouse": (lighthouse, LIGHTHOUSE, "mondrian", LIGHTHOUSE),
+WAYS: dict[str, tuple[Callable[[AnonymizationJob, Any], Answer], str, str, str]] = {
+    "incrowd": (run_incrowd, "incrowd.methods.k_anonymity.classes", "ola mondrian", ""),
+    "incrowd publish": (run_publish, "incrowd.publication", "ola mondrian", ""),
+    "anjana": (run_anjana, "anjana.anonymity", "ola", "anjana"),
+    "crowds": (run_crowds, "crowds.kanonymity.ola", "ola", "crowds"),
+    "pycanon, check": (run_pycanon, "pycanon.anonymity", "ola", "pycanon"),
+    "anonypy": (run_anonypy, "anonypy", "mondrian", "anonypy pandas"),
+    "lighthouse": (run_lighthouse, LIGHTHOUSE, "mondrian", LIGHTHOUSE),
 }
 
 
-def read(job: Job, *, numbers: bool = False) -> Any:
-    """The columns of the job as a pandas data frame, as text or with numbers as numbers."""
+def read_frame(job: AnonymizationJob, *, numbers: bool = False) -> Any:
+    """Return the columns of the job as a pandas data frame, as text or with numbers as numbers."""
     import pandas as pd
 
-    types = {c: int if numbers and job.numeric(c) else str for c in job.columns}
+    types = {c: int if numbers and job.is_numeric(c) else str for c in job.columns}
     frame = pd.read_csv(job.table, sep=";", usecols=job.columns, dtype=types, na_filter=False)
     return frame[job.columns]
 
 
-def labels(job: Job, made: Any) -> dict[str, Any]:
+def count_covered_leaves(job: AnonymizationJob, made: Any) -> dict[str, Any]:
     """How many leaves each row covers, where a data frame shows labels of hierarchies."""
     covered = {}
     for column in job.columns:
-        found: Counter[str] = Counter()
-        for level in zip(*job.lines(column), strict=True):
-            found |= Counter(level)  # the larger, where two levels have the same label
-        covered[column] = made[column].map(found)
+        counter: Counter[str] = Counter()
+        for level in zip(*job.read_hierarchy(column), strict=True):
+            counter |= Counter(level)  # the larger, where two levels have the same label
+        covered[column] = made[column].map(counter)
     return covered
 
 
-def loss(job: Job, covered: dict[str, Any], total: int) -> float:
-    """The mean loss, where ``covered`` tells how many leaves each row released covers."""
+def compute_loss(job: AnonymizationJob, covered: dict[str, Any], total: int) -> float:
+    """Return the mean loss, where ``covered`` tells how many leaves each row released covers."""
     lost = 0.0
     for column, cover in covered.items():
-        lost += (sum(cover) - len(cover)) / (len(job.lines(column)) - 1) + total - len(cover)
+        lost += (
+            (sum(cover) - len(cover)) / (len(job.read_hierarchy(column)) - 1) + total - len(cover)
+        )
     return float(lost / total / len(covered))
 
 
-def run(name: str, job: Job) -> None:
+def run_way(name: str, job: AnonymizationJob) -> None:
     """Be the process of one way: print what was measured, then the loss."""
     out, sys.stdout = sys.stdout, sys.stderr  # some peers print
     way, module, _, packages = WAYS[name]
@@ -274,44 +282,49 @@ def make_checked(text: str) -> None:
     """Write the table that is checked: every column one below its top, small classes left out."""
     import polars as pl
 
-    job = Job(**json.loads(text))
-    below = {c: {line[0]: line[-2] for line in job.lines(c)} for c in job.columns}
+    job = AnonymizationJob(**json.loads(text))
+    below = {c: {line[0]: line[-2] for line in job.read_hierarchy(c)} for c in job.columns}
     frame = pl.read_csv(job.table, separator=";", infer_schema=False).select(job.columns)
     frame = frame.with_columns(pl.col(c).replace_strict(below[c]) for c in job.columns)
     frame.filter(pl.len().over(job.columns) >= job.k).write_csv(job.checked, separator=";")
 
 
-def make(what: str, *arguments: str) -> None:
+def make_table(what: str, *arguments: str) -> None:
     """Make a table in another process: one starts with its parent's peak, so this stays small."""
     subprocess.run([sys.executable, __file__, "--make", what, *arguments], check=True)
 
 
-def jobs(data: Path, folder: Path, *, quick: bool) -> Iterator[Job]:
+def make_jobs(data: Path, folder: Path, *, quick: bool) -> Iterator[AnonymizationJob]:
     """Make the tables, and tell the jobs on them."""
     source = next(path for path in data.glob("*.csv") if "_hierarchy_" not in path.name).resolve()
     large, wide, checked = (folder / f"{name}.csv" for name in ("large", "wide", "checked"))
     ola: dict[str, Any] = {"algorithm": "ola", "k": 5, "suppression": 0.05}
 
-    def job(name: str, table: Path, columns: list[str], home: Path = source, **how: Any) -> Job:
+    def job(
+        name: str, table: Path, columns: list[str], home: Path = source, **how: Any
+    ) -> AnonymizationJob:
         paths = {c: str(home.with_name(f"{home.stem}_hierarchy_{c}.csv")) for c in columns}
-        return Job(f"{name}, {len(columns)} columns", str(table), paths, **how)
+        return AnonymizationJob(f"{name}, {len(columns)} columns", str(table), paths, **how)
 
     header = source.read_text().partition("\n")[0].split(";")
     tables = [("Adult", source, FOUR, FOUR), ("Adult", source, header, header[:-1])]
     if not quick:
-        make("large", str(source), str(large))
+        make_table("large", str(source), str(large))
         tables.append(("3 million", large, header, header[:-1]))
     for name, table, more, fewer in tables:
         first = job(name, table, more, **ola, checked=str(checked))
-        make("checked", json.dumps(asdict(first)))
+        make_table("checked", json.dumps(asdict(first)))
         yield from (first, job(name, table, fewer, algorithm="mondrian", k=10))
     if not quick:
-        make("wide", str(wide))
+        make_table("wide", str(wide))
         yield job("25,920 schemes", wide, [f"c{at}" for at in range(len(WIDTHS))], wide, **ola)
 
 
-def environment(packages: list[str], envs: Path) -> str:
-    """The interpreter of a peer, in an environment made for it; a RuntimeError says why not."""
+def prepare_environment(packages: list[str], envs: Path) -> str:
+    """Return the interpreter of a peer, in an environment made for it.
+
+    A RuntimeError says why not.
+    """
     home = envs.resolve() / packages[0]
     python, ready = str(home / "bin" / "python"), home / "ready"
     create = [sys.executable, "-m", "venv", "--clear", str(home)]
@@ -324,22 +337,22 @@ def environment(packages: list[str], envs: Path) -> str:
     return python
 
 
-def measure(name: str, job: Job, envs: Path, limit: float) -> list[Any]:
+def measure_way(name: str, job: AnonymizationJob, envs: Path, limit: float) -> list[Any]:
     """Version, seconds to import, seconds, gigabytes, rows and loss, or a RuntimeError."""
     packages, pipe = WAYS[name][3].split(), subprocess.PIPE
-    python = environment(packages, envs) if packages else sys.executable
+    python = prepare_environment(packages, envs) if packages else sys.executable
     command = [python, "-W", "ignore", __file__, "--way", name, json.dumps(asdict(job))]
     # In a session of its own, so that the processes it starts can be stopped with it.
     child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
     try:
-        out, said = child.communicate(timeout=limit)
+        out, text = child.communicate(timeout=limit)
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
         os.killpg(child.pid, 9)
-        out, said = child.communicate()[0], f"over {limit:g} s"
+        out, text = child.communicate()[0], f"over {limit:g} s"
         if isinstance(why, KeyboardInterrupt):
             raise
     if not out:
-        raise RuntimeError((said.strip() or "ended").splitlines()[-1])
+        raise RuntimeError((text.strip() or "ended").splitlines()[-1])
     measured, *lost = map(json.loads, out.splitlines())
     return [*measured, *(lost or [None])]
 
@@ -353,25 +366,27 @@ def main() -> None:
     parser.add_argument("--envs", type=Path, default=ENVS, help="where to install the peers")
     parser.add_argument("--search", action="store_true", help="the search of schemes alone")
     parser.add_argument("--baseline", type=Path, help="the src folder of another version")
-    given = parser.parse_args()
-    if given.search:
+    args = parser.parse_args()
+    if args.search:
         import lattices
 
-        more = [] if given.baseline is None else ["--baseline", str(given.baseline)]
-        lattices.main(["--data", str(given.data), *more])
+        more = [] if args.baseline is None else ["--baseline", str(args.baseline)]
+        lattices.main(["--data", str(args.data), *more])
         return
-    limit = min(given.limit, 60) if given.quick else given.limit
+    limit = min(args.limit, 60) if args.quick else args.limit
     head = f"{'import s':>9}{'seconds':>9}{'peak GB':>9}{'rows':>11}{'loss':>8}{'/ ours':>8}"
     print(f"{'job':28}{'':10}{'way':24}{head}")
     with tempfile.TemporaryDirectory() as folder:
-        for job in jobs(given.data, Path(folder), quick=given.quick):
+        for job in make_jobs(args.data, Path(folder), quick=args.quick):
             ours = None
             for name, (_, _, algorithms, packages) in WAYS.items():
                 if job.algorithm not in algorithms or (packages and "schemes" in job.name):
                     continue
                 print(f"{job.name:28}{job.algorithm:10}", end="", flush=True)
                 try:
-                    version, load, seconds, peak, rows, lost = measure(name, job, given.envs, limit)
+                    version, load, seconds, peak, rows, lost = measure_way(
+                        name, job, args.envs, limit
+                    )
                 except RuntimeError as error:
                     print(f"{name:24}{error}")
                     continue
@@ -383,7 +398,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--way"]:
-        run(sys.argv[2], Job(**json.loads(sys.argv[3])))
+        run_way(sys.argv[2], AnonymizationJob(**json.loads(sys.argv[3])))
     elif sys.argv[1:2] == ["--make"]:
         globals()[f"make_{sys.argv[2]}"](*sys.argv[3:])
     else:

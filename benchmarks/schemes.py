@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
-from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.spec.file import SpecFile, load_spec, parse_spec
 
 STRONG = 0.2
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Subject:
+class BenchmarkTable:
     """A table and its spec; ``target`` is what a classifier predicts, if anything."""
 
     name: str
@@ -51,30 +51,34 @@ class Subject:
     target: str | None = None
     left_out: str = ""
 
-    def asked(self, **changes: Any) -> SpecFile:
-        """The spec with other entries under ``release``."""
+    def change_release(self, **changes: Any) -> SpecFile:
+        """Return the spec with other entries under ``release``."""
         spec = self.spec
         for name, value in changes.items():
-            spec = spec.changed(("release", name), value)
+            spec = spec.with_entry(("release", name), value)
         return spec
 
-    def narrow(self) -> Subject:
-        """The same with eight columns."""
-        dropped = self.spec.changed(("columns", self.left_out), {"role": "drop"})
-        return Subject(self.name, self.table, dropped)
+    def drop_one_column(self) -> BenchmarkTable:
+        """Return the same with eight columns."""
+        dropped = self.spec.with_entry(("columns", self.left_out), {"role": "drop"})
+        return BenchmarkTable(self.name, self.table, dropped)
 
 
-def subjects(data: Path | None) -> list[Subject]:
-    """The sample tables, and Adult."""
-    found = [
-        Subject(
-            "census", sample("census"), parse(SPECS["census"]), "salary_class", "native_country"
+def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
+    """Return the sample tables, and Adult."""
+    benchmark_tables = [
+        BenchmarkTable(
+            "census",
+            make_demo_table("census"),
+            parse_spec(SPECS["census"]),
+            "salary_class",
+            "native_country",
         ),
-        Subject("voters", sample("voters"), parse(SPECS["voters"])),
-        Subject("patients", sample("patients"), parse(SPECS["patients"])),
+        BenchmarkTable("voters", make_demo_table("voters"), parse_spec(SPECS["voters"])),
+        BenchmarkTable("patients", make_demo_table("patients"), parse_spec(SPECS["patients"])),
     ]
     if data is None:
-        return found
+        return benchmark_tables
     path = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     table = open_table(path)
     columns = {
@@ -84,46 +88,49 @@ def subjects(data: Path | None) -> list[Subject]:
         }
         for name in table.columns
     }
-    spec = taken({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
-    return [Subject("Adult", table, spec, "salary-class", "native-country"), *found]
+    spec = load_spec({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
+    return [
+        BenchmarkTable("Adult", table, spec, "salary-class", "native-country"),
+        *benchmark_tables,
+    ]
 
 
-def kept(subject: Subject, setting: str, epsilon: float, number: int) -> None:
+def print_kept_rows(subject: BenchmarkTable, setting: str, epsilon: float, number: int) -> None:
     """Publish so often, and print what was kept."""
-    spec = subject.asked(**SETTINGS[setting], epsilon=epsilon)
+    spec = subject.change_release(**SETTINGS[setting], epsilon=epsilon)
     made = [publish(subject.table, spec) for _ in range(number)]
-    losses = [one.evaluation.loss for one in made]
-    rows = np.mean([one.evaluation.rows_released for one in made])
+    losses = [item.evaluation.loss for item in made]
+    rows = np.mean([item.evaluation.rows_released for item in made])
     line = (
         f"{subject.name:10}{setting:16}{epsilon:8g}{np.mean(losses):9.4f} +- {np.std(losses):.4f}"
         f"{rows:10,.0f}"
     )
     if subject.target is not None:
-        found = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
-        told = [x.utility.accuracy for x in found if x.utility and x.utility.accuracy]
-        line += f"{np.mean([one.released for one in told]):8.1%}"
+        result = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
+        told = [x.utility.accuracy for x in result if x.utility and x.utility.accuracy]
+        line += f"{np.mean([item.released for item in told]):8.1%}"
         line += f" (original {told[0].original:.1%}, guessing {told[0].majority:.1%})"
     print(line, flush=True)
 
 
-def associations(subject: Subject, name: str, number: int, **changes: Any) -> None:
+def print_associations(subject: BenchmarkTable, name: str, number: int, **changes: Any) -> None:
     """Publish eight columns so often, and print what is left of their associations."""
-    narrow = subject.narrow()
-    spec = narrow.asked(**changes)
+    narrow = subject.drop_one_column()
+    spec = narrow.change_release(**changes)
     errors, strong, largest = [], [], []
     for _ in range(number):
         made = publish(narrow.table, spec)
-        found = evaluate(narrow.table, made, spec)
-        pairs: Any = found.utility.associations if found.utility else found.associations
+        result = evaluate(narrow.table, made, spec)
+        pairs: Any = result.utility.associations if result.utility else result.associations
         off = {pair: abs(pair.original - pair.released) for pair in pairs}
         errors.append(np.mean(list(off.values())))
         strong.append(np.mean([error for pair, error in off.items() if pair.original > STRONG]))
         largest.append(max(off.values()))
-    known = made.certificate.tables[0].parameters
+    parameters = made.certificate.tables[0].parameters
     print(
         f"{subject.name:10}{name:34}{len(made.certificate.tables):4} tables{np.mean(errors):9.4f}"
-        f"{np.mean(strong):9.4f}{np.mean(largest):9.4f}   k = {int(float(known['k']))}, "
-        + (f"r = {known['r']}" if "r" in known else f"beta = {known['beta']}"),
+        f"{np.mean(strong):9.4f}{np.mean(largest):9.4f}   k = {int(float(parameters['k']))}, "
+        + (f"r = {parameters['r']}" if "r" in parameters else f"beta = {parameters['beta']}"),
         flush=True,
     )
 
@@ -131,12 +138,12 @@ def associations(subject: Subject, name: str, number: int, **changes: Any) -> No
 def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    listed = subjects(data)
+    listed = load_benchmark_tables(data)
     print(f"{'table':10}{'scheme':16}{'epsilon':>8}{'loss':>9}{'spread':>10}{'rows':>10}  accuracy")
     for subject in listed:
         for setting in SETTINGS:
             for epsilon in (0.5, 1.0, 2.0):
-                kept(subject, setting, epsilon, number)
+                print_kept_rows(subject, setting, epsilon, number)
     print(f"\n{'table':10}{'eight columns in':45}{'all':>9}{'strong':>9}{'largest':>9}")
     for subject in listed:
         if subject.left_out:
@@ -152,7 +159,7 @@ def main() -> None:
                 for draw in ("counts", "sample"):
                     if draw == "sample" or changes.get("scheme") != "mondrian":
                         own = f"{draw}: {name}"
-                        associations(subject, own, max(number // 3, 1), draw=draw, **changes)
+                        print_associations(subject, own, max(number // 3, 1), draw=draw, **changes)
 
 
 if __name__ == "__main__":

@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Rollups
-from incrowd.anonymize.safe_search import ramp, search
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import merged
-from incrowd.codes.hierarchy import from_rows
-from incrowd.engine.count import count
+from incrowd.anonymize.safe_search import make_ramp, search_scheme
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import merge_tuples
+from incrowd.codes.hierarchy import build_from_rows
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.privacy.split import paired
-from incrowd.spec.build import Declared
+from incrowd.privacy.split import split_for_samples
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 
 
-def adult(data: Path) -> Counted:
-    """The table, counted by its values."""
+def count_adult(data: Path) -> CountedTable:
+    """Return the table, counted by its values."""
     table = open_table(next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name))
     stem = next(x.stem for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     columns = {
@@ -40,50 +40,50 @@ def adult(data: Path) -> Counted:
         )
         for name in table.columns
     }
-    return count(table, Declared(columns))
+    return count_tuples(table, ColumnHierarchies(columns))
 
 
-def whole(counted: Counted) -> Lattice:
+def make_full_lattice(counted: CountedTable) -> Lattice:
     """All schemes."""
     return Lattice((0,) * len(counted.names), tuple(h.height - 1 for h in counted.hierarchies))
 
 
-def chosen_by(
+def choose_scheme(
     rollups: Rollups, lattice: Lattice, pairs: Sequence[SafeRelease], epsilon: Fraction
 ) -> tuple[tuple[int, ...], SafeRelease]:
-    """The scheme and the pair of one search."""
-    found = search(
-        rollups, lattice, [ramp(pair.k, pair.beta) for pair in pairs],
+    """Return the scheme and the pair of one search."""
+    scheme = search_scheme(
+        rollups, lattice, [make_ramp(pair.k, pair.beta) for pair in pairs],
         epsilon=epsilon, power=1, weights=np.ones(len(lattice.low)), bits=SystemRandomness(),
     )  # fmt: skip
-    return found.levels, SafeRelease(found.ramp.k, found.ramp.beta)
+    return scheme.levels, SafeRelease(scheme.ramp.k, scheme.ramp.beta)
 
 
-def made(rows: int, sizes: Sequence[int], seed: int = 0) -> Counted:
-    """A table of people who do not exist, with so many values in each column."""
+def make_counted_table(rows: int, sizes: Sequence[int], seed: int = 0) -> CountedTable:
+    """Return a table of people who do not exist, with so many values in each column."""
     draw = np.random.default_rng(seed)
     hierarchies, codes = [], []
     for size in sizes:
         widths = [width for width in (2, 4, 8) if size // width > 1]
         spans = [[str(v), *(f"{w}:{v // w}" for w in widths), "*"] for v in range(size)]
-        hierarchies.append(from_rows(spans))
+        hierarchies.append(build_from_rows(spans))
         shares = 1 / np.arange(1, size + 1) ** 0.7
         codes.append(draw.choice(size, rows, p=shares / shares.sum()))
-    tuples = merged(np.column_stack(codes).astype(np.int32), np.ones(rows, dtype=np.int64))
+    tuples = merge_tuples(np.column_stack(codes).astype(np.int32), np.ones(rows, dtype=np.int64))
     names = tuple(f"c{at}" for at in range(len(sizes)))
-    return Counted(names, tuple(hierarchies), (0,) * len(sizes), tuples)
+    return CountedTable(names, tuple(hierarchies), (0,) * len(sizes), tuples)
 
 
-def timed(name: str, counted: Counted) -> None:
-    """The time of one search, beside counting the tuples of one scheme."""
-    split = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
+def time_search(name: str, counted: CountedTable) -> None:
+    """Time the time of one search, beside counting the tuples of one scheme."""
+    split = split_for_samples(epsilon=1.0, delta=1e-6, selections=[0.05])
     pairs = [draw for draw in split.draws if isinstance(draw, SafeRelease)]
-    rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), whole(counted)
+    rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), make_full_lattice(counted)
     start = time.perf_counter()
-    rollups.cells(tuple(level // 2 for level in lattice.high))
+    rollups.count_cells(tuple(level // 2 for level in lattice.high))
     once = time.perf_counter() - start
     start = time.perf_counter()
-    chosen_by(rollups, lattice, pairs, Fraction(1, 20))
+    choose_scheme(rollups, lattice, pairs, Fraction(1, 20))
     taken = time.perf_counter() - start
     print(
         f"{name:12}{len(counted.frequencies):12,} tuples{lattice.size:10,} schemes{taken:8.2f} s"
@@ -92,12 +92,12 @@ def timed(name: str, counted: Counted) -> None:
 
 
 def main() -> None:
-    timed("Adult", adult(Path(sys.argv[1])))
+    time_search("Adult", count_adult(Path(sys.argv[1])))
     six, eight = (96, 64, 48, 32, 24, 16), (96, 64, 48, 32, 24, 12, 8, 2)
     for sizes in (six, eight):
         for rows in (100_000, 1_000_000):
-            timed("made", made(rows, sizes))
-    timed("made", made(1_000_000, (96, 64, 48, 32, 24, 16, 12, 8)))
+            time_search("made", make_counted_table(rows, sizes))
+    time_search("made", make_counted_table(1_000_000, (96, 64, 48, 32, 24, 16, 12, 8)))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ QUASI = ["zip", "sex", "birth_year", "race"]
 
 
 @dataclass(frozen=True)
-class Way:
+class SparkWay:
     """A release: what its spec says, and the pipeline by hand that it stands beside."""
 
     release: str
@@ -83,7 +83,7 @@ class Way:
 
 
 @dataclass
-class Run:
+class RunMeasurements:
     """What was measured of one way on one table: seconds of each run, and of each step of ours."""
 
     workers: int
@@ -97,7 +97,7 @@ class Run:
     steps: dict[str, list[float]] = field(default_factory=dict)
 
 
-def make(folder: Path, rows: int) -> None:
+def write_table(folder: Path, rows: int) -> None:
     """Write a table of people who do not exist, file by file."""
     import polars as pl
 
@@ -131,7 +131,7 @@ def make(folder: Path, rows: int) -> None:
     draft.rename(folder)
 
 
-def recoded(levels: dict[str, int]) -> dict[str, Column]:
+def recode_columns(levels: dict[str, int]) -> dict[str, Column]:
     """Columns at levels of their hierarchies, as one would write them."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -147,7 +147,7 @@ def recoded(levels: dict[str, int]) -> dict[str, Column]:
     return {name: shown(name, level) for name, level in levels.items()}
 
 
-def repeated(cells: DataFrame, columns: list[str]) -> DataFrame:
+def repeat_cells(cells: DataFrame, columns: list[str]) -> DataFrame:
     """Cells as rows, as many as they count."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -155,7 +155,7 @@ def repeated(cells: DataFrame, columns: list[str]) -> DataFrame:
     return rows.select(*columns)
 
 
-def laplace(scale: Column | float) -> Column:
+def draw_laplace(scale: Column | float) -> Column:
     """Noise from numbers that Spark draws."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -164,97 +164,103 @@ def laplace(scale: Column | float) -> Column:
     return -spread * F.signum(coin) * F.log(1 - 2 * F.abs(coin))
 
 
-def sampled(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
+def publish_sample(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
     """Draw rows, recode, count, keep what is large enough, repeat."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    drawn = frame.where(F.rand() < BETA).select(*_named(recoded(levels)))
+    drawn = frame.where(F.rand() < BETA).select(*_alias_columns(recode_columns(levels)))
     cells = drawn.groupBy(*levels).agg(F.count(F.lit(1)).alias("n")).where(F.col("n") >= least)
-    return repeated(cells, list(levels))
+    return repeat_cells(cells, list(levels))
 
 
-def counted(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
+def publish_counts(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
     """Recode, count, add noise, keep what is large enough, repeat."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    cells = frame.select(*_named(recoded(levels))).groupBy(*levels).count()
-    noisy = cells.withColumn("n", F.round(F.col("count") + laplace(1 / EPSILON)))
-    return repeated(noisy.where(F.col("n") >= least), list(levels))
+    cells = frame.select(*_alias_columns(recode_columns(levels))).groupBy(*levels).count()
+    noisy = cells.withColumn("n", F.round(F.col("count") + draw_laplace(1 / EPSILON)))
+    return repeat_cells(noisy.where(F.col("n") >= least), list(levels))
 
 
-def searched(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
+def publish_searched(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
     """Count tuples of values, from which levels are chosen; recode, add up, and so on."""
     from pyspark.sql import functions as F  # noqa: N812
 
     place = f"{tempfile.mkdtemp(prefix='spark-bench-')}/fine"
     frame.groupBy(*levels).count().write.parquet(place)  # to be looked at for levels
     fine = frame.sparkSession.read.parquet(place)
-    cells = fine.select(*_named(recoded(levels)), "count").groupBy(*levels)
+    cells = fine.select(*_alias_columns(recode_columns(levels)), "count").groupBy(*levels)
     noisy = cells.agg(F.sum("count").alias("count"))
-    noisy = noisy.withColumn("n", F.round(F.col("count") + laplace(1 / EPSILON)))
-    return repeated(noisy.where(F.col("n") >= least), list(levels))
+    noisy = noisy.withColumn("n", F.round(F.col("count") + draw_laplace(1 / EPSILON)))
+    return repeat_cells(noisy.where(F.col("n") >= least), list(levels))
 
 
-def anonymous(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
+def publish_k_anonymous(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
     """Recode, count classes, keep the rows of those that are large enough."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    rows = frame.select(*_named(recoded(levels)), "party")
+    rows = frame.select(*_alias_columns(recode_columns(levels)), "party")
     classes = rows.groupBy(*levels).count().where(F.col("count") >= least)
     return rows.join(classes, list(levels), "left_semi")
 
 
-def noisy(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
-    """The same with noise on the heights, as wide as those of the class."""
+def publish_noisy(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
+    """Return the same with noise on the heights, as wide as those of the class."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    rows = frame.select(*_named(recoded(levels)), "party", "height")
+    rows = frame.select(*_alias_columns(recode_columns(levels)), "party", "height")
     width = F.max("height") - F.min("height")
     classes = rows.groupBy(*levels).agg(F.count(F.lit(1)).alias("n"), width.alias("w"))
     joined = rows.join(classes.where(F.col("n") >= least), list(levels))
-    height = F.round(F.col("height") + laplace(F.col("w") / NOISE_EPSILON), 1)
+    height = F.round(F.col("height") + draw_laplace(F.col("w") / NOISE_EPSILON), 1)
     return joined.select(*levels, "party", height.alias("height"))
 
 
-def _named(columns: dict[str, Column]) -> Iterator[Column]:
+def _alias_columns(columns: dict[str, Column]) -> Iterator[Column]:
     return (column.alias(name) for name, column in columns.items())
 
 
 CLASSES = "k: 10, algorithm: ola"
 SEARCH = f"epsilon: {EPSILON}, delta: 1.0e-6, scheme: search"
 WAYS = {
-    "sample": Way(f"k: {K}, beta: {BETA}, epsilon: {EPSILON}, {LEVELS}", sampled),
-    "counts": Way(f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", counted),
-    "search": Way(SEARCH, counted),
-    "search-fine": Way(SEARCH, searched),
-    "k-anonymity": Way(f"method: k-anonymity, {CLASSES}", anonymous, party="sensitive"),
-    "k-epsilon": Way(
-        f"method: k-epsilon, epsilon: {NOISE_EPSILON}, {CLASSES}",
-        noisy, party="sensitive", height=NOISY,
+    "sample": SparkWay(f"k: {K}, beta: {BETA}, epsilon: {EPSILON}, {LEVELS}", publish_sample),
+    "counts": SparkWay(
+        f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", publish_counts
     ),
-}  # fmt: skip
+    "search": SparkWay(SEARCH, publish_counts),
+    "search-fine": SparkWay(SEARCH, publish_searched),
+    "k-anonymity": SparkWay(
+        f"method: k-anonymity, {CLASSES}", publish_k_anonymous, party="sensitive"
+    ),
+    "k-epsilon": SparkWay(
+        f"method: k-epsilon, epsilon: {NOISE_EPSILON}, {CLASSES}",
+        publish_noisy,
+        party="sensitive",
+        height=NOISY,
+    ),
+}
 
 
-class Steps:
+class StepTimer:
     """How long each step takes, from its beginning to that of the next."""
 
     def __init__(self) -> None:
         self._at: list[tuple[str, float]] = [("open", time.perf_counter())]
 
     def __call__(self, name: str) -> None:
-        """A step begins."""
+        """Call a step begins."""
         self._at.append((name, time.perf_counter()))
 
-    def seconds(self) -> dict[str, float]:
-        """The seconds of each, when the last has ended."""
+    def sum_seconds(self) -> dict[str, float]:
+        """Return the seconds of each, when the last has ended."""
         ends = [*(at for _, at in self._at[1:]), time.perf_counter()]
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for (name, begun), end in zip(self._at, ends, strict=True):
-            found[name] = found.get(name, 0.0) + end - begun
-        return found
+            result[name] = result.get(name, 0.0) + end - begun
+        return result
 
 
-class Processors:
+class ProcessorClock:
     """Seconds of processors that the cluster and this process have used, with all they started.
 
     What a process had used when it was last seen stays counted after it has ended: Spark ends
@@ -264,15 +270,15 @@ class Processors:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], int] = {}
         self._lock = Lock()
-        Thread(target=self._watch, daemon=True).start()
+        Thread(target=self._poll_usage, daemon=True).start()
 
-    def _watch(self) -> None:
+    def _poll_usage(self) -> None:
         while True:
-            self.used()
+            self.measure_used()
             time.sleep(0.5)
 
-    def used(self) -> float:
-        """The seconds so far; they never become fewer."""
+    def measure_used(self) -> float:
+        """Return the seconds so far; they never become fewer."""
         stats = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
@@ -288,16 +294,18 @@ class Processors:
 
 
 @contextmanager
-def timed(processors: Processors, seconds: list[float], cpu: list[float]) -> Iterator[None]:
+def measure_time(
+    processors: ProcessorClock, seconds: list[float], cpu: list[float]
+) -> Iterator[None]:
     """Add how long something takes."""
-    used, start = processors.used(), time.perf_counter()
+    used, start = processors.measure_used(), time.perf_counter()
     yield
     seconds.append(time.perf_counter() - start)
-    cpu.append(processors.used() - used)
+    cpu.append(processors.measure_used() - used)
 
 
-def session(master: str) -> tuple[SparkSession, float]:
-    """A session at a master, and how long it took to start and to run a first query."""
+def start_session(master: str) -> tuple[SparkSession, float]:
+    """Return a session at a master, and how long it took to start and to run a first query."""
     from incrowd.engine.source import spark_engine
 
     start = time.perf_counter()
@@ -306,57 +314,59 @@ def session(master: str) -> tuple[SparkSession, float]:
         "spark.executor.memory": f"{MEMORY}g", "spark.ui.enabled": "false",
     }  # fmt: skip
     made: Any = spark_engine(master, settings)
-    found: SparkSession = made.session
-    found.range(1000).count()
-    return found, time.perf_counter() - start
+    spark_session: SparkSession = made.session
+    spark_session.range(1000).count()
+    return spark_session, time.perf_counter() - start
 
 
-def measure(spark: SparkSession, path: Path, run: Run, repeat: int, processors: Processors) -> None:
+def measure_way(
+    spark: SparkSession, path: Path, run: RunMeasurements, repeat: int, processors: ProcessorClock
+) -> None:
     """Time one way, ours and by hand in turn."""
     from incrowd.engine.source import spark_engine
     from incrowd.publication import publish
-    from incrowd.spec.file import parse
+    from incrowd.spec.file import parse_spec
 
     way = WAYS[run.way]
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with timed(processors, run.ours, run.ours_cpu):
-                steps = Steps()
+            with measure_time(processors, run.ours, run.ours_cpu):
+                steps = StepTimer()
                 release = publish(
-                    path, parse(way.spec),
+                    path, parse_spec(way.spec),
                     output=Path(folder) / "ours", engine=spark_engine(), step=steps,
                 )  # fmt: skip
-                for step, seconds in steps.seconds().items():
+                for step, seconds in steps.sum_seconds().items():
                     run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
-            levels = {column: known.level or 0 for column, known in table.scheme.items()}
-            with timed(processors, run.by_hand, run.by_hand_cpu):
+            levels = {column: item.level or 0 for column, item in table.scheme.items()}
+            with measure_time(processors, run.by_hand, run.by_hand_cpu):
                 read = spark.read.parquet(str(path))
-                hand = way.by_hand(read, levels, release.certificate.least)
+                hand = way.by_hand(read, levels, release.certificate.threshold)
                 hand.write.parquet(f"{folder}/hand")
             run.released = table.release.rows, spark.read.parquet(f"{folder}/hand").count()
 
 
-def work(arguments: argparse.Namespace) -> None:
+def run_measurements(arguments: argparse.Namespace) -> None:
     """Everything that is measured in one session; each run goes to the standard output."""
-    spark, seconds = session(arguments.master)
+    spark, seconds = start_session(arguments.master)
     print(json.dumps({"start": seconds}), flush=True)
-    processors = Processors()
+    processors = ProcessorClock()
     smallest = arguments.cache / f"people-{min(arguments.rows)}"
     for name in arguments.ways:
-        measure(spark, smallest, Run(arguments.cluster, 0, name), 1, processors)
+        measure_way(spark, smallest, RunMeasurements(arguments.cluster, 0, name), 1, processors)
     for rows in arguments.rows:
         for name in arguments.ways:
-            run = Run(arguments.cluster, rows, name)
+            run = RunMeasurements(arguments.cluster, rows, name)
             path = arguments.cache / f"people-{rows}"
-            measure(spark, path, run, arguments.repeat, processors)
+            measure_way(spark, path, run, arguments.repeat, processors)
             print(json.dumps({"run": asdict(run)}), flush=True)
     spark.stop()
 
 
-def show(run: Run) -> None:
-    """A line for one way on one table, and one for its steps."""
+def print_run(run: RunMeasurements) -> None:
+    """Print a line for one way on one table, and one for its steps."""
     times = [run.ours, run.by_hand, run.ours_cpu, run.by_hand_cpu]
     ours, hand, ours_cpu, hand_cpu = map(statistics.median, times)
     rows = f"{run.released[0]:,} and {run.released[1]:,}"
@@ -365,21 +375,21 @@ def show(run: Run) -> None:
         f"{ours_cpu:9.1f}{hand_cpu:9.1f}{ours_cpu / hand_cpu:7.2f}  {rows}"
     )
     steps = {step: statistics.median(times) for step, times in run.steps.items()}
-    said = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
-    print(" " * 23 + said, flush=True)
+    text = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
+    print(" " * 23 + text, flush=True)
 
 
 @contextmanager
-def started(workers: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """A cluster: its address, and the environment of a process that connects."""
+def start_cluster(workers: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """Return a cluster: its address, and the environment of a process that connects."""
     from support import cluster
 
     cluster.MEMORY = MEMORY
     with (
         tempfile.TemporaryDirectory(prefix="spark-bench-") as folder,
-        cluster.cluster(Path(folder), workers) as made,
+        cluster.start_cluster(Path(folder), workers) as made,
     ):
-        yield made.master, made.environment() | {"XDG_STATE_HOME": folder}
+        yield made.master, made.make_environment() | {"XDG_STATE_HOME": folder}
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -388,7 +398,7 @@ def main(arguments: argparse.Namespace) -> None:
 
     for rows in arguments.rows:
         if not (arguments.cache / f"people-{rows}").exists():
-            make(arguments.cache / f"people-{rows}", rows)
+            write_table(arguments.cache / f"people-{rows}", rows)
     about = {
         "cores": os.cpu_count(), "spark": pyspark.__version__, "python": platform.python_version(),
         "gigabytes of each worker": MEMORY, "repeat": arguments.repeat,
@@ -396,10 +406,10 @@ def main(arguments: argparse.Namespace) -> None:
     print(about)
     print(" " * 37 + "seconds" + " " * 18 + "of processors")
     print(f"workers{'rows':>14}  release     " + "   ours  by hand  ratio" * 2 + "  rows released")
-    runs: list[Run] = []
+    runs: list[RunMeasurements] = []
     starts: dict[int, float] = {}
     for workers in arguments.workers:
-        with started(workers) as (master, environment):
+        with start_cluster(workers) as (master, environment):
             command = [
                 sys.executable, __file__, "--master", master, "--cluster", str(workers),
                 "--repeat", str(arguments.repeat), "--cache", str(arguments.cache),
@@ -413,18 +423,18 @@ def main(arguments: argparse.Namespace) -> None:
                 told = json.loads(line)
                 starts |= {workers: told["start"]} if "start" in told else {}
                 if "run" in told:
-                    runs.append(Run(**told["run"]))
-                    show(runs[-1])
+                    runs.append(RunMeasurements(**told["run"]))
+                    print_run(runs[-1])
             if child.wait():
                 sys.exit(child.returncode)
         print(f"a session at {workers} workers starts in {starts[workers]:.1f} s")
         if arguments.output:
-            found = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
-            arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            result = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
+            arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def options() -> argparse.Namespace:
-    """What the command line says."""
+def parse_options() -> argparse.Namespace:
+    """Return what the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[2])
@@ -435,15 +445,15 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="100,000 rows, once")
     parser.add_argument("--master", help=argparse.SUPPRESS)
     parser.add_argument("--cluster", type=int, help=argparse.SUPPRESS)
-    found = parser.parse_args()
-    if found.quick:
-        found.rows, found.repeat = [100_000], 1
-    return found
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.repeat = [100_000], 1
+    return args
 
 
 if __name__ == "__main__":
-    asked = options()
+    asked = parse_options()
     if asked.master:
-        work(asked)
+        run_measurements(asked)
     else:
         main(asked)

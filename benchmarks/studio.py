@@ -22,34 +22,34 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
-from support.studio import Browser, RunningStudio
+from support.studio import RunningStudio, StudioBrowser
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 
 
-def settled(browser: Browser, path: str) -> float:
-    """The seconds until a page has nothing to follow."""
+def wait_until_settled(browser: StudioBrowser, path: str) -> float:
+    """Return the seconds until a page has nothing to follow."""
     start = time.perf_counter()
     while "data-follow" in browser.get(path).text:
         time.sleep(0.02)
     return time.perf_counter() - start
 
 
-def started(folder: Path, state: Path) -> tuple[RunningStudio, float]:
-    """A studio, and the seconds until its first page was there."""
+def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
+    """Return a studio, and the seconds until its first page was there."""
     begun = time.perf_counter()
     running = RunningStudio(folder, state)
-    browser = running.browser()
+    browser = running.open_browser()
     assert browser.get("/").status == 200
     return running, time.perf_counter() - begun
 
 
-def clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
+def list_clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
+    """Return what is clicked, by name: room and form, in turn with what undoes it."""
     column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
-    found = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
-    assert found is not None
-    ladder, ends = found[1], {"from": found[2], "to": found[3]}
+    result = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
+    assert result is not None
+    ladder, ends = result[1], {"from": result[2], "to": result[3]}
     return {
         "role of a column": [
             ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
@@ -66,17 +66,17 @@ def clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
     }
 
 
-def measured(browser: Browser, work: str, spec: str, repeat: int) -> None:
+def print_page_times(browser: StudioBrowser, work: str, spec: str, repeat: int) -> None:
     """Tell how long pages and clicks take."""
     for room in ("data", "hierarchies", "privacy", "explore", "publish"):
-        settled(browser, f"{work}/{room}")
+        wait_until_settled(browser, f"{work}/{room}")
         times = []
         for _ in range(repeat):
             start = time.perf_counter()
             browser.get(f"{work}/{room}")
             times.append(time.perf_counter() - start)
         print(f"  page {room:18}{statistics.median(times):8.3f}")
-    for name, forms in clicks(spec).items():
+    for name, forms in list_clicks(spec).items():
         answers, ends = [], []
         for at in range(repeat):
             path, fields = forms[at % len(forms)]
@@ -84,27 +84,27 @@ def measured(browser: Browser, work: str, spec: str, repeat: int) -> None:
             answer = browser.post(f"{work}/{path}", **fields)
             assert answer.status == 303, answer.text  # the page it leads to was fetched, too
             answers.append(time.perf_counter() - start)
-            ends.append(answers[-1] + settled(browser, answer.place))
+            ends.append(answers[-1] + wait_until_settled(browser, answer.place))
         shown = f"{statistics.median(answers):8.3f}{statistics.median(ends):10.3f}"
         print(f"  click {name:17}{shown}", flush=True)
 
 
-def opened(running: RunningStudio, kind: str, rows: int) -> tuple[Browser, str]:
-    """A sample table of so many rows with its spec, opened; its browser, and where it is."""
-    sample(kind, rows=rows).write(running.folder / f"{kind}.parquet")
+def open_demo_table(running: RunningStudio, kind: str, rows: int) -> tuple[StudioBrowser, str]:
+    """Return a sample table of so many rows with its spec, opened; its browser, and where it is."""
+    make_demo_table(kind, rows=rows).write(running.folder / f"{kind}.parquet")
     (running.folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
-    browser = running.browser()
+    browser = running.open_browser()
     return browser, browser.post("/open", place=f"{kind}.yaml").place.removesuffix("/data")
 
 
-def alive(rows: int) -> None:
+def measure_while_publishing(rows: int) -> None:
     """Publish a large table, and tell how soon pages and clicks are answered meanwhile."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "project")
         folder.mkdir()
-        running, _ = started(folder, Path(home, "state"))
-        browser, work = opened(running, "voters", rows)
-        settled(browser, f"{work}/publish")
+        running, _ = start_studio(folder, Path(home, "state"))
+        browser, work = open_demo_table(running, "voters", rows)
+        wait_until_settled(browser, f"{work}/publish")
         start = time.perf_counter()
         pages: list[float] = []
         clicks: list[float] = []
@@ -113,13 +113,13 @@ def alive(rows: int) -> None:
         while "release.zip" not in (text := browser.get(f"{work}/publish").text):
             assert "data-follow" in text, text
             for room in ("data", "hierarchies", "privacy", "explore", "publish"):
-                asked = time.perf_counter()
+                request = time.perf_counter()
                 assert browser.get(f"{work}/{room}").status == 200
-                pages.append(time.perf_counter() - asked)
-            asked = time.perf_counter()
+                pages.append(time.perf_counter() - request)
+            request = time.perf_counter()
             epsilon = f"{1 + len(clicks) % 8 / 16}"
             browser.post(f"{work}/privacy/settings", epsilon=epsilon, delta="1e-6")
-            clicks.append(time.perf_counter() - asked)
+            clicks.append(time.perf_counter() - request)
             time.sleep(0.2)
         print(f"voters, {rows:,} rows: released in {time.perf_counter() - start:.1f} s")
         for name, times in (("pages", pages), ("clicks", clicks)):
@@ -135,7 +135,7 @@ def main(arguments: argparse.Namespace) -> None:
         folder.mkdir()
         starts = []
         for at in range(arguments.repeat):
-            running, seconds = started(folder, Path(home, f"state-{at}"))
+            running, seconds = start_studio(folder, Path(home, f"state-{at}"))
             starts.append(seconds)
             if at < arguments.repeat - 1:
                 running.stop()
@@ -143,10 +143,10 @@ def main(arguments: argparse.Namespace) -> None:
         print("seconds                  answers   settled")
         for rows in arguments.rows:
             kind = "census" if rows <= 1_000_000 else "voters"
-            browser, work = opened(running, kind, rows)
-            looked = settled(browser, f"{work}/data")
+            browser, work = open_demo_table(running, kind, rows)
+            looked = wait_until_settled(browser, f"{work}/data")
             print(f"{kind}, {rows:,} rows: looked at in {looked:.2f}")
-            measured(browser, work, SPECS[kind], arguments.repeat)
+            print_page_times(browser, work, SPECS[kind], arguments.repeat)
         running.stop()
 
 
@@ -157,6 +157,6 @@ if __name__ == "__main__":
     parser.add_argument("--release", type=int, help="rows of a table to publish meanwhile")
     given = parser.parse_args()
     if given.release:
-        alive(given.release)
+        measure_while_publishing(given.release)
     else:
         main(given)

@@ -42,7 +42,7 @@ SPEC = {
 
 
 @dataclass
-class Walk:
+class CallTrace:
     """The functions that were called, in the order of their first calls."""
 
     making: set[tuple[str, str]] = field(default_factory=set)
@@ -51,9 +51,9 @@ class Walk:
     made: int = 0
     step: str = "open"
 
-    def record(self, frame: FrameType, event: str, _argument: object) -> None:
+    def record_call(self, frame: FrameType, event: str, _argument: object) -> None:
         """Record one call (a profiling function of ``sys.setprofile``)."""
-        if event != "call" or not (here := _function(frame)):
+        if event != "call" or not (here := _find_function(frame)):
             return
         if here not in self.making and here not in self.judging and self.files[-1:] != [here[0]]:
             self.files.append(here[0])
@@ -75,7 +75,7 @@ def _count_returns(files: list[str]) -> int:
     return sum(file == after for file, after in zip(files, files[2:], strict=False))
 
 
-def _function(frame: FrameType | None) -> tuple[str, str] | None:
+def _find_function(frame: FrameType | None) -> tuple[str, str] | None:
     if frame is None or not frame.f_code.co_filename.startswith(f"{ROOT}/"):
         return None
     if frame.f_code.co_name == "<module>":
@@ -84,7 +84,7 @@ def _function(frame: FrameType | None) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True)
-class Figures:
+class CodeFigures:
     """What HOUSE.md's table counts."""
 
     lines: int
@@ -101,14 +101,14 @@ class Figures:
     longest_file: int
 
 
-def measure(method: str) -> Figures:
+def measure_publish(method: str) -> CodeFigures:
     """Publish a table of voters and count what was called, and what the source holds."""
-    walk = trace(method)
+    walk = trace_publish(method)
     making_files = {file for file, _ in walk.making}
     only = walk.judging - walk.making
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
-    names, classes = _names(sources.values())
-    return Figures(
+    names, classes = _list_names(sources.values())
+    return CodeFigures(
         lines=sum(text.count("\n") for text in sources.values()),
         modules=len(sources),
         functions_making=len(walk.making),
@@ -124,28 +124,28 @@ def measure(method: str) -> Figures:
     )
 
 
-def trace(method: str) -> Walk:
+def trace_publish(method: str) -> CallTrace:
     """Publish with seeded bits, once to load every module and once to record the calls."""
-    walk = Walk()
+    walk = CallTrace()
     with tempfile.TemporaryDirectory() as home:
         os.environ["XDG_STATE_HOME"] = home  # what the user has released before is not touched
-        table, spec = _voters(Path(home), SPEC[method])
-        _publish(table, spec, lambda _: None)
-        sys.setprofile(walk.record)
+        table, spec = _write_voters(Path(home), SPEC[method])
+        _publish_table(table, spec, lambda _: None)
+        sys.setprofile(walk.record_call)
         try:
-            _publish(table, spec, lambda name: setattr(walk, "step", name))
+            _publish_table(table, spec, lambda name: setattr(walk, "step", name))
         finally:
             sys.setprofile(None)
     return walk
 
 
-def _publish(table: Path, spec: dict[str, Any], step: Callable[[str], None]) -> None:
+def _publish_table(table: Path, spec: dict[str, Any], step: Callable[[str], None]) -> None:
     bits = SeededRandomness(1)
     with tempfile.TemporaryDirectory() as home, warnings.catch_warnings(action="ignore"):
         incrowd.publish(str(table), spec, output=Path(home) / "out", bits=bits, step=step)
 
 
-def _voters(home: Path, release: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+def _write_voters(home: Path, release: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
     table = home / "voters.csv"
     rows = [
         f"{32000 + number % 7},{'female' if number % 3 else 'male'},{1950 + number % 11}"
@@ -163,7 +163,7 @@ def _voters(home: Path, release: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
     return table, {"unit": "one row per person", "columns": columns, "release": release}
 
 
-def _names(sources: Any) -> tuple[list[str], list[str]]:
+def _list_names(sources: Any) -> tuple[list[str], list[str]]:
     """List the names of public functions and methods, and of classes."""
     functions, classes = [], []
     for text in sources:
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--method", default="safe", choices=sorted(SPEC))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = asdict(measure(options.method))
+    figures = asdict(measure_publish(options.method))
     if options.json:
         print(json.dumps(figures))
         return

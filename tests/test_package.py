@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 from ruamel.yaml import YAML
-from support.wheel import ROOT, Built, Environment, build, install
+from support.wheel import ROOT, Distributions, WheelEnvironment, build_distributions, install_wheel
 
 import incrowd
 
@@ -45,13 +45,13 @@ for arguments in json.loads(sys.argv[1]):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory.mktemp("dist"))
+def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    return build_distributions(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def environment(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return install(built.wheel, tmp_path_factory.mktemp("wheel") / "env")
+def environment(built: Distributions, tmp_path_factory: pytest.TempPathFactory) -> WheelEnvironment:
+    return install_wheel(built.wheel, tmp_path_factory.mktemp("wheel") / "env")
 
 
 def shipped(wheel: Path) -> set[str]:
@@ -68,7 +68,7 @@ def in_the_tree() -> set[str]:
     }
 
 
-def test_the_wheel_holds_every_file_of_the_package(built: Built, tmp_path: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_package(built: Distributions, tmp_path: Path) -> None:
     assert shipped(built.wheel) == in_the_tree()
     assert "incrowd/py.typed" in shipped(built.wheel)
     less = tmp_path / "less.whl"
@@ -79,7 +79,7 @@ def test_the_wheel_holds_every_file_of_the_package(built: Built, tmp_path: Path)
     assert in_the_tree() - shipped(less) == {"incrowd/evaluation/report/templates/report.html"}
 
 
-def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Built) -> None:
+def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Distributions) -> None:
     """That it suffices is seen by the wheel, which is built from it."""
     with tarfile.open(built.sdist) as file:
         names = {name.split("/", 1)[1] for name in file.getnames() if "/" in name}
@@ -97,7 +97,7 @@ def test_the_source_distribution_holds_what_it_takes_and_no_more(built: Built) -
     assert names - {"PKG-INFO"} <= set(listed.stdout.split("\0"))
 
 
-def test_demo_and_verify_from_the_wheel(environment: Environment, tmp_path: Path) -> None:
+def test_demo_and_verify_from_the_wheel(environment: WheelEnvironment, tmp_path: Path) -> None:
     code = "import incrowd; print(incrowd.__file__)"
     where = environment.run("python", "-c", code, cwd=tmp_path)
     assert Path(where.stdout.strip()).is_relative_to(environment.folder)
@@ -111,7 +111,7 @@ def test_demo_and_verify_from_the_wheel(environment: Environment, tmp_path: Path
     assert checked.stdout.startswith("Verified ")
 
 
-def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path: Path) -> None:
+def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n" + "a,1\nb,2\n" * 30)
     (tmp_path / "t.sav").write_bytes(b"$FL2")
     (tmp_path / "spec.yaml").write_text(
@@ -129,26 +129,26 @@ def test_each_extra_that_is_missing_is_named(environment: Environment, tmp_path:
         "papers": ["reproduce", "all", "-o", "papers"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
-    asked = json.dumps(list(commands.values()))
-    done = environment.run("python", "-c", _COMMANDS, asked, cwd=tmp_path)
+    request = json.dumps(list(commands.values()))
+    done = environment.run("python", "-c", _COMMANDS, request, cwd=tmp_path)
     ends = [json.loads(line) for line in done.stdout.splitlines()]
-    for (extra, _), (status, said) in zip(commands.items(), ends, strict=True):
-        assert status == 2, (extra, said)
-        assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", said), said
+    for (extra, _), (status, text) in zip(commands.items(), ends, strict=True):
+        assert status == 2, (extra, text)
+        assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", text), text
     assert not (tmp_path / "papers").exists()
     seen = environment.run("incrowd", "doctor", "--json", cwd=tmp_path)
-    found = json.loads(seen.stdout)
-    assert (seen.returncode, found["works"], found["problems"]) == (0, True, [])
-    assert not any(extra["installed"] for extra in found["extras"])
+    result = json.loads(seen.stdout)
+    assert (seen.returncode, result["works"], result["problems"]) == (0, True, [])
+    assert not any(extra["installed"] for extra in result["extras"])
 
 
 def test_the_oldest_versions_are_those_that_are_asked_for() -> None:
     bounds: dict[str, Version] = {}
     for extra, texts in {"": PROJECT["dependencies"], **EXTRAS}.items():
-        for one in map(Requirement, texts):
+        for first in map(Requirement, texts):
             if extra not in FOR_DEVELOPERS:
-                (least,) = (part.version for part in one.specifier if part.operator == ">=")
-                assert bounds.setdefault(one.name, Version(least)) == Version(least), one.name
+                (least,) = (part.version for part in first.specifier if part.operator == ">=")
+                assert bounds.setdefault(first.name, Version(least)) == Version(least), first.name
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line.split("==") for line in lines if not line.startswith("#")]
     assert {name: Version(version) for name, version in pinned} == bounds

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.findings import verify
-from support.make import make
-from support.seam import PinnedRandomness
+from support.findings import list_verify_messages
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
-from incrowd.curate.promise import promised
-from incrowd.evaluation.attacks.shadows import Shadows
+from incrowd.curate.planned_guarantee import plan_guarantee
+from incrowd.evaluation.attacks.shadows import ShadowReleases
 from incrowd.evaluation.audit import audit as auditing
 from incrowd.methods.expect import expect
-from incrowd.methods.registry import method_of
-from incrowd.privacy.events import as_dict
+from incrowd.methods.registry import make_method
+from incrowd.privacy.events import serialize_event
 from incrowd.publication import Release
-from incrowd.spec.file import SpecFile, taken
+from incrowd.spec.file import SpecFile, load_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 DEEP = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}
@@ -48,7 +48,7 @@ PATHS: dict[str, dict[str, Any]] = {
 def spec(release: dict[str, Any], size: object = "public") -> SpecFile:
     columns = {name: {"role": "quasi", "hierarchy": DEEP} for name in NAMES}
     stated = {} if size is None else {"size": size}
-    return taken({**stated, "columns": columns, "release": {**BUDGET, **release}})
+    return load_spec({**stated, "columns": columns, "release": {**BUDGET, **release}})
 
 
 def table(rows: int) -> pl.DataFrame:
@@ -58,20 +58,20 @@ def table(rows: int) -> pl.DataFrame:
 
 
 def made(rows: int, file: SpecFile, folder: Path) -> Release:
-    return make(table(rows), file, output=folder, bits=PinnedRandomness(5))
+    return publish_unjudged(table(rows), file, output=folder, bits=PinnedRandomness(5))
 
 
 def settled(release: Release) -> dict[str, Any]:
     """What is published and was settled before anything was drawn or chosen."""
-    known = release.certificate
-    chosen = {"k", "beta"} if not known.by_counts else set()  # by the search itself
+    certificate = release.certificate
+    chosen = {"k", "beta"} if not certificate.has_noisy_counts else set()  # by the search itself
     return {
-        "guarantee": known.guarantee.model_copy(update={"statement": ""}),
-        "events": known.events,
-        "shared": known.parameters if known.slices is not None else {},
+        "guarantee": certificate.guarantee.model_copy(update={"statement": ""}),
+        "events": certificate.events,
+        "shared": certificate.parameters if certificate.slices is not None else {},
         "tables": [
-            {name: x for name, x in one.parameters.items() if name not in chosen}
-            for one in known.tables
+            {name: x for name, x in table.parameters.items() if name not in chosen}
+            for table in certificate.tables
         ],
         "reasons": release.reasons,
     }
@@ -88,9 +88,9 @@ def test_neighbors_around_a_threshold_publish_the_same_parameters(
         made(threshold - 1 + more, spec(PATHS[path]), tmp_path / str(more)) for more in (0, 1)
     )
     assert settled(below) == settled(above)
-    by_spec_alone = method_of(spec(PATHS[path], None)).events
-    assert settled(below)["events"] == [as_dict(event) for event in by_spec_alone]
-    assert verify(tmp_path / "0") == verify(tmp_path / "1") == []
+    by_spec_alone = make_method(spec(PATHS[path], None)).events
+    assert settled(below)["events"] == [serialize_event(event) for event in by_spec_alone]
+    assert list_verify_messages(tmp_path / "0") == list_verify_messages(tmp_path / "1") == []
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -99,17 +99,17 @@ def test_every_task_settles_what_publish_settles(path: str) -> None:
     rows = table(1_999)
     for size in ("public", None, 1_999, 2_000, 50_000):
         file = spec(PATHS[path], size)
-        method = method_of(file)
-        job = auditing._Job(auditing._light(file), 0.01, 1, (), 1.0, None)
-        assert job.bench(None).method.events == method.events
-        assert list(promised(file).events) == method.events
-        shadows = Shadows.of(rows, file, rng=np.random.default_rng(1))
+        method = make_method(file)
+        job = auditing._AuditJob(auditing._count_cells_once(file), 0.01, 1, (), 1.0, None)
+        assert job.make_bench(None).method.events == method.events
+        assert list(plan_guarantee(file).events) == method.events
+        shadows = ShadowReleases.from_table(rows, file, rng=np.random.default_rng(1))
         assert shadows.method.events == method.events
-        assert expect(rows, file).crowd == method.settled.crowd
+        assert expect(rows, file).crowd == method.planned_release.crowd
 
 
 def test_a_public_size_is_what_expectations_are_of() -> None:
-    assert {one.size for one in expect(table(1_999), spec({})).each} == {1_999}
+    assert {item.size for item in expect(table(1_999), spec({})).each} == {1_999}
 
 
 NAMED = [path for path in PATHS if not path.startswith("fixed")]
@@ -120,11 +120,11 @@ NAMED = [path for path in PATHS if not path.startswith("fixed")]
 def test_a_stated_size_is_named_where_it_may_have_decided_parameters(
     path: str, tmp_path: Path
 ) -> None:
-    known = made(300, spec(PATHS[path], 1_999), tmp_path / "out").certificate
-    assert known.parameters.get("size") == (1_999.0 if path in NAMED else None)
-    assert verify(tmp_path / "out") == []
-    if known.slices is not None:
-        assert all("size" not in one.parameters for one in known.slices)
+    certificate = made(300, spec(PATHS[path], 1_999), tmp_path / "out").certificate
+    assert certificate.parameters.get("size") == (1_999.0 if path in NAMED else None)
+    assert list_verify_messages(tmp_path / "out") == []
+    if certificate.slices is not None:
+        assert all("size" not in item.parameters for item in certificate.slices)
     for size in ("public", None):
         unnamed = made(300, spec(PATHS[path], size), tmp_path / str(size)).certificate
         assert "size" not in unnamed.parameters
@@ -133,8 +133,8 @@ def test_a_stated_size_is_named_where_it_may_have_decided_parameters(
 def test_a_size_that_decides_nothing_is_not_named(tmp_path: Path) -> None:
     """The spec says what the search spends, and no step allows fewer schemes than there are."""
     few = {"levels": {name: [5, 6] for name in NAMES}, "search_epsilon": 0.3}
-    known = made(300, spec(few, 1_999), tmp_path / "out").certificate
-    assert "size" not in known.parameters
+    certificate = made(300, spec(few, 1_999), tmp_path / "out").certificate
+    assert "size" not in certificate.parameters
 
 
 @pytest.mark.parametrize("wrong", [0.0, -3.0, 1.5, 2.0**60, "many"])
@@ -142,4 +142,4 @@ def test_a_size_that_is_no_number_of_people_does_not_verify(wrong: object, tmp_p
     release = made(300, spec(PATHS["auto, counts"], 1_999), tmp_path / "out")
     changed = {**release.certificate.parameters, "size": wrong}
     forged = release.certificate.model_copy(update={"parameters": changed})
-    assert any("size" in str(finding) for finding in forged.sealed().findings())
+    assert any("size" in str(finding) for finding in forged.with_seal().findings())

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
     from incrowd.evaluation.audit.audit import audit
-    from incrowd.evaluation.measures import evaluate, information_loss
+    from incrowd.evaluation.evaluate import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
     from incrowd.methods.expect import expect
     from incrowd.privacy.accountant import Accountant, BasicAccountant
-    from incrowd.privacy.amplification import Guarantee, allowed, amplified
-    from incrowd.privacy.binomial import Definition, delta
+    from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
     from incrowd.privacy.events import (
         Coin,
         Composition,
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
         Mechanism,
         OneOf,
         SafeRelease,
-        Sampled,
+        SampledEvent,
         Selection,
     )
     from incrowd.privacy.inverse import beta, crowd_size, epsilon
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
-    from incrowd.privacy.smooth import Smooth, delta_sampling, expected_failures, smooth_bound
+    from incrowd.privacy.sample import Definition, delta
+    from incrowd.privacy.smooth import SmoothBound, delta_sampling, expected_failures, smooth_bound
     from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
     from incrowd.verification import verify
@@ -44,16 +44,16 @@ _HOMES = {
     "errors": ("IncrowdError", "IncrowdWarning", "ParameterError", "UnsolvableError"),
     "measure.linkage": ("linking_risk",),
     "privacy.accountant": ("Accountant", "BasicAccountant"),
-    "privacy.amplification": ("Guarantee", "allowed", "amplified"),
-    "privacy.binomial": ("Definition", "delta"),
+    "privacy.amplification": ("Guarantee", "invert_amplification", "amplify_guarantee"),
+    "privacy.sample": ("Definition", "delta"),
     "privacy.events": (
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
-        "SafeRelease", "Sampled", "Selection",
+        "SafeRelease", "SampledEvent", "Selection",
     ),
     "privacy.inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
     "privacy.plan_counts": ("CountsPlan",),
-    "privacy.smooth": ("Smooth", "delta_sampling", "expected_failures", "smooth_bound"),
+    "privacy.smooth": ("SmoothBound", "delta_sampling", "expected_failures", "smooth_bound"),
     "release.ledger": ("Ledger",),
     "verification": ("verify",),
     "evaluation.attacks.attack": ("attack",),
@@ -61,7 +61,7 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
-    "evaluation.measures": ("evaluate", "information_loss"),
+    "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
@@ -69,7 +69,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are loaded when they are first used: a command pays for what it needs alone."""
+    """Load a public name when it is first used: a command pays for what it needs alone."""
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"incrowd.{home}"), name)
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, whether they are loaded already or not."""
+    """Return the public names, whether they are loaded already or not."""
     return [*__all__, "__version__"]
 
 
@@ -99,12 +99,11 @@ __all__ = [
     "ParameterError",
     "Plan",
     "SafeRelease",
-    "Sampled",
+    "SampledEvent",
     "Selection",
-    "Smooth",
+    "SmoothBound",
     "UnsolvableError",
-    "allowed",
-    "amplified",
+    "amplify_guarantee",
     "attack",
     "audit",
     "beta",
@@ -119,6 +118,7 @@ __all__ = [
     "expect",
     "expected_failures",
     "information_loss",
+    "invert_amplification",
     "linking_risk",
     "plan",
     "publish",

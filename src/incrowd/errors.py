@@ -73,54 +73,54 @@ class UnsolvableError(IncrowdError, ValueError):
 
 
 def check_fraction(name: str, value: npt.ArrayLike) -> Floats:
-    """The value as floats, all strictly between 0 and 1."""
+    """Return the value as floats, all strictly between 0 and 1."""
     requirement = "lie strictly between 0 and 1"
-    array = _floats(name, value, requirement)
-    _refuse(name, requirement, value, array, ~((array > 0) & (array < 1)))
+    array = _convert_to_floats(name, value, requirement)
+    _refuse_bad(name, requirement, value, array, ~((array > 0) & (array < 1)))
     return array
 
 
 def check_at_least_zero(name: str, value: npt.ArrayLike) -> Floats:
-    """The value as floats, all finite and at least 0."""
+    """Return the value as floats, all finite and at least 0."""
     requirement = "be a finite number of at least 0"
-    array = _floats(name, value, requirement)
-    _refuse(name, requirement, value, array, ~((array >= 0) & np.isfinite(array)))
+    array = _convert_to_floats(name, value, requirement)
+    _refuse_bad(name, requirement, value, array, ~((array >= 0) & np.isfinite(array)))
     return array
 
 
 def check_whole(name: str, value: npt.ArrayLike, least: int = 1) -> Floats:
-    """The value as floats, all of them whole numbers from ``least`` up to 2**53."""
+    """Return the value as floats, all of them whole numbers from ``least`` up to 2**53."""
     requirement = f"be an integer of at least {least}"
-    array = _floats(name, value, requirement)
+    array = _convert_to_floats(name, value, requirement)
     bad = ~((array >= least) & (array <= 2**53) & (array == np.floor(array)))
-    _refuse(name, requirement, value, array, bad)
+    _refuse_bad(name, requirement, value, array, bad)
     return array
 
 
-def single(name: str, array: Floats) -> float:
-    """The one number that an array without dimensions holds; a list of numbers is refused."""
+def require_single(name: str, array: Floats) -> float:
+    """Return the one number that an array without dimensions holds; refuse a list of numbers."""
     if array.ndim:
         raise ParameterError(name, "be a single number", array.tolist())
     return float(array)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """The value, if it is one of the choices."""
+    """Return the value, if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = " or ".join(repr(choice) for choice in choices)
         raise ParameterError(name, f"be {listed}", value)
     return value
 
 
-def _floats(name: str, value: npt.ArrayLike, requirement: str) -> Floats:
-    """The value as a float64 array; booleans, strings and None are no numbers."""
+def _convert_to_floats(name: str, value: npt.ArrayLike, requirement: str) -> Floats:
+    """Return the value as a float64 array; booleans, strings and None are no numbers."""
     raw: npt.NDArray[Any] = np.asarray(value)
     if raw.dtype.kind not in "iuf":
         raise ParameterError(name, requirement, value)
     return raw.astype(np.float64)
 
 
-def _refuse(
+def _refuse_bad(
     name: str, requirement: str, value: npt.ArrayLike, array: Floats, bad: npt.NDArray[np.bool_]
 ) -> None:
     if np.any(bad):

@@ -22,7 +22,7 @@ _HIDDEN_AS = "$"  # stands for the value within an optional part of a sentence
 
 
 class Severity(StrEnum):
-    """An ``error`` must be put right, a ``warning`` must be looked at, a ``note`` informs."""
+    """An ``error`` must be corrected, a ``warning`` needs attention, a ``note`` informs."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -31,7 +31,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """All that is known of a code without values.
+    """The entry of a code in the catalog.
 
     ``message``, ``remedy`` and ``studio_remedy`` are templates; without a ``studio_remedy`` the
     studio shows the remedy. ``topic`` groups the codes, and ``explanation`` is for the reference.
@@ -53,7 +53,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a curator or a recipient should know, of one column or of the whole."""
+    """A finding for a curator or a recipient, about one column or the whole table."""
 
     code: str
     severity: Severity
@@ -94,8 +94,8 @@ class Finding:
     @property
     def studio_remedy(self) -> str:
         """The way out in the studio."""
-        given = self.entry.studio_remedy
-        return self.remedy if given is None else fill_template(given, self.values)
+        result = self.entry.studio_remedy
+        return self.remedy if result is None else fill_template(result, self.values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -152,7 +152,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
     }  # fmt: skip
 
 
-class _Sentences(Formatter):
+class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
@@ -166,8 +166,8 @@ class _Sentences(Formatter):
         if value is None:
             return ""
         if "|" in format_spec:
-            one, several = format_spec.split("|")
-            return f"{value:,} {one if value == 1 else several}"
+            result, several = format_spec.split("|")
+            return f"{value:,} {result if value == 1 else several}"
         if format_spec == "%":
             return format_percent(value)
         if isinstance(value, list):
@@ -189,4 +189,4 @@ def format_percent(share: float) -> str:
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:
     """Return a sentence of the catalog with its values."""
-    return _Sentences().vformat(template, (), values)
+    return _TemplateFormatter().vformat(template, (), values)

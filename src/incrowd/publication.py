@@ -19,33 +19,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
-from incrowd.engine.source import engine_for, open_for
+from incrowd.engine.source import choose_engine, open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
-from incrowd.evaluation.report.origin import Origin, Standing
+from incrowd.evaluation.report.origin import LedgerStatus, ReleaseOrigin
 from incrowd.findings import Finding, make_finding
-from incrowd.methods.base import MakeContext, Method, refuse_outside
+from incrowd.methods.base import MakeContext, Method, refuse_outside_domain
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
-from incrowd.methods.outlay import (
-    book_release,
-    ledger_of,
-    refuse_without_events,
-    refuse_without_ledger,
-)
 from incrowd.methods.people import choose_key, draw_rows, write_key
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
+from incrowd.methods.spec_ledger import (
+    book_release,
+    require_events,
+    require_ledger,
+    resolve_ledger,
+)
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.entries import Booking
-from incrowd.release.folder import fill_both
+from incrowd.release.folder import fill_folders
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
-from incrowd.release.product import Made
-from incrowd.release.release import Release, curator_folder
-from incrowd.release.write import write
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.release.product import MethodResult
+from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.write import write_release
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId, Spec
 from incrowd.spec.release import ReleaseSpec
 
@@ -110,8 +110,8 @@ def publish(
         >>> sorted(release.data["sex"].unique())
         ['female', 'male']
     """
-    file = taken(spec)
-    ledger = ledger_of(file, ledger)
+    file = load_spec(spec)
+    ledger = resolve_ledger(file, ledger)
 
     def make(folder: Path) -> Release:
         run = RunContext(
@@ -167,31 +167,31 @@ class RunContext:
     judge: Judge = judge
 
     @property
-    def private(self) -> Path:
+    def private_folder(self) -> Path:
         """The folder of what only the curator may see."""
-        return self.curator or curator_folder(self.output)
+        return self.curator or locate_curator_folder(self.output)
 
 
 def make_release(run: RunContext) -> Release:
     """Make, write and judge one release; see :func:`publish`. Findings are returned with it."""
-    method = _plan(run)
-    source = open_for(run.file, run.table, engine=run.engine or engine_for(run.table))
-    _refuse_unfit(run.file.spec, source)
+    method = _plan_method(run)
+    source = open_spec_table(run.file, run.table, engine=run.engine or choose_engine(run.table))
+    _refuse_unfit_table(run.file.spec, source)
     findings = [*refuse_exposures(run.file.spec, source)]
     with ExitStack() as opened:
-        spent = opened.enter_context(_Spend(run.output))
-        draft, private = opened.enter_context(fill_both(run.output, run.private))
+        spent = opened.enter_context(_SpendGuard(run.output))
+        draft, private = opened.enter_context(fill_folders(run.output, run.private_folder))
         history = opened.enter_context(_open_history(run, method, source))
 
         run.step("count")
         counted = method.count(source)
-        refuse_outside(counted)
+        refuse_outside_domain(counted)
         history.wait_for_fingerprints()
 
         run.step("book")
         if run.ledger is not None:
             spent.booking = book_release(run.file, method, run.ledger.book)
-        findings += [*_find_seed(run.bits), *_find_last(run.ledger, spent.booking)]
+        findings += [*_find_seed(run.bits), *_find_last_release(run.ledger, spent.booking)]
         findings += history.find_earlier_releases()
 
         people = _choose_people(run, source)
@@ -200,8 +200,8 @@ def make_release(run: RunContext) -> Release:
         made = method.make(counted, context)
 
         run.step("write")
-        certificate = write(
-            draft, made, _release_spec(run.file), private=run.bits.private, key=run.key,
+        certificate = write_release(
+            draft, made, _get_release_spec(run.file), private=run.bits.private, key=run.key,
             rehearsal=run.rehearsal,
         )  # fmt: skip
         if people.key is not None:
@@ -222,7 +222,7 @@ def make_release(run: RunContext) -> Release:
         tables=tuple(product.table for product in made.products),
         findings=(*findings, *judgment.findings),
         folder=run.output,
-        curator=run.private,
+        curator=run.private_folder,
         booking=spent.booking,
         reasons=made.reasons,
         library=type(run.table).__module__.partition(".")[0],
@@ -231,14 +231,14 @@ def make_release(run: RunContext) -> Release:
     )
 
 
-def _plan(run: RunContext) -> Method:
+def _plan_method(run: RunContext) -> Method:
     """Plan what is guaranteed and spent; refuse what the ledger does not allow."""
-    method = method_of(run.file)
+    method = make_method(run.file)
     if run.ledger is not None:  # before the table is so much as opened
-        refuse_without_events(_release_spec(run.file).method, method.events)
+        require_events(_get_release_spec(run.file).method, method.events)
         book_release(run.file, method, run.ledger.allow)
     elif not run.rehearsal:
-        refuse_without_ledger(run.file)
+        require_ledger(run.file)
     return method
 
 
@@ -268,26 +268,26 @@ def _choose_people(run: RunContext, source: Table) -> _People:
     return _People(rows, key, source.rows() - rows.rows())
 
 
-def _find_weaknesses(run: RunContext, source: Table, made: Made) -> list[Finding]:
+def _find_weaknesses(run: RunContext, source: Table, made: MethodResult) -> list[Finding]:
     """Find parameters that guarantee little, and expectations that promise little."""
     weak = find_weak_parameters(run.file.spec.release, made.promise.epsilon, made.promise.delta)
     expected = expect(source, run.file).warnings() if run.file.spec.size is not None else []
     return [*weak, *expected]
 
 
-def _release_spec(file: SpecFile) -> ReleaseSpec:
+def _get_release_spec(file: SpecFile) -> ReleaseSpec:
     assert file.spec.release is not None
     return file.spec.release
 
 
 @dataclass
-class _Spend:
+class _SpendGuard:
     """Whether the spend of a release is booked; whatever ends the release after that says so."""
 
     output: Path
     booking: Booking | None = None
 
-    def __enter__(self) -> _Spend:
+    def __enter__(self) -> _SpendGuard:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -300,9 +300,9 @@ def _find_seed(bits: Randomness) -> tuple[Finding, ...]:
     return () if bits.private else (make_finding("RANDOMNESS_SEEDED"),)
 
 
-def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding, ...]:
+def _find_last_release(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding, ...]:
     """Find a ledger whose delta does not suffice for a second release like this one."""
-    if ledger is None or booking is None or booking.planned:
+    if ledger is None or booking is None or booking.is_planned:
         return ()
     charge, budget = booking.charge, ledger.budget()
     if ledger.total([charge]).delta <= budget.delta:
@@ -315,20 +315,20 @@ def _find_last(ledger: Ledger | None, booking: Booking | None) -> tuple[Finding,
     )  # fmt: skip
 
 
-def _describe_origin(run: RunContext, booking: Booking | None, unused: int) -> Origin:
+def _describe_origin(run: RunContext, booking: Booking | None, unused: int) -> ReleaseOrigin:
     """Describe the spec, and the ledger after this release, for the report."""
     file, ledger, standing = run.file, run.ledger, None
     if ledger is not None and booking is not None:
         budget, spends = ledger.budget(), ledger.spends()
-        standing = Standing(
+        standing = LedgerStatus(
             ledger.path.name, Guarantee(budget.epsilon, budget.delta), ledger.total(), booking,
             releases=sum(spend.used for spend in spends), in_spec=file.spec.ledger is not None,
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
-    return Origin(file.text(), name, run.key is not None, standing, unused)
+    return ReleaseOrigin(file.text(), name, run.key is not None, standing, unused)
 
 
-def _refuse_unfit(spec: Spec, table: Table) -> None:
+def _refuse_unfit_table(spec: Spec, table: Table) -> None:
     """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
     for name in table.columns:
         if name not in spec.columns:
@@ -341,7 +341,7 @@ def _refuse_unfit(spec: Spec, table: Table) -> None:
                 f"Column '{name}': in the spec, but not in the table. Correct or remove it."
             )
     if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
-        missing = table.missing(spec.unit.id)
+        missing = table.count_missing(spec.unit.id)
         if missing:
             raise TableError(
                 f"Column '{spec.unit.id}': {missing:,} rows have no id. Add the ids, or drop these "

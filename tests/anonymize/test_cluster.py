@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from incrowd.anonymize import cluster as module
-from incrowd.anonymize.cluster import cluster, duplicate
-from incrowd.anonymize.mondrian import mondrian
+from incrowd.anonymize.cluster import cluster_points, duplicate_rows
+from incrowd.anonymize.mondrian import partition_points
 from incrowd.arrays import Members
-from incrowd.codes.axis import Axis, boxes, cost
-from incrowd.codes.hierarchy import from_rows
+from incrowd.codes.axis import Axis, bound_classes, compute_class_cost
+from incrowd.codes.hierarchy import build_from_rows
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 
 FALSE_ALARM = 1e-6
@@ -25,13 +25,13 @@ Held = dict[Point, int]
 
 def numbers(size: int) -> Axis:
     """Numbers from 0: a run of n of them costs (n - 1) / (size - 1)."""
-    return Axis(from_rows([(str(x), "*") for x in range(size)]), ordered=True)
+    return Axis(build_from_rows([(str(x), "*") for x in range(size)]), ordered=True)
 
 
 def halves() -> Axis:
     """Nine values: the first five are A, the others B; they cost 4/8, 3/8, and together 1."""
     rows = [(f"v{x}", "A" if x < 5 else "B", "*") for x in range(9)]
-    return Axis(from_rows(rows), ordered=False)
+    return Axis(build_from_rows(rows), ordered=False)
 
 
 def arrays(held: Held) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Members]:
@@ -52,21 +52,21 @@ def box_cost(points: list[Point]) -> float:
     """What the smallest box around points costs; all terms are eighths, so sums are exact."""
     first, second = ([point[at] for point in points] for at in (0, 1))
     if min(first) == max(first):
-        one = float(first[0] == 10)  # outside is shown as the root
+        result = float(first[0] == 10)  # outside is shown as the root
     else:
-        one = 1.0 if max(first) > 8 else (max(first) - min(first)) / 8
+        result = 1.0 if max(first) > 8 else (max(first) - min(first)) / 8
     if min(second) == max(second):
         two = float(second[0] == 10)
     elif max(second) < 5:
         two = 4 / 8
     else:
         two = 3 / 8 if min(second) >= 5 and max(second) < 9 else 1.0
-    return (one + two) / 2
+    return (result + two) / 2
 
 
 def greedy(held: Held, k: int) -> list[list[Point]]:
     """k-member clustering as described, of few points: ties go to the first point."""
-    found = [[point] for point, count in held.items() if count >= k]
+    pointses = [[point] for point, count in held.items() if count >= k]
     left = [point for point, count in held.items() if count < k]
     anchors = left[:1]
     while sum(held[point] for point in left) >= k:
@@ -77,10 +77,10 @@ def greedy(held: Held, k: int) -> list[list[Point]]:
             nearest = min(left, key=lambda point: box_cost([*inside, point]))
             inside.append(nearest)
             left.remove(nearest)
-        found.append(inside)
+        pointses.append(inside)
     for point in left:
-        if not found:
-            found.append([point])
+        if not pointses:
+            pointses.append([point])
             continue
 
         def raised(inside: list[Point], point: Point = point) -> float:
@@ -88,25 +88,25 @@ def greedy(held: Held, k: int) -> list[list[Point]]:
             after = box_cost([*inside, point])
             return (after - box_cost(inside)) * rows + after * held[point]
 
-        min(found, key=raised).append(point)
-    return found
+        min(pointses, key=raised).append(point)
+    return pointses
 
 
 def classes(held: Held, members: Members) -> set[frozenset[Point]]:
-    found: dict[int, set[Point]] = {}
+    pointses: dict[int, set[Point]] = {}
     for point, member in zip(held, members.tolist(), strict=True):
-        found.setdefault(member, set()).add(point)
-    assert sorted(found) == list(range(len(found)))
-    return {frozenset(inside) for inside in found.values()}
+        pointses.setdefault(member, set()).add(point)
+    assert sorted(pointses) == list(range(len(pointses)))
+    return {frozenset(inside) for inside in pointses.values()}
 
 
 @settings(max_examples=80)
 @given(held=tables(), k=st.integers(1, 6))
 def test_clusters_are_those_of_the_plain_algorithm(held: Held, k: int) -> None:
     points, counts = arrays(held)
-    members = cluster(AXES, points, counts, k=k)
+    members = cluster_points(AXES, points, counts, k=k)
     assert classes(held, members) == {frozenset(inside) for inside in greedy(held, k)}
-    assert np.array_equal(members, cluster(AXES, points, counts, k=k))
+    assert np.array_equal(members, cluster_points(AXES, points, counts, k=k))
     sizes = np.bincount(members, weights=counts)
     assert sizes.min() >= min(k, counts.sum())
     assert sizes.sum() == counts.sum()
@@ -120,7 +120,7 @@ def test_a_cluster_worked_by_hand() -> None:
     """From 0, the farthest is 16; it takes in its neighbours. 5 is left over, and near 0 to 4."""
     held: Held = {(0,): 1, (1,): 1, (4,): 1, (5,): 1, (15,): 1, (14,): 1, (16,): 1}
     points, counts = arrays(held)
-    members = cluster([numbers(17)], points, counts, k=3)
+    members = cluster_points([numbers(17)], points, counts, k=3)
     assert classes(held, members) == {
         frozenset({(16,), (15,), (14,)}), frozenset({(0,), (1,), (4,), (5,)}),
     }  # fmt: skip
@@ -131,7 +131,7 @@ def test_weights_decide_what_is_near() -> None:
     points, counts = arrays(held)
     axes = [numbers(9), numbers(9)]
     for weights, pair in (([3.0, 1.0], {(0, 0), (0, 8)}), ([1.0, 3.0], {(0, 0), (8, 0)})):
-        members = cluster(axes, points, counts, k=2, weights=np.array(weights))
+        members = cluster_points(axes, points, counts, k=2, weights=np.array(weights))
         assert frozenset(pair) in classes(held, members)
 
 
@@ -151,13 +151,13 @@ def test_blocks_and_shortlists_keep_k_and_every_row(
     held, k = large(1), 4
     points, counts = arrays(held)
     axes = [numbers(60), numbers(60)]
-    members = cluster(axes, points, counts, k=k)
+    members = cluster_points(axes, points, counts, k=k)
     sizes = np.bincount(members, weights=counts)
     assert sizes.min() >= k
     assert sizes.sum() == 900
     assert len(sizes) == members.max() + 1 > 900 / (2 * k)
-    assert np.array_equal(members, cluster(axes, points, counts, k=k))
-    blocks = mondrian(axes, points, counts, k=max(rows, 16 * k))
+    assert np.array_equal(members, cluster_points(axes, points, counts, k=k))
+    blocks = partition_points(axes, points, counts, k=max(rows, 16 * k))
     assert (len(set(blocks.tolist())) > 1) == (rows < 900 / 2)
     for number in range(len(sizes)):  # no class is in two blocks
         assert len(set(blocks[members == number].tolist())) == 1
@@ -167,11 +167,11 @@ def test_clusters_lose_less_than_classes_by_chance() -> None:
     held, k = large(2), 5
     points, counts = arrays(held)
     axes = [numbers(60), numbers(60)]
-    members = cluster(axes, points, counts, k=k)
-    found = boxes(points, counts, members)
-    paid = float((cost(axes, found) * found.sizes).sum() / found.sizes.sum())
-    mixed = boxes(points, counts, np.random.default_rng(3).permutation(members))
-    chance = float((cost(axes, mixed) * mixed.sizes).sum() / mixed.sizes.sum())
+    members = cluster_points(axes, points, counts, k=k)
+    result = bound_classes(points, counts, members)
+    paid = float((compute_class_cost(axes, result) * result.sizes).sum() / result.sizes.sum())
+    mixed = bound_classes(points, counts, np.random.default_rng(3).permutation(members))
+    chance = float((compute_class_cost(axes, mixed) * mixed.sizes).sum() / mixed.sizes.sum())
     assert paid < chance / 4
 
 
@@ -179,7 +179,7 @@ def test_a_column_of_more_values_than_are_told_apart() -> None:
     """Three thousand values are measured in steps, and far is still far."""
     held: Held = {(x,): 1 for x in (0, 1, 2, 1500, 1501, 1502, 2997, 2998, 2999)}
     points, counts = arrays(held)
-    members = cluster([numbers(3000)], points, counts, k=3)
+    members = cluster_points([numbers(3000)], points, counts, k=3)
     assert classes(held, members) == {
         frozenset({(0,), (1,), (2,)}), frozenset({(1500,), (1501,), (1502,)}),
         frozenset({(2997,), (2998,), (2999,)}),
@@ -187,7 +187,9 @@ def test_a_column_of_more_values_than_are_told_apart() -> None:
 
 
 def test_no_points_have_no_clusters() -> None:
-    assert cluster(AXES, np.zeros((0, 2), np.int32), np.zeros(0, np.int64), k=3).tolist() == []
+    assert (
+        cluster_points(AXES, np.zeros((0, 2), np.int32), np.zeros(0, np.int64), k=3).tolist() == []
+    )
 
 
 @given(
@@ -199,7 +201,7 @@ def test_one_tuple_of_each_class_stands_for_its_rows(
 ) -> None:
     members = np.unique([member for member, _ in rows], return_inverse=True)[1]
     counts = np.array([count for _, count in rows])
-    published = duplicate(members, counts, SeededRandomness(seed))
+    published = duplicate_rows(members, counts, SeededRandomness(seed))
     for number in range(int(members.max()) + 1):
         inside = published[members == number]
         assert np.count_nonzero(inside) == 1
@@ -212,7 +214,7 @@ def test_the_tuple_is_drawn_by_rows() -> None:
     turned = np.random.default_rng(4).permutation(3 * repeats)
     members, counts = np.repeat(np.arange(repeats), 3), np.tile(held, repeats)
     published = np.zeros(3 * repeats, np.int64)
-    published[turned] = duplicate(members[turned], counts[turned], SystemRandomness())
+    published[turned] = duplicate_rows(members[turned], counts[turned], SystemRandomness())
     shown = published.reshape(repeats, 3)
     assert (shown.sum(axis=1) == 10).all()
     seen = (shown > 0).sum(axis=0)

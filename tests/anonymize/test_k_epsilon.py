@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.class_rows import arrays, tables
+from support.class_rows import make_arrays, tables
 
 from incrowd.anonymize import k_epsilon
 from incrowd.errors import ParameterError
 
 
 def test_epsilon_is_shared_exactly() -> None:
-    parts = k_epsilon.shares(0.3, [1, 2, 0.7])
+    parts = k_epsilon.split_epsilon(0.3, [1, 2, 0.7])
     assert sum(parts) == Fraction(3, 10)
     assert parts[1] == 2 * parts[0]
     with pytest.raises(ParameterError, match="'epsilon'"):
-        k_epsilon.shares(0, [1])
+        k_epsilon.split_epsilon(0, [1])
 
 
 @given(tables)
 def test_diameters(rows: list[tuple[int, int, int]]) -> None:
-    classes, originals, _ = arrays(rows)
-    found = k_epsilon.diameters(originals, classes, int(classes.max()) + 2)
+    classes, originals, _ = make_arrays(rows)
+    diameters = k_epsilon.compute_diameters(originals, classes, int(classes.max()) + 2)
     for at in range(int(classes.max()) + 1):
         inside = originals[classes == at]
-        assert found[at] == inside.max() - inside.min()
-    assert found[-1] == 0
+        assert diameters[at] == inside.max() - inside.min()
+    assert diameters[-1] == 0
 
 
 def test_noise_at_the_edge_of_64_bits_stays_there() -> None:
@@ -37,20 +37,20 @@ def test_noise_at_the_edge_of_64_bits_stays_there() -> None:
     values = np.array([limits.max, limits.max, limits.min, limits.min, 5])
     drawn = np.array([3, -1, -3, 1, 2])
     expected = [limits.max, limits.max - 1, limits.min, limits.min + 1, 7]
-    assert k_epsilon.added(values, drawn).tolist() == expected
+    assert k_epsilon.add_noise(values, drawn).tolist() == expected
 
 
 @given(tables, st.floats(0, 6), st.integers(1, 4))
 def test_confidence_suppresses_what_the_definition_says(
     rows: list[tuple[int, int, int]], radius: float, k: int
 ) -> None:
-    classes, originals, released = arrays(rows)
+    classes, originals, released = make_arrays(rows)
     radii = np.full(int(classes.max()) + 1, radius)
-    kept = k_epsilon.confident(classes, originals, released, radii, k=k)
+    kept = k_epsilon.select_confident_rows(classes, originals, released, radii, k=k)
     for at in range(len(rows)):
         near = np.abs(originals[classes == classes[at]] - released[at]) <= radius
         assert kept[at] == (near.sum() == 0 or near.sum() >= k)
-    whole = k_epsilon.whole_classes(kept, classes, k=k)
+    whole = k_epsilon.select_large_classes(kept, classes, k=k)
     for at in range(len(rows)):
         assert whole[at] == (kept[at] and kept[classes == classes[at]].sum() >= k)
 
@@ -60,7 +60,7 @@ def test_confidence_counts_around_the_released_value_far_from_zero() -> None:
     classes = np.zeros(4, dtype=np.int64)
     originals = base + np.array([0, 1, 2, 9])
     released = base + np.array([1, 1, 1, 6])
-    kept = k_epsilon.confident(classes, originals, released, np.array([1.0]), k=3)
+    kept = k_epsilon.select_confident_rows(classes, originals, released, np.array([1.0]), k=3)
     assert kept.tolist() == [True, True, True, True]  # three, three, three, and none
-    kept = k_epsilon.confident(classes, originals, released, np.array([3.0]), k=3)
+    kept = k_epsilon.select_confident_rows(classes, originals, released, np.array([3.0]), k=3)
     assert kept.tolist() == [True, True, True, False]  # only 9 is within 3 of 6

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from incrowd.anonymize import lattice as module
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.errors import ParameterError
-from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected
+from incrowd.measure.diversity import ClosenessRule, DistinctRule, EntropyRule, SensitiveColumn
 
 Row = tuple[int, ...]
 Cell = tuple[int, ...]
@@ -31,7 +31,7 @@ class Table:
     rows: list[Row]
 
     def frequencies(self) -> Frequencies:
-        return merged(np.array(self.rows, dtype=np.int32), np.ones(len(self.rows), np.int64))
+        return merge_tuples(np.array(self.rows, dtype=np.int32), np.ones(len(self.rows), np.int64))
 
     def nodes(self) -> Iterator[Node]:
         return itertools.product(*[range(hierarchy.height) for hierarchy in self.hierarchies])
@@ -56,14 +56,14 @@ def hierarchy(draw: st.DrawFn) -> Hierarchy:
     if draw(st.booleans()):
         columns.append(["*"] * size)
     other = draw(st.sampled_from([None, "other"]))
-    return from_rows(list(zip(*columns, strict=True)), other=other)
+    return build_from_rows(list(zip(*columns, strict=True)), other=other)
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
     """Two to four columns; every code of level 0 may occur, null and outside among them."""
     hierarchies = [hierarchy(draw) for _ in range(draw(st.integers(2, 4)))]
-    codes = [st.integers(0, one.outside) for one in hierarchies]
+    codes = [st.integers(0, item.outside) for item in hierarchies]
     held = st.tuples(st.tuples(*codes), st.integers(1, 5))
     distinct = draw(st.lists(held, min_size=1, max_size=12))
     return Table(hierarchies, [row for row, count in distinct for _ in range(count)])
@@ -73,7 +73,7 @@ def seeded(seed: int, *, values: int, columns: int, distinct: int, most: int) ->
     """A table of many values: its cells at level 0 are far more than its rows."""
     rng = np.random.default_rng(seed)
     halves = [(f"{value:02}", f"{value // 4}", "*") for value in range(values)]
-    hierarchies = [from_rows(halves, exact=True) for _ in range(columns)]
+    hierarchies = [build_from_rows(halves, exact=True) for _ in range(columns)]
     some = rng.integers(0, values + 2, (distinct, columns))
     rows = np.repeat(some, rng.integers(1, most + 1, distinct), axis=0)
     return Table(hierarchies, [tuple(row) for row in rows.tolist()])
@@ -82,17 +82,17 @@ def seeded(seed: int, *, values: int, columns: int, distinct: int, most: int) ->
 def compare(table: Table, rollups: Rollups, node: Node, k: int, limit: int | None) -> None:
     sizes = table.sizes(node)
     small = sum(size for size in sizes.values() if size < k)
-    found = rollups.classes(node, k=k, limit=limit)
+    result = rollups.count_classes(node, k=k, limit=limit)
     if limit is not None and small > limit:
-        assert found is None
+        assert result is None
         return
-    assert found is not None
-    cells = [tuple(cell) for cell in rollups.codes(node, found.keys).tolist()]
+    assert result is not None
+    cells = [tuple(cell) for cell in rollups.decode_keys(node, result.keys).tolist()]
     assert cells == sorted(sizes)
-    assert found.sizes.tolist() == [sizes[cell] for cell in cells]
-    assert found.lost.tolist() == found.surely.tolist() == [sizes[cell] < k for cell in cells]
-    assert found.suppressed == found.surely_suppressed == small
-    members = rollups.members(node, found)
+    assert result.sizes.tolist() == [sizes[cell] for cell in cells]
+    assert result.lost.tolist() == result.surely.tolist() == [sizes[cell] < k for cell in cells]
+    assert result.suppressed == result.surely_suppressed == small
+    members = rollups.find_members(node, result)
     tuples = rollups.frequencies.codes.tolist()
     assert [cells[at] for at in members] == [table.cell(tuple(row), node) for row in tuples]
 
@@ -146,11 +146,11 @@ def test_columns_looked_up_together_give_the_same_keys(
 def test_cells_of_coarser_nodes_are_those_of_the_tuples(table: Table, data: st.DataObject) -> None:
     rollups = Rollups(table.hierarchies, table.frequencies())
     low = data.draw(st.sampled_from(list(table.nodes())))
-    above = rollups.above(low)
-    assert len(above.frequencies) <= above.most_cells(low)
+    above = rollups.roll_up_to(low)
+    assert len(above.frequencies) <= above.bound_cells(low)
     for node in table.nodes():
         if all(level >= least for level, least in zip(node, low, strict=True)):
-            for own, other in zip(above.cells(node), rollups.cells(node), strict=True):
+            for own, other in zip(above.count_cells(node), rollups.count_cells(node), strict=True):
                 assert own.tolist() == other.tolist()
 
 
@@ -159,7 +159,7 @@ def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch
     table = seeded(3, values=16, columns=3, distinct=300, most=2)
     rollups = Rollups(table.hierarchies, table.frequencies())
     grouped = 0
-    inner = rollups._grouped
+    inner = rollups._group_keys
 
     def counting(*args: object, **kwargs: object) -> object:
         nonlocal grouped
@@ -167,11 +167,11 @@ def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch
         return inner(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rollups, "_grouped", counting)
-    assert rollups.classes((0, 0, 0), k=3, limit=20) is None
+    assert rollups.count_classes((0, 0, 0), k=3, limit=20) is None
     assert grouped == 0
     small = sum(size for size in table.sizes((0, 0, 0)).values() if size < 3)
-    assert rollups.classes((0, 0, 0), k=3, limit=small - 1) is None
-    assert rollups.classes((0, 0, 0), k=3, limit=small) is not None
+    assert rollups.count_classes((0, 0, 0), k=3, limit=small - 1) is None
+    assert rollups.count_classes((0, 0, 0), k=3, limit=small) is not None
     assert grouped == 2
 
 
@@ -179,17 +179,22 @@ def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch
 def test_the_sorted_and_the_dense_path_agree(seed: int, k: int) -> None:
     """The same tuples among few cells (counted in place) and among many (sorted)."""
     rng = np.random.default_rng(seed)
-    few = [from_rows([(f"{value:03}",) for value in range(4)], exact=True) for _ in range(2)]
-    many = [from_rows([(f"{value:03}",) for value in range(100)], exact=True) for _ in range(2)]
-    codes = merged(rng.integers(0, 4, (30, 2)).astype(np.int32), rng.integers(1, 4, 30))
+    few = [build_from_rows([(f"{value:03}",) for value in range(4)], exact=True) for _ in range(2)]
+    many = [
+        build_from_rows([(f"{value:03}",) for value in range(100)], exact=True) for _ in range(2)
+    ]
+    codes = merge_tuples(rng.integers(0, 4, (30, 2)).astype(np.int32), rng.integers(1, 4, 30))
     dense, sorted_ = Rollups(few, codes), Rollups(many, codes)
-    one, two = dense.classes((0, 0), k=k), sorted_.classes((0, 0), k=k)
-    assert one is not None
+    item, two = dense.count_classes((0, 0), k=k), sorted_.count_classes((0, 0), k=k)
+    assert item is not None
     assert two is not None
-    assert dense.codes((0, 0), one.keys).tolist() == sorted_.codes((0, 0), two.keys).tolist()
-    assert one.sizes.tolist() == two.sizes.tolist()
-    assert one.lost.tolist() == two.lost.tolist()
-    assert dense.members((0, 0), one).tolist() == sorted_.members((0, 0), two).tolist()
+    assert (
+        dense.decode_keys((0, 0), item.keys).tolist()
+        == sorted_.decode_keys((0, 0), two.keys).tolist()
+    )
+    assert item.sizes.tolist() == two.sizes.tolist()
+    assert item.lost.tolist() == two.lost.tolist()
+    assert dense.find_members((0, 0), item).tolist() == sorted_.find_members((0, 0), two).tolist()
 
 
 @given(table=tables(), sensitive=st.lists(st.integers(0, 3), min_size=60, max_size=60))
@@ -197,47 +202,47 @@ def test_lost_are_classes_that_break_a_rule_and_surely_lost_those_of_monotone_ru
     table: Table, sensitive: list[int]
 ) -> None:
     rows = [(*row, value) for row, value in zip(table.rows, sensitive, strict=False)]
-    together = merged(np.array(rows, dtype=np.int32), np.ones(len(rows), np.int64))
+    together = merge_tuples(np.array(rows, dtype=np.int32), np.ones(len(rows), np.int64))
     overall = np.bincount([row[-1] for row in rows], minlength=4)
-    rules = (Distinct(2), Entropy(1.8), Closeness(0.6))
-    protected = Protected(together.codes[:, -1], overall, rules)
+    rules = (DistinctRule(2), EntropyRule(1.8), ClosenessRule(0.6))
+    protected = SensitiveColumn(together.codes[:, -1], overall, rules)
     base = Frequencies(together.codes[:, :-1], together.counts)
     rollups = Rollups(table.hierarchies, base, [protected])
-    assert not rollups.monotone
+    assert not rollups.is_monotone
     for node in itertools.islice(table.nodes(), 40):
         inside: dict[Cell, Counter[int]] = {}
         for *row, value in rows:
             inside.setdefault(table.cell(tuple(row), node), Counter())[value] += 1
-        found = rollups.classes(node, k=2)
-        assert found is not None
-        cells = [tuple(cell) for cell in rollups.codes(node, found.keys).tolist()]
+        result = rollups.count_classes(node, k=2)
+        assert result is not None
+        cells = [tuple(cell) for cell in rollups.decode_keys(node, result.keys).tolist()]
         assert cells == sorted(inside)
         surely = [inside[c].total() < 2 or len(inside[c]) < 2 for c in cells]
         spread = np.array([[inside[c][value] for value in range(4)] for c in cells])
-        one, two = (rule.holds(spread, overall).tolist() for rule in rules[1:])
-        assert found.surely.tolist() == surely
-        assert found.lost.tolist() == [
-            a or not (b and c) for a, b, c in zip(surely, one, two, strict=True)
+        first, two = (rule.check_classes(spread, overall).tolist() for rule in rules[1:])
+        assert result.surely.tolist() == surely
+        assert result.lost.tolist() == [
+            a or not (b and c) for a, b, c in zip(surely, first, two, strict=True)
         ]
         rows_of = [inside[c].total() for c in cells]
-        assert found.suppressed == sum(itertools.compress(rows_of, found.lost))
-        assert found.surely_suppressed == sum(itertools.compress(rows_of, surely))
+        assert result.suppressed == sum(itertools.compress(rows_of, result.lost))
+        assert result.surely_suppressed == sum(itertools.compress(rows_of, surely))
         # what is only possibly lost must not exclude a node
-        limited = rollups.classes(node, k=2, limit=found.surely_suppressed)
+        limited = rollups.count_classes(node, k=2, limit=result.surely_suppressed)
         assert limited is not None
-        if found.surely_suppressed:
-            assert rollups.classes(node, k=2, limit=found.surely_suppressed - 1) is None
+        if result.surely_suppressed:
+            assert rollups.count_classes(node, k=2, limit=result.surely_suppressed - 1) is None
 
 
 def test_rules_of_every_column_must_be_monotone() -> None:
-    one = from_rows([("a",), ("b",)])
-    base = merged(np.array([[0], [1]], dtype=np.int32), np.array([3, 4]))
+    item = build_from_rows([("a",), ("b",)])
+    base = merge_tuples(np.array([[0], [1]], dtype=np.int32), np.array([3, 4]))
     codes, overall = np.zeros(2, np.int32), np.array([7])
-    plain = Protected(codes, overall, (Distinct(1), Distinct(2)))
-    mixed = Protected(codes, overall, (Distinct(1), Closeness(0.1)))
-    assert Rollups([one], base).monotone
-    assert Rollups([one], base, [plain]).monotone
-    assert not Rollups([one], base, [plain, mixed]).monotone
+    plain = SensitiveColumn(codes, overall, (DistinctRule(1), DistinctRule(2)))
+    mixed = SensitiveColumn(codes, overall, (DistinctRule(1), ClosenessRule(0.1)))
+    assert Rollups([item], base).is_monotone
+    assert Rollups([item], base, [plain]).is_monotone
+    assert not Rollups([item], base, [plain, mixed]).is_monotone
 
 
 @given(table=tables())
@@ -247,10 +252,12 @@ def test_means_by_column_count_every_row(table: Table) -> None:
         [np.linspace(level, 9.0, len(labels)) for level, labels in enumerate(hierarchy.labels)]
         for hierarchy in table.hierarchies
     ]
-    for at, means in enumerate(rollups.by_column(costs)):
+    for at, means in enumerate(rollups.compute_column_means(costs)):
         hierarchy = table.hierarchies[at]
         codes = [row[at] for row in table.rows]
-        assert rollups.held[at].tolist() == [codes.count(x) for x in range(hierarchy.outside + 1)]
+        assert rollups.rows_by_code[at].tolist() == [
+            codes.count(x) for x in range(hierarchy.outside + 1)
+        ]
         for level in range(hierarchy.height):
             paid = [float(costs[at][level][hierarchy.groups[level][code]]) for code in codes]
             assert means[level] == pytest.approx(sum(paid) / len(paid))
@@ -258,22 +265,22 @@ def test_means_by_column_count_every_row(table: Table) -> None:
 
 def test_more_combinations_than_numbers_are_counted_all_the_same() -> None:
     """Whether a node can be looked at must not depend on where a search goes."""
-    ten = from_rows([(f"{value:03}", "*") for value in range(60)], exact=True)
+    ten = build_from_rows([(f"{value:03}", "*") for value in range(60)], exact=True)
     codes = np.zeros((3, 11), dtype=np.int32)
     codes[1, 10], codes[2, 0] = 5, 7
-    rollups = Rollups([ten] * 11, merged(codes, np.array([4, 1, 2])))
+    rollups = Rollups([ten] * 11, merge_tuples(codes, np.array([4, 1, 2])))
     for node in ((0,) * 11, (0,) * 10 + (1,)):  # 62**11 cells, and 62**10, which fit
-        found = rollups.classes(node, k=2)
-        assert found is not None
-        shown = rollups.codes(node, found.keys)
-        seen = dict(zip(map(tuple, shown.tolist()), found.sizes.tolist(), strict=True))
+        result = rollups.count_classes(node, k=2)
+        assert result is not None
+        shown = rollups.decode_keys(node, result.keys)
+        seen = dict(zip(map(tuple, shown.tolist()), result.sizes.tolist(), strict=True))
         last = 5 if node[10] == 0 else 0
         expected = {(0,) * 11: 4 if last else 5, (7,) + (0,) * 10: 2}
         if last:
             expected[(*(0,) * 10, 5)] = 1
         assert seen == expected
         assert (
-            shown[rollups.members(node, found)].tolist()
+            shown[rollups.find_members(node, result)].tolist()
             == (codes if last else codes * ([1] * 10 + [0]))[np.lexsort(codes.T[::-1])].tolist()
         )
 
@@ -293,26 +300,26 @@ def test_places_of_finer_and_coarser_nodes(
     lattice = Lattice(low, high)
     nodes = list(itertools.product(*[range(a, b + 1) for a, b in zip(low, high, strict=True)]))
     assert lattice.size == len(nodes)
-    assert [lattice.at(place) for place in range(lattice.size)] == nodes
+    assert [lattice.get_node(place) for place in range(lattice.size)] == nodes
     marks = np.zeros(lattice.shape, dtype=int)
     for node in nodes:
-        marks[lattice.place(node)] += 1
+        marks[lattice.locate_node(node)] += 1
     assert (marks == 1).all()
     node = data.draw(st.sampled_from(nodes))
-    for places, nowhere in ((lattice.finer(node), -1), (lattice.coarser(node), 1)):
+    for places, nowhere in ((lattice.slice_finer(node), -1), (lattice.slice_coarser(node), 1)):
         marked = np.zeros(lattice.shape, dtype=bool)
         marked[places] = True
         for other in nodes:
             within = all(nowhere * (x - y) >= 0 for x, y in zip(other, node, strict=True))
-            assert bool(marked[lattice.place(other)]) == within
+            assert bool(marked[lattice.locate_node(other)]) == within
     children = {
         other
         for other in nodes
         if sum(node) - sum(other) == 1 and all(x <= y for x, y in zip(other, node, strict=True))
     }
-    found = list(lattice.children(node))
-    assert set(found) == children
-    assert len(found) == len(children)
+    result = list(lattice.iterate_children(node))
+    assert set(result) == children
+    assert len(result) == len(children)
 
 
 def test_a_lattice_of_too_many_nodes_is_refused() -> None:

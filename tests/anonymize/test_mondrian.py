@@ -12,11 +12,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.anonymize.mondrian import Cut, mondrian
+from incrowd.anonymize.mondrian import Cut, partition_points
 from incrowd.arrays import Members
-from incrowd.codes.axis import Axis, boxes, positions
-from incrowd.codes.hierarchy import from_rows
-from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
+from incrowd.codes.axis import Axis, bound_classes, locate_points
+from incrowd.codes.hierarchy import build_from_rows
+from incrowd.measure.diversity import (
+    ClosenessRule,
+    DistinctRule,
+    DiversityRule,
+    EntropyRule,
+    SensitiveColumn,
+)
 
 Point = tuple[int, ...]
 Class = list[int]
@@ -37,15 +43,15 @@ class Case:
 
     def axes(self) -> list[Axis]:
         return [
-            Axis(from_rows(rows), ordered=ordered)
+            Axis(build_from_rows(rows), ordered=ordered)
             for rows, ordered in zip(self.rows, self.ordered, strict=True)
         ]
 
-    def members(self, protected: Iterable[Protected] = ()) -> Members:
+    def members(self, protected: Iterable[SensitiveColumn] = ()) -> Members:
         axes = self.axes()
-        return mondrian(
+        return partition_points(
             axes,
-            positions(axes, np.array(self.codes, np.int32)),
+            locate_points(axes, np.array(self.codes, np.int32)),
             np.array(self.counts, np.int64),
             k=self.k,
             weights=np.array(self.weights),
@@ -116,8 +122,8 @@ class Case:
             least = min(large, key=self.size)
             large.remove(least)
             rest += least
-        found = [*large, rest] if rest else large
-        return found if len(found) > 1 else None
+        classes = [*large, rest] if rest else large
+        return classes if len(classes) > 1 else None
 
     def divided(self, inside: Class) -> list[Class]:
         """The recursion itself."""
@@ -129,16 +135,16 @@ class Case:
                     continue
                 parts = (self.between if self.ordered[at] else self.apart)(at, inside)
                 if parts:
-                    return [found for part in parts for found in self.divided(part)]
+                    return [item for part in parts for item in self.divided(part)]
         return [inside]
 
 
 def partition(members: Members) -> set[frozenset[int]]:
-    found: dict[int, set[int]] = {}
+    result: dict[int, set[int]] = {}
     for point, member in enumerate(members.tolist()):
-        found.setdefault(member, set()).add(point)
-    assert sorted(found) == list(range(len(found)))
-    return {frozenset(points) for points in found.values()}
+        result.setdefault(member, set()).add(point)
+    assert sorted(result) == list(range(len(result)))
+    return {frozenset(points) for points in result.values()}
 
 
 @st.composite
@@ -188,9 +194,9 @@ def test_classes_are_those_of_the_recursion(case: Case) -> None:
 def test_boxes_on_ordered_columns_share_no_point(case: Case) -> None:
     """Not even one that nobody has: two classes are apart on some axis."""
     axes, members = case.axes(), case.members()
-    points = positions(axes, np.array(case.codes, np.int32))
-    found = boxes(points, np.array(case.counts), members)
-    sides = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    points = locate_points(axes, np.array(case.codes, np.int32))
+    result = bound_classes(points, np.array(case.counts), members)
+    sides = list(zip(result.low.tolist(), result.high.tolist(), strict=True))
     for (low, high), (other_low, other_high) in itertools.combinations(sides, 2):
         assert any(high[at] < other_low[at] or other_high[at] < low[at] for at in range(len(axes)))
 
@@ -232,16 +238,16 @@ def test_rows_one_by_one_give_the_same_classes(case: Case, order: Random) -> Non
     assert smallest >= min(case.k, sum(case.counts))
 
 
-RULES: list[Rule] = [
-    Distinct(2), Distinct(3), Entropy(1.5), Entropy(2), Closeness(0.3),
-    Closeness(0.25, ordered=True),
+RULES: list[DiversityRule] = [
+    DistinctRule(2), DistinctRule(3), EntropyRule(1.5), EntropyRule(2), ClosenessRule(0.3),
+    ClosenessRule(0.25, ordered=True),
 ]  # fmt: skip
 
 
 @settings(max_examples=80)
 @given(case=cases(), data=st.data(), rules=st.lists(st.sampled_from(RULES), min_size=1, max_size=2))
 def test_protected_classes_satisfy_the_rules_or_are_the_whole_table(
-    case: Case, data: st.DataObject, rules: list[Rule]
+    case: Case, data: st.DataObject, rules: list[DiversityRule]
 ) -> None:
     """Each row has a value of its own, so that one tuple may have several."""
     rows = [point for point, count in enumerate(case.counts) for _ in range(count)]
@@ -251,43 +257,43 @@ def test_protected_classes_satisfy_the_rules_or_are_the_whole_table(
     overall = np.bincount(secrets, weights=list(held.values()), minlength=3).astype(np.int64)
     tuples = [point for point, _ in held]
     case.codes, case.counts = [case.codes[point] for point in tuples], list(held.values())
-    found = partition(case.members([Protected(secrets, overall, tuple(rules))]))
+    result = partition(case.members([SensitiveColumn(secrets, overall, tuple(rules))]))
     of_tuple: dict[Point, frozenset[int]] = {}
-    for inside in found:
+    for inside in result:
         for at in inside:
             assert of_tuple.setdefault(case.codes[at], inside) == inside
         assert case.size(list(inside)) >= min(case.k, sum(case.counts))
         spread = [sum(case.counts[at] for at in inside if secrets[at] == x) for x in range(3)]
-        if len(found) > 1:
-            assert all(rule.holds(np.array([spread]), overall).all() for rule in rules)
+        if len(result) > 1:
+            assert all(rule.check_classes(np.array([spread]), overall).all() for rule in rules)
 
 
 def test_rules_are_read_from_the_rows_of_each_class() -> None:
     """Four values of an age, two rows each; only the cut in the middle leaves both diseases."""
-    ages = Axis(from_rows([(str(x), "*") for x in range(4)]), ordered=True)
+    ages = Axis(build_from_rows([(str(x), "*") for x in range(4)]), ordered=True)
     points = np.array([[3], [2], [1], [0]], np.int32)
     counts = np.array([2, 2, 2, 2])
     diseases = np.array([0, 1, 0, 1], np.int32)
-    distinct = Protected(diseases, np.array([4, 4]), (Distinct(2),))
-    assert partition(mondrian([ages], points, counts, k=2, protected=[distinct])) == {
+    distinct = SensitiveColumn(diseases, np.array([4, 4]), (DistinctRule(2),))
+    assert partition(partition_points([ages], points, counts, k=2, protected=[distinct])) == {
         frozenset({0, 1}), frozenset({2, 3}),
     }  # fmt: skip
-    apart = Protected(np.array([0, 0, 1, 1], np.int32), np.array([4, 4]), (Distinct(2),))
-    assert partition(mondrian([ages], points, counts, k=2, protected=[apart])) == {
+    apart = SensitiveColumn(np.array([0, 0, 1, 1], np.int32), np.array([4, 4]), (DistinctRule(2),))
+    assert partition(partition_points([ages], points, counts, k=2, protected=[apart])) == {
         frozenset({0, 1, 2, 3})
     }
 
 
 def numbered(*values: int, size: int, k: int, cut: Cut) -> list[list[int]]:
     """The classes of single numbers, each as the values in it."""
-    axis = Axis(from_rows([(str(x), "*") for x in range(size)]), ordered=True)
+    axis = Axis(build_from_rows([(str(x), "*") for x in range(size)]), ordered=True)
     held = Counter(values)
     points = np.array([[value] for value in held], np.int32)
-    members = mondrian([axis], points, np.array(list(held.values())), k=k, cut=cut)
-    found: dict[int, list[int]] = {}
+    members = partition_points([axis], points, np.array(list(held.values())), k=k, cut=cut)
+    result: dict[int, list[int]] = {}
     for value, member in zip(held, members.tolist(), strict=True):
-        found.setdefault(member, []).append(value)
-    return sorted(sorted(inside) for inside in found.values())
+        result.setdefault(member, []).append(value)
+    return sorted(sorted(inside) for inside in result.values())
 
 
 def test_cuts_worked_by_hand() -> None:
@@ -314,17 +320,17 @@ def test_the_patients_of_the_paper() -> None:
     The zipcodes, 53710 to 53712, are the widest of the domain; the median is 53711. Then the
     ages, 25 to 28, of which the upper part has two people and cannot be cut.
     """
-    age = Axis(from_rows([(str(x),) for x in range(25, 29)]), ordered=True)
-    sex = Axis(from_rows([("Male", "*"), ("Female", "*")]), ordered=False)
-    zips = Axis(from_rows([(str(x),) for x in (53710, 53711, 53712)]), ordered=True)
+    age = Axis(build_from_rows([(str(x),) for x in range(25, 29)]), ordered=True)
+    sex = Axis(build_from_rows([("Male", "*"), ("Female", "*")]), ordered=False)
+    zips = Axis(build_from_rows([(str(x),) for x in (53710, 53711, 53712)]), ordered=True)
     patients = [
         (25, "Male", 53711), (25, "Female", 53712), (26, "Male", 53711),
         (27, "Male", 53710), (27, "Female", 53712), (28, "Male", 53711),
     ]  # fmt: skip
     codes = [[a - 25, ("Male", "Female").index(s), z - 53710] for a, s, z in patients]
     axes = [age, sex, zips]
-    points = positions(axes, np.array(codes, np.int32))
-    members = mondrian(
+    points = locate_points(axes, np.array(codes, np.int32))
+    members = partition_points(
         axes, points, np.ones(6, np.int64), k=2, cut="median", weights=np.array([1.0, 0.5, 2.0])
     )
     assert partition(members) == {frozenset({1, 4}), frozenset({0, 2}), frozenset({3, 5})}
@@ -333,10 +339,10 @@ def test_the_patients_of_the_paper() -> None:
 def tree(sizes: dict[str, int], k: int) -> set[frozenset[str]]:
     """The classes of letters under the groups A (a, b, c), D (d, e) and F (f)."""
     rows = [("a", "A"), ("b", "A"), ("c", "A"), ("d", "D"), ("e", "D"), ("f", "F")]
-    axis = Axis(from_rows([(*row, "*") for row in rows]), ordered=False)
+    axis = Axis(build_from_rows([(*row, "*") for row in rows]), ordered=False)
     codes = np.array([["abcdef".index(letter)] for letter in sizes], np.int32)
     counts = np.array(list(sizes.values()))
-    members = mondrian([axis], positions([axis], codes), counts, k=k)
+    members = partition_points([axis], locate_points([axis], codes), counts, k=k)
     letters = list(sizes)
     return {frozenset(letters[at] for at in inside) for inside in partition(members)}
 
@@ -391,13 +397,15 @@ def test_a_domain_far_larger_than_the_table() -> None:
     axes, points, counts = case.axes(), np.array(codes, np.int32), np.array(case.counts)
     cuts: list[Cut] = ["balanced", "median"]
     for case.cut, case.weights in itertools.product(cuts, ([1.0, 1.0], [1.0, 0.25])):
-        got = mondrian(axes, points, counts, k=5, weights=np.array(case.weights), cut=case.cut)
+        got = partition_points(
+            axes, points, counts, k=5, weights=np.array(case.weights), cut=case.cut
+        )
         expected = case.divided(list(range(len(codes))))
         assert partition(got) == {frozenset(inside) for inside in expected}
 
 
 def test_too_few_rows_are_one_class_and_none_are_none() -> None:
-    axis = Axis(from_rows([(str(x),) for x in range(5)]), ordered=True)
+    axis = Axis(build_from_rows([(str(x),) for x in range(5)]), ordered=True)
     points = np.array([[0], [4]], np.int32)
-    assert mondrian([axis], points, np.array([2, 2]), k=5).tolist() == [0, 0]
-    assert mondrian([axis], points[:0], np.zeros(0, np.int64), k=5).tolist() == []
+    assert partition_points([axis], points, np.array([2, 2]), k=5).tolist() == [0, 0]
+    assert partition_points([axis], points[:0], np.zeros(0, np.int64), k=5).tolist() == []

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.make import make
 from support.mondrian_law import (
     MASK,
     MET,
@@ -21,30 +20,39 @@ from support.mondrian_law import (
     PAIR,
     TREE,
     Choice,
+    MondrianLaw,
+    MondrianProblem,
     Output,
-    Problem,
     Row,
     Table,
-    Whole,
-    haunted,
-    known_law,
+    add_empty_cells,
+    compute_cached_law,
 )
-from support.mondrian_problems import HALF, ONCE, PLAIN, SMALL, TWICE, alone, crowded
-from support.search_law import Coins, drawn
+from support.mondrian_problems import (
+    HALF,
+    ONCE,
+    PLAIN,
+    SMALL,
+    TWICE,
+    make_crowded_problem,
+    make_cut_problem,
+)
+from support.search_law import FixedCoins, list_coin_outcomes
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
-from incrowd.anonymize.safe_mondrian import Cells, cut
-from incrowd.anonymize.safe_search import Ramp, W, ramp
+from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
+from incrowd.anonymize.safe_search import Ramp, W, make_ramp
 from incrowd.arrays import Counts
-from incrowd.codes.axis import positions
-from incrowd.codes.counted import Counted
+from incrowd.codes.axis import locate_points
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext
 from incrowd.methods.safe import scheme as schemes
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe.scheme import contiguous
+from incrowd.methods.safe.scheme import make_contiguous
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import SeededRandomness
@@ -58,35 +66,41 @@ from incrowd.release.write import write_scheme
     ("problem", "table", "ghosts"),
     [
         (PLAIN, (("0",),) * 3 + (("1",),), [(3,), (4,), (5,)]),
-        (alone(NUMBERS, start=[1], pair=(2, 0.5)), (("0",),) * 4, [(1,), (2,), (3,), (4,)]),
         (
-            alone(NUMBERS, PAIR, start=[1, 1], pair=(1, 0.5)),
+            make_cut_problem(NUMBERS, start=[1], pair=(2, 0.5)),
+            (("0",),) * 4,
+            [(1,), (2,), (3,), (4,)],
+        ),
+        (
+            make_cut_problem(NUMBERS, PAIR, start=[1, 1], pair=(1, 0.5)),
             (("0", "x"),) * 2 + (("1", "x"),) * 2,
             [(0, 1), (3, 0), (3, 1)],
         ),
-        (alone(TREE, start=[1], pair=(2, 0.5)), (("a",),) * 3, [(1,), (2,), (3,)]),
+        (make_cut_problem(TREE, start=[1], pair=(2, 0.5)), (("a",),) * 3, [(1,), (2,), (3,)]),
     ],
 )
 def test_looking_at_cells_without_rows_would_change_no_output(
-    problem: Problem, table: Table, ghosts: list[tuple[int, ...]]
+    problem: MondrianProblem, table: Table, ghosts: list[tuple[int, ...]]
 ) -> None:
-    whole = Whole(problem)
-    counted = whole.counted(table)
-    known, seen = whole.ways(counted), whole.ways(haunted(counted, ghosts))
-    assert len(haunted(counted, ghosts).frequencies) > len(counted.frequencies)
+    whole = MondrianLaw(problem)
+    counted = whole.count_table(table)
+    known, seen = whole.list_ways(counted), whole.list_ways(add_empty_cells(counted, ghosts))
+    assert len(add_empty_cells(counted, ghosts).frequencies) > len(counted.frequencies)
     assert seen == pytest.approx(known, rel=1e-9)
 
 
-class FirstScores(Whole):
+class FirstScores(MondrianLaw):
     """Stops at the first round."""
 
-    def _next(self, whole: Counted, number: int) -> Iterator[tuple[Choice, float]]:
-        return iter(()) if number else super()._next(whole, number)
+    def _list_next_choices(
+        self, whole: CountedTable, number: int
+    ) -> Iterator[tuple[Choice, float]]:
+        return iter(()) if number else super()._list_next_choices(whole, number)
 
 
 def test_scores_are_what_the_docstring_says() -> None:
     """Of rows that repeat, with weights, beside columns that are not cut; from root and halves."""
-    columns, one = (MASK, f"weight: 2, {NUMBERS}", TREE, PAIR), Ramp(2, 0.5, 1, 5, 9)
+    columns, first = (MASK, f"weight: 2, {NUMBERS}", TREE, PAIR), Ramp(2, 0.5, 1, 5, 9)
     # The mask keeps a half, the group of c all: three tenths together.
     table = tuple(("01", value, "c", "x") for value in (*"0000", *"11", *"333", None, None))
     bonus = math.ceil(0.5 * W * 9 / 0.5 * math.log(3))
@@ -106,9 +120,9 @@ def test_scores_are_what_the_docstring_says() -> None:
     for start, scored in expected.items():
         limits = (1, start, 1, 1)
         whole = FirstScores(
-            Problem(columns, limits, (one,), (ONCE, HALF), "balanced", levels="2: 1")
+            MondrianProblem(columns, limits, (first,), (ONCE, HALF), "balanced", levels="2: 1")
         )
-        assert not list(whole.products(whole.counted(table)))
+        assert not list(whole.list_products(whole.count_table(table)))
         assert whole._heard.tolist() == scored
 
 
@@ -117,8 +131,8 @@ def test_a_cell_that_stays_is_not_cut_later() -> None:
     table = (("0",),) * 4 + (("3",),)
     shares = []
     for rounds in ((HALF,), (HALF, ONCE), (HALF, ONCE, TWICE)):
-        whole = Whole(alone(NUMBERS, start=[2], pair=(2, 0.5), rounds=rounds))
-        ways = whole.ways(whole.counted(table))
+        whole = MondrianLaw(make_cut_problem(NUMBERS, start=[2], pair=(2, 0.5), rounds=rounds))
+        ways = whole.list_ways(whole.count_table(table))
         shares.append(sum(share for (_, _, cells), share in ways.items() if cells[0][0] == ("*",)))
     assert 0.01 < shares[0] < 0.99
     assert shares == pytest.approx([shares[0]] * 3)
@@ -126,61 +140,61 @@ def test_a_cell_that_stays_is_not_cut_later() -> None:
 
 def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The epsilons and the sensitivity of the search and of each round, as published."""
-    asked: list[tuple[float, float]] = []
+    request: list[tuple[float, float]] = []
     for module in (searching, cutting):
         inner = module.one_sided_noise
 
         def heard(count: int, inner: Any = inner, **more: Any) -> Counts:
-            asked.append((float(more["epsilon"]), more["sensitivity"]))
+            request.append((float(more["epsilon"]), more["sensitivity"]))
             return inner(count, **more)  # type: ignore[no-any-return]
 
         monkeypatch.setattr(module, "one_sided_noise", heard)
     draw = np.random.default_rng(1)
     frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
-    made = make(frame, crowded(ONCE, ONCE).file, bits=SeededRandomness(1))
+    made = publish_unjudged(frame, make_crowded_problem(ONCE, ONCE).file, bits=SeededRandomness(1))
     *selections, one_of = made.certificate.events
-    assert [epsilon for epsilon, _ in asked] == [event["epsilon"] for event in selections]
-    pairs = [ramp(event["k"], event["beta"]) for event in one_of["events"]]
-    chosen = ramp(made.certificate.k, float(made.certificate.parameters["beta"]))
-    expected = [max(one.d for one in pairs), chosen.d, chosen.d]
-    assert [sensitivity for _, sensitivity in asked] == [W * d for d in expected]
+    assert [epsilon for epsilon, _ in request] == [event["epsilon"] for event in selections]
+    pairs = [make_ramp(event["k"], event["beta"]) for event in one_of["events"]]
+    chosen = make_ramp(made.certificate.k, float(made.certificate.parameters["beta"]))
+    expected = [max(pair.d for pair in pairs), chosen.d, chosen.d]
+    assert [sensitivity for _, sensitivity in request] == [W * d for d in expected]
     spent = Accountant([*(Selection(event["epsilon"]) for event in selections), OneOf(
         SafeRelease(event["k"], event["beta"]) for event in one_of["events"]
     )])  # fmt: skip
     assert spent.delta(epsilon=3.0) <= 0.01
 
 
-def drawn_boxes(whole: Whole, table: Table, copies: int) -> dict[Any, int]:
+def drawn_boxes(whole: MondrianLaw, table: Table, copies: int) -> dict[Any, int]:
     """How often real cuts, of so many copies of a table at once, make each set of cells."""
-    problem, counted = whole.problem, whole.counted(table)
-    axes = {at: contiguous(axis) for at, axis in enumerate(counted.axes)}
-    points = positions(list(axes.values()), counted.frequencies.codes)
-    weights = whole.scheme._weights(counted.names)
+    problem, counted = whole.problem, whole.count_table(table)
+    axes = {at: make_contiguous(axis) for at, axis in enumerate(counted.axes)}
+    points = locate_points(list(axes.values()), counted.frequencies.codes)
+    weights = whole.scheme._list_weights(counted.names)
     levels = [limit if isinstance(limit, int) else limit[1] for limit in problem.limits]
-    start = schemes._cells_of(axes, counted, levels, weights / weights.sum())
-    many = Cells(
+    start = schemes._make_boxes(axes, counted, levels, weights / weights.sum())
+    many = CellPartition(
         np.tile(start.low, (copies, 1)),
         np.tile(start.high, (copies, 1)),
         (start.members + len(start.low) * np.arange(copies)[:, None]).ravel(),
         np.tile(start.beside, copies),
     )
     counts = np.tile(counted.frequencies.counts, copies)
-    made = cut(
+    made = cut_cells(
         list(axes.values()), np.tile(points, (copies, 1)), counts, many,
         ramp=problem.ramps[0], epsilons=problem.epsilons[1:], power=whole.scheme._power,
         shares=weights / weights.sum(), bits=SeededRandomness(7),
     )  # fmt: skip
-    labels = [axis.labels(made.low[:, at], made.high[:, at]) for at, axis in axes.items()]
+    labels = [axis.make_labels(made.low[:, at], made.high[:, at]) for at, axis in axes.items()]
     shown = np.stack([codes[made.members].reshape(copies, -1) for _, codes in labels], axis=2)
-    found: dict[Any, int] = {}
+    result: dict[Any, int] = {}
     for ways, times in zip(*np.unique(shown, axis=0, return_counts=True), strict=True):
         cells: dict[Row, int] = {}
         for codes, size in zip(ways, counted.frequencies.counts.tolist(), strict=True):
             row = tuple(texts[code] for (texts, _), code in zip(labels, codes, strict=True))
             cells[row] = cells.get(row, 0) + size
         listed = tuple(sorted(cells.items(), key=str))
-        found[listed] = found.get(listed, 0) + int(times)
-    return found
+        result[listed] = result.get(listed, 0) + int(times)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -191,41 +205,44 @@ def drawn_boxes(whole: Whole, table: Table, copies: int) -> dict[Any, int]:
         (SMALL[5][0], (("0", "x"),) * 3 + (("1", "y"), ("3", "x"))),
     ],
 )
-def test_real_cuts_follow_the_law(problem: Problem, table: Table) -> None:
+def test_real_cuts_follow_the_law(problem: MondrianProblem, table: Table) -> None:
     """Within six deviations, so a false alarm is rarer than 1e-7; with 1.2 times less noise not."""
     copies = 20_000
 
-    def worst(whole: Whole) -> float:
-        laws = {cells: share for (_, _, cells), share in whole.ways(whole.counted(table)).items()}
-        found = drawn_boxes(whole, table, copies)
-        assert found.keys() <= laws.keys()
+    def worst(whole: MondrianLaw) -> float:
+        laws = {
+            cells: share
+            for (_, _, cells), share in whole.list_ways(whole.count_table(table)).items()
+        }
+        result = drawn_boxes(whole, table, copies)
+        assert result.keys() <= laws.keys()
         return max(
-            abs(found.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
+            abs(result.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
             for cells, share in laws.items()
         )
 
-    class Less(Whole):
-        def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
-            return known_law(raised, self._rate * 1.2)
+    class Less(MondrianLaw):
+        def compute_law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+            return compute_cached_law(raised, self._rate * 1.2)
 
-    assert worst(Whole(problem)) < 6
+    assert worst(MondrianLaw(problem)) < 6
     assert worst(Less(problem)) > 6
 
 
 # Columns that do not list their values.
 
 
-def files(whole: Whole, table: Table, folder: Path) -> dict[Output, set[bytes]]:
+def files(whole: MondrianLaw, table: Table, folder: Path) -> dict[Output, set[bytes]]:
     """Whatever a reader gets, over all choices and coins: what it shows, and every byte of it."""
-    found: dict[Output, set[bytes]] = {}
-    counted = whole.counted(table)
-    for coins in drawn(len(table)):
-        for product, pair, _ in whole.products(counted, partial(Coins, coins)):
-            rows = tuple(product.data.frame().rows())
+    result: dict[Output, set[bytes]] = {}
+    counted = whole.count_table(table)
+    for coins in list_coin_outcomes(len(table)):
+        for product, pair, _ in whole.list_products(counted, partial(FixedCoins, coins)):
+            rows = tuple(product.data.to_frame().rows())
             listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
             levels = tuple(column.level for column in product.scheme.values())
-            found.setdefault(((pair, levels), listed), set()).add(written(product, folder))
-    return found
+            result.setdefault(((pair, levels), listed), set()).add(written(product, folder))
+    return result
 
 
 def written(product: Product, folder: Path) -> bytes:
@@ -255,7 +272,9 @@ def test_nothing_tells_of_a_value_that_only_one_person_has(
     column: str, level: int, others: tuple[str, str], lonely: tuple[str | None, ...], tmp_path: Path
 ) -> None:
     """What shows the same is the same to the byte, and a crowd of one changes nothing at all."""
-    whole = Whole(alone(column, PAIR, start=[level, 1], pair=(2, 0.5), rounds=(HALF,)))
+    whole = MondrianLaw(
+        make_cut_problem(column, PAIR, start=[level, 1], pair=(2, 0.5), rounds=(HALF,))
+    )
     table: Table = ((others[0], "x"),) * 2 + ((others[1], "y"),) * 2
     without = files(whole, table, tmp_path)
     assert len(without) > 5
@@ -270,11 +289,11 @@ def test_nothing_tells_of_a_value_that_only_one_person_has(
 
 def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> None:
     """All labels are known from the spec and the levels: none is made of values met."""
-    whole = Whole(alone(MASK, NUMBERS, start=[1, 2], pair=(1, 0.5)))
+    whole = MondrianLaw(make_cut_problem(MASK, NUMBERS, start=[1, 2], pair=(1, 0.5)))
     table = (("00", "0"), ("01", "3"), ("10", "3"), ("11", None))
     shown = {
         row
-        for _, _, cells in whole.ways(whole.counted(table))
+        for _, _, cells in whole.list_ways(whole.count_table(table))
         for row, _ in cells
     }  # fmt: skip
     assert {row[0] for row in shown} == {"0*", "1*"}
@@ -283,16 +302,16 @@ def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> No
 
 def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbours a table of one row; who learns that it failed knows which of them it was."""
-    whole = Whole(PLAIN)
+    whole = MondrianLaw(PLAIN)
     context = MakeContext(SeededRandomness(1), local_engine())
-    one = whole.scheme.product(whole.counted((("0",),)), whole.problem.split, context)
-    assert one.rows == 0
-    none = whole.scheme.product(whole.counted(()), whole.problem.split, context)
+    item = whole.scheme.make_product(whole.count_table((("0",),)), whole.problem.split, context)
+    assert item.rows == 0
+    none = whole.scheme.make_product(whole.count_table(()), whole.problem.split, context)
     assert none.rows == 0
 
 
 def test_a_slice_of_open_columns_alone_is_made_or_refused_without_the_table() -> None:
-    file = alone(MASK, MET, PAIR, start=[0, 0, 0], pair=(2, 0.5)).file
+    file = make_cut_problem(MASK, MET, PAIR, start=[0, 0, 0], pair=(2, 0.5)).file
     release = file.spec.release
     assert release is not None
     slices = release.model_copy(update={"slices": [("0", "1"), ("1", "2")]})
@@ -302,4 +321,6 @@ def test_a_slice_of_open_columns_alone_is_made_or_refused_without_the_table() ->
         Safe(replace(file, spec=spec))
     except IncrowdError:
         return
-    assert len(make(frame, replace(file, spec=spec), bits=SeededRandomness(1)).tables) == 2
+    assert (
+        len(publish_unjudged(frame, replace(file, spec=spec), bits=SeededRandomness(1)).tables) == 2
+    )

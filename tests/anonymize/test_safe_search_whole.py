@@ -8,84 +8,88 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from support.exact import law
+from support.exact import compute_choice_law
 from support.search_law import (
     FOUR,
     THREE,
     TWO,
     Distribution,
-    Problem,
+    SearchLaw,
+    SearchProblem,
     Table,
-    Whole,
-    drawn,
-    family,
-    rolled,
-    scores,
-    shown,
-    used_up,
-    whole_lattice,
+    compute_delta_usage,
+    compute_scores,
+    list_cells,
+    list_coin_outcomes,
+    list_neighbor_tables,
+    make_lattice_problem,
+    roll_up_table,
 )
 
 from incrowd.anonymize.lattice import Lattice
-from incrowd.anonymize.safe import threshold
-from incrowd.anonymize.safe_search import Ramp, ramp
+from incrowd.anonymize.safe_sample import drop_small_cells
+from incrowd.anonymize.safe_search import Ramp, make_ramp
 
 
-class HalfTheNoise(Whole):
-    def __init__(self, problem: Problem, epsilon: Fraction) -> None:
+class HalfTheNoise(SearchLaw):
+    def __init__(self, problem: SearchProblem, epsilon: Fraction) -> None:
         super().__init__(problem, epsilon)
         self.rate *= 2
 
 
-class BestSeen(Whole):
+class BestSeen(SearchLaw):
     """Half of the budget for each of two choices, then the better one, without noise."""
 
-    def chosen(self, table: Table) -> list[float]:
-        true = scores(self.problem, table)
-        each = law(true, self.rate / 2)
-        found, below = [0.0] * len(true), 0.0
+    def compute_choices(self, table: Table) -> list[float]:
+        true = compute_scores(self.problem, table)
+        each = compute_choice_law(true, self.rate / 2)
+        choices, below = [0.0] * len(true), 0.0
         for at in sorted(range(len(true)), key=lambda at: (true[at], -at)):
-            found[at] = (below + each[at]) ** 2 - below**2
+            choices[at] = (below + each[at]) ** 2 - below**2
             below += each[at]
-        return found
+        return choices
 
 
-class OnTheSample(Whole):
+class OnTheSample(SearchLaw):
     """The scheme is chosen from the very sample that is published."""
 
-    def distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
-        (one,) = self.problem.ramps
-        for coins in drawn(len(table)):
+    def compute_distribution(self, table: Table) -> Distribution:
+        distribution: Distribution = {}
+        (first,) = self.problem.ramps
+        for coins in list_coin_outcomes(len(table)):
             sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
-            weight = one.beta ** len(sample) * (1 - one.beta) ** (len(table) - len(sample))
-            for number, share in enumerate(self.chosen(sample)):
-                cells = threshold(rolled(self.problem, sample, self.problem.nodes[number]), k=one.k)
-                output = (number, shown(cells))
-                found[output] = found.get(output, 0.0) + share * weight
-        return found
+            weight = first.beta ** len(sample) * (1 - first.beta) ** (len(table) - len(sample))
+            for number, share in enumerate(self.compute_choices(sample)):
+                cells = drop_small_cells(
+                    roll_up_table(self.problem, sample, self.problem.nodes[number]), k=first.k
+                )
+                output = (number, list_cells(cells))
+                distribution[output] = distribution.get(output, 0.0) + share * weight
+        return distribution
 
 
 # Problem, rows at most, and whether a single cell uses the claimed delta up.
 WHOLES = [
-    (whole_lattice(TWO, pairs=[(1, 0.5)]), 6, True),
-    (whole_lattice(TWO, pairs=[(2, 0.25)]), 6, True),
-    (whole_lattice(TWO, pairs=[(3, 0.75)], power=3), 6, True),
-    (whole_lattice(TWO, pairs=[(2, 0.5), (3, 0.75)]), 6, False),
-    (whole_lattice(THREE, pairs=[(1, 0.25), (2, 0.5)]), 4, False),
-    (whole_lattice(FOUR, pairs=[(2, 0.5), (3, 0.75)], power=2), 4, False),
-    (whole_lattice(TWO, TWO, pairs=[(2, 0.5)], weights=(1.0, 3.0)), 4, True),
-    (whole_lattice(TWO, THREE, pairs=[(2, 0.5)]), 3, True),
+    (make_lattice_problem(TWO, pairs=[(1, 0.5)]), 6, True),
+    (make_lattice_problem(TWO, pairs=[(2, 0.25)]), 6, True),
+    (make_lattice_problem(TWO, pairs=[(3, 0.75)], power=3), 6, True),
+    (make_lattice_problem(TWO, pairs=[(2, 0.5), (3, 0.75)]), 6, False),
+    (make_lattice_problem(THREE, pairs=[(1, 0.25), (2, 0.5)]), 4, False),
+    (make_lattice_problem(FOUR, pairs=[(2, 0.5), (3, 0.75)], power=2), 4, False),
+    (make_lattice_problem(TWO, TWO, pairs=[(2, 0.5)], weights=(1.0, 3.0)), 4, True),
+    (make_lattice_problem(TWO, THREE, pairs=[(2, 0.5)]), 3, True),
 ]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 @pytest.mark.parametrize(("problem", "most", "tight"), WHOLES)
 def test_selection_and_release_together_stay_within_the_accounted_delta(
-    problem: Problem, most: int, tight: bool, epsilon: Fraction
+    problem: SearchProblem, most: int, tight: bool, epsilon: Fraction
 ) -> None:
     assert 2 <= problem.lattice.size <= 6
-    present, absent = used_up(Whole(problem, epsilon), epsilon, family(problem, most))
+    present, absent = compute_delta_usage(
+        SearchLaw(problem, epsilon), epsilon, list_neighbor_tables(problem, most)
+    )
     assert present <= 1 + 1e-9
     assert absent <= 1 + 1e-9
     assert present > (0.999 if tight else 0.5)
@@ -95,22 +99,48 @@ def test_selection_and_release_together_stay_within_the_accounted_delta(
 @pytest.mark.parametrize(
     ("planted", "problem", "most", "epsilon", "excess"),
     [
-        (HalfTheNoise, whole_lattice(TWO, pairs=[(2, 0.25)]), 6, Fraction(1, 2), 2.0),
-        (HalfTheNoise, whole_lattice(TWO, pairs=[(2, 0.25)]), 6, Fraction(2), 5.0),
-        (HalfTheNoise, whole_lattice(TWO, pairs=[(2, 0.25), (3, 0.25)]), 6, Fraction(2), 2.0),
-        (BestSeen, whole_lattice(THREE, pairs=[(1, 0.25), (2, 0.5)]), 4, Fraction(1, 2), 1.1),
-        (BestSeen, whole_lattice(TWO, TWO, pairs=[(2, 0.5)]), 4, Fraction(1, 2), 1.1),
+        (HalfTheNoise, make_lattice_problem(TWO, pairs=[(2, 0.25)]), 6, Fraction(1, 2), 2.0),
+        (HalfTheNoise, make_lattice_problem(TWO, pairs=[(2, 0.25)]), 6, Fraction(2), 5.0),
+        (
+            HalfTheNoise,
+            make_lattice_problem(TWO, pairs=[(2, 0.25), (3, 0.25)]),
+            6,
+            Fraction(2),
+            2.0,
+        ),
+        (
+            BestSeen,
+            make_lattice_problem(THREE, pairs=[(1, 0.25), (2, 0.5)]),
+            4,
+            Fraction(1, 2),
+            1.1,
+        ),
+        (BestSeen, make_lattice_problem(TWO, TWO, pairs=[(2, 0.5)]), 4, Fraction(1, 2), 1.1),
     ],
 )
 def test_half_the_noise_or_a_last_choice_without_noise_is_not_covered(
-    planted: Callable[[Problem, Fraction], Whole],
-    problem: Problem,
+    planted: Callable[[SearchProblem, Fraction], SearchLaw],
+    problem: SearchProblem,
     most: int,
     epsilon: Fraction,
     excess: float,
 ) -> None:
-    assert max(used_up(planted(problem, epsilon), epsilon, family(problem, most))) > excess
-    assert max(used_up(Whole(problem, epsilon), epsilon, family(problem, most))) <= 1 + 1e-9
+    assert (
+        max(
+            compute_delta_usage(
+                planted(problem, epsilon), epsilon, list_neighbor_tables(problem, most)
+            )
+        )
+        > excess
+    )
+    assert (
+        max(
+            compute_delta_usage(
+                SearchLaw(problem, epsilon), epsilon, list_neighbor_tables(problem, most)
+            )
+        )
+        <= 1 + 1e-9
+    )
 
 
 def test_a_scheme_chosen_from_the_published_sample_is_not_covered() -> None:
@@ -119,10 +149,14 @@ def test_a_scheme_chosen_from_the_published_sample_is_not_covered() -> None:
     The row is drawn with one of two others. A scheme chosen apart from the sample can show
     only one of the two pairs, and delta counts on that.
     """
-    own = ramp(2, 1 - 1e-9)  # the ramp for a crowd of k rows, as they are counted in the sample
+    own = make_ramp(
+        2, 1 - 1e-9
+    )  # the ramp for a crowd of k rows, as they are counted in the sample
     crowd = Ramp(2, 0.25, own.a, own.b, own.d)
-    problem = Problem((TWO, TWO), Lattice((0, 0), (1, 1)), (crowd,), power=3, weights=(0.1, 5.0))
+    problem = SearchProblem(
+        (TWO, TWO), Lattice((0, 0), (1, 1)), (crowd,), power=3, weights=(0.1, 5.0)
+    )
     epsilon, table = Fraction(8), ((0, 0), (0, 1), (1, 0))
     pair = [(table, table[1:])]
-    assert max(used_up(OnTheSample(problem, epsilon), epsilon, pair)) > 1.15
-    assert max(used_up(Whole(problem, epsilon), epsilon, pair)) <= 1 + 1e-9
+    assert max(compute_delta_usage(OnTheSample(problem, epsilon), epsilon, pair)) > 1.15
+    assert max(compute_delta_usage(SearchLaw(problem, epsilon), epsilon, pair)) <= 1 + 1e-9

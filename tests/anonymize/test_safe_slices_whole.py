@@ -15,20 +15,20 @@ from fractions import Fraction
 import pytest
 from support.slices_law import (
     Choice,
-    Chosen,
     Law,
     Row,
+    SliceChoiceLaw,
     Table,
-    half_noise,
-    neighbours,
-    no_noise,
-    noisy,
-    of_rows,
-    scores_of,
-    used_up,
+    compute_budget_usage,
+    compute_exact_law,
+    compute_half_noise_law,
+    compute_noisy_law,
+    compute_pair_scores,
+    count_table,
+    list_neighbor_tables,
 )
 
-from incrowd.anonymize.safe_slices import slices
+from incrowd.anonymize.safe_slices import choose_slices
 from incrowd.privacy.randomness import SeededRandomness
 
 HALF, TWO = Fraction(1, 2), Fraction(2)
@@ -48,12 +48,14 @@ WHOLES: list[tuple[int, int, int, list[Fraction], int, float]] = [
 def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
     columns: int, most: int, number: int, epsilons: list[Fraction], rows: int, least: float
 ) -> None:
-    used = used_up(Chosen(columns, most, number, epsilons), neighbours(columns, rows))
+    used = compute_budget_usage(
+        SliceChoiceLaw(columns, most, number, epsilons), list_neighbor_tables(columns, rows)
+    )
     assert least < used <= 1 + 1e-9
 
 
 def grown(rows: Mapping[Row, int], row: Row) -> tuple[Table, Table]:
-    before = tuple(itertools.chain.from_iterable([one] * n for one, n in rows.items()))
+    before = tuple(itertools.chain.from_iterable([item] * n for item, n in rows.items()))
     return (*before, row), before
 
 
@@ -64,32 +66,41 @@ WORST = grown({(0, 0, 0, 1): 60, (0, 0, 1, 0): 60, (0, 0, 0, 0): 1880}, (1, 1, 1
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), HALF])
 def test_the_worst_table_uses_nearly_all_of_epsilon(epsilon: Fraction) -> None:
-    assert 0.95 < used_up(Chosen(4, 2, 2, [epsilon]), [WORST]) <= 1 + 1e-9
+    assert 0.95 < compute_budget_usage(SliceChoiceLaw(4, 2, 2, [epsilon]), [WORST]) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
     ("planted", "epsilon", "excess"),
-    [(half_noise, Fraction(1, 10), 1.9), (half_noise, HALF, 1.8), (no_noise, HALF, math.inf)],
+    [
+        (compute_half_noise_law, Fraction(1, 10), 1.9),
+        (compute_half_noise_law, HALF, 1.8),
+        (compute_exact_law, HALF, math.inf),
+    ],
 )
 def test_half_the_noise_or_none_is_not_covered(
     planted: Choice, epsilon: Fraction, excess: float
 ) -> None:
     """Half of it is what scores would need that only rise."""
-    assert used_up(Chosen(4, 2, 2, [epsilon], planted), [WORST]) >= excess
+    assert compute_budget_usage(SliceChoiceLaw(4, 2, 2, [epsilon], planted), [WORST]) >= excess
 
 
-@pytest.mark.parametrize(("planted", "excess"), [(half_noise, 1.04), (no_noise, math.inf)])
+@pytest.mark.parametrize(
+    ("planted", "excess"), [(compute_half_noise_law, 1.04), (compute_exact_law, math.inf)]
+)
 def test_tables_of_eight_rows_tell_it_too(planted: Choice, excess: float) -> None:
-    assert used_up(Chosen(3, 2, 2, [HALF], planted), neighbours(3, 8)) >= excess
+    assert (
+        compute_budget_usage(SliceChoiceLaw(3, 2, 2, [HALF], planted), list_neighbor_tables(3, 8))
+        >= excess
+    )
 
 
 def test_two_choices_cost_more_than_one() -> None:
     """The sum is needed: what both tell together is not covered by the epsilon of either."""
-    both = Chosen(6, 2, 3, [HALF, HALF])
+    both = SliceChoiceLaw(6, 2, 3, [HALF, HALF])
     worst = grown(
         {(0, 0, 0, 1, 0, 1): 60, (0, 0, 1, 0, 1, 0): 60, (0, 0, 0, 0, 0, 0): 1880}, (1,) * 6
     )
-    assert 1.3 * float(HALF) < used_up(both, [worst]) * both.epsilon <= 1 + 1e-9
+    assert 1.3 * float(HALF) < compute_budget_usage(both, [worst]) * both.epsilon <= 1 + 1e-9
 
 
 def test_the_law_is_what_slices_draws() -> None:
@@ -97,7 +108,8 @@ def test_the_law_is_what_slices_draws() -> None:
     table: Table = ((0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 0, 0), (1, 1, 0, 0))
     epsilons, runs, bits = [TWO, Fraction(3)], 1500, SeededRandomness(2)
     met = Counter(
-        tuple(slices(of_rows(table, 4), 2, 3, epsilons=epsilons, bits=bits)) for _ in range(runs)
+        tuple(choose_slices(count_table(table, 4), 2, 3, epsilons=epsilons, bits=bits))
+        for _ in range(runs)
     )
 
     def distance(law: Law) -> float:
@@ -105,7 +117,8 @@ def test_the_law_is_what_slices_draws() -> None:
         return sum((met[x] - runs * share) ** 2 / (runs * share) for x, share in law.items())
 
     right, wrong = (
-        Chosen(4, 2, 3, epsilons, choice)(scores_of(table, 4)) for choice in (noisy, half_noise)
+        SliceChoiceLaw(4, 2, 3, epsilons, choice)(compute_pair_scores(table, 4))
+        for choice in (compute_noisy_law, compute_half_noise_law)
     )
     assert min(right.values()) * runs > 5  # or the distance has not its usual distribution
     freedom = len(right) - 1

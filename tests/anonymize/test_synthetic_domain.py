@@ -13,7 +13,7 @@ from incrowd.anonymize.synthetic.domain import (
     column_of,
     make_column,
 )
-from incrowd.codes.hierarchy import from_rows
+from incrowd.codes.hierarchy import build_from_rows
 from incrowd.errors import ParameterError
 
 
@@ -34,7 +34,7 @@ def test_a_level_that_does_not_nest_is_refused() -> None:
 
 
 def test_null_and_outside_are_leaves_only_if_asked_for() -> None:
-    hierarchy = from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    hierarchy = build_from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
     assert column_of(hierarchy).sizes == (5, 4)
     plain = column_of(hierarchy, null=False, outside=False)
     assert plain.sizes == (3, 2)

@@ -9,28 +9,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cli import command, run
+from support.cli import run_command, run_successfully
 from typer.main import get_command
 from xlsxwriter import Workbook
 
 import incrowd as ic
 from incrowd.cli import status
-from incrowd.cli.commands import command_line
+from incrowd.cli.commands import build_parser
 from incrowd.papers import paper_a_figures
 
 
 def test_plan_as_json_is_the_plan() -> None:
-    got = json.loads(run("plan", "--epsilon", "1", "--delta", "1e-6", "--json"))
+    got = json.loads(run_successfully("plan", "--epsilon", "1", "--delta", "1e-6", "--json"))
     beside = got.pop("counts")
     assert got == ic.plan(epsilon=1, delta=1e-6).as_dict()
     assert beside == ic.plan(epsilon=1, delta=1e-6, draw="counts").as_dict()
     many = json.loads(
-        run("plan", "--k", "20", "--beta", "0.1", "--delta", "1e-6", "--releases", "16", "--json")
+        run_successfully(
+            "plan", "--k", "20", "--beta", "0.1", "--delta", "1e-6", "--releases", "16", "--json"
+        )
     )
     assert many["releases"] == 16
     assert many["epsilon"] < 0.48
     paper = json.loads(
-        run(
+        run_successfully(
             "plan",
             "--beta",
             "0.2",
@@ -47,23 +49,25 @@ def test_plan_as_json_is_the_plan() -> None:
 
 
 def test_plan_in_words() -> None:
-    said = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6").split())
-    assert "k = 5, r = 14 k = 14, β = 0.2537" in said
-    assert "19 people 56 people" in said
-    assert "25.4 %, drawn at random" in said
-    kept = " ".join(run("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split())
+    text = " ".join(run_successfully("plan", "--epsilon", "1", "--delta", "1e-6").split())
+    assert "k = 5, r = 14 k = 14, β = 0.2537" in text
+    assert "19 people 56 people" in text
+    assert "25.4 %, drawn at random" in text
+    kept = " ".join(
+        run_successfully("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split()
+    )
     assert "51 sampled rows" in kept
 
 
 def test_plan_table() -> None:
-    said = run("plan", "--grid", "k", "--delta", "1e-6")
-    assert "Smallest k with δ ≤ 1e-06 (tight δ)" in said
-    assert re.search(r"^\s*0\.2\s+.*\s12\s", said, flags=re.MULTILINE)
-    cells = json.loads(run("plan", "--grid", "epsilon", "--delta", "1e-6", "--json"))
+    successfully = run_successfully("plan", "--grid", "k", "--delta", "1e-6")
+    assert "Smallest k with δ ≤ 1e-06 (tight δ)" in successfully
+    assert re.search(r"^\s*0\.2\s+.*\s12\s", successfully, flags=re.MULTILINE)
+    cells = json.loads(run_successfully("plan", "--grid", "epsilon", "--delta", "1e-6", "--json"))
     assert cells["rows"]["k"][2] == 20
     assert cells["cells"][0][-1] is None
     assert 0.18 < cells["cells"][2][1] < 0.184
-    assert "Largest beta" in run("plan", "--grid", "beta", "--delta", "1e-6")
+    assert "Largest beta" in run_successfully("plan", "--grid", "beta", "--delta", "1e-6")
 
 
 def test_version_and_help() -> None:
@@ -79,7 +83,7 @@ def test_every_exit_status_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
     listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     known = [value for name, value in vars(status).items() if name.isupper()]
-    assert [int(one) for one in listed] == sorted(known)
+    assert [int(item) for item in listed] == sorted(known)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -94,14 +98,16 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 
 def test_one_command_alone_is_what_it_is_among_all() -> None:
-    every = getattr(get_command(command_line()), "commands", {})
+    every = getattr(get_command(build_parser()), "commands", {})
     assert len(every) == 19
     for name, among in every.items():
-        alone = getattr(get_command(command_line(name)), "commands", {})
+        alone = getattr(get_command(build_parser(name)), "commands", {})
         assert list(alone) == [name]
         assert alone[name].help == among.help
-        assert [one.opts for one in alone[name].params] == [one.opts for one in among.params]
-    assert "Did you mean 'publish'?" in command("publsh").stderr
+        assert [param.opts for param in alone[name].params] == [
+            param.opts for param in among.params
+        ]
+    assert "Did you mean 'publish'?" in run_command("publsh").stderr
 
 
 def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
@@ -125,8 +131,8 @@ def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
 
 def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "paper"
-    said = run("reproduce", "a", "-o", str(folder))
-    assert "index.html" in said
+    successfully = run_successfully("reproduce", "a", "-o", str(folder))
+    assert "index.html" in successfully
     page = (folder / "index.html").read_text(encoding="utf-8")
     for name in re.findall(r'src="([^"]+)"', page):
         assert (folder / name).stat().st_size > 10_000
@@ -135,7 +141,7 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert re.findall(r'class="single">\s*<img src="([^"]+)"', page) == ["figure-8.svg"]
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
-    drawn = paper_a_figures.save
+    drawn = paper_a_figures.save_figure
 
     def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
         if figure.name == "figure-2":
@@ -144,8 +150,8 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
             for form in ("svg", "png"):
                 (draft / f"{figure.name}.{form}").touch()
 
-    monkeypatch.setattr(paper_a_figures, "save", the_second_alone)
-    run("reproduce", "a", "-o", str(folder))
+    monkeypatch.setattr(paper_a_figures, "save_figure", the_second_alone)
+    run_successfully("reproduce", "a", "-o", str(folder))
     assert (folder / "figure-2.svg").read_bytes() == before
     assert (folder / "figure-3.svg").read_bytes() == b""
     assert list(tmp_path.iterdir()) == [folder]
@@ -158,13 +164,15 @@ def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> Non
         sheet = book.add_worksheet("2020")
         for at, cells in enumerate([["All patients"], ["age", "sex", "zip"], [39, "f", "x"]]):
             sheet.write_row(at, 0, cells)
-    said = run("init", str(table), "--sheet", "2020", "-o", str(spec))
-    assert "Row 1 looks like a title; row 2 was read as the header." in said
+    successfully = run_successfully("init", str(table), "--sheet", "2020", "-o", str(spec))
+    assert "Row 1 looks like a title; row 2 was read as the header." in successfully
     assert 'table: t.xlsx\nsheet: "2020"\nheader: 2\n' in spec.read_text()
-    assert "No errors, " in run("check", str(spec))
+    assert "No errors, " in run_successfully("check", str(spec))
     spec.unlink()
-    said = run("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
-    assert "looks like a title" not in said
+    successfully = run_successfully(
+        "init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec)
+    )
+    assert "looks like a title" not in successfully
     assert "header: 2\n" in spec.read_text()
 
 
@@ -174,7 +182,7 @@ def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -
     def asked(how: str, **words: str) -> str:
         for name, value in {"_INCROWD_COMPLETE": how, **words}.items():
             monkeypatch.setenv(name, value)
-        return run()
+        return run_successfully()
 
     typed = {"COMP_WORDS": "incrowd plan --eps", "COMP_CWORD": "2"}
     assert asked("complete_bash", **typed).split() == ["--epsilon"]

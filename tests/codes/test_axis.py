@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.arrays import Codes
-from incrowd.codes.axis import Axis, boxes, cost, positions
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.axis import Axis, bound_classes, compute_class_cost, locate_points
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 
 NULL, OUTSIDE = "null", "outside"
 Rows = list[tuple[str, ...]]
@@ -39,7 +39,7 @@ def runs(axis: Axis) -> tuple[Codes, Codes, list[list[str]]]:
 
 
 def texts(axis: Axis, low: Codes, high: Codes) -> list[str | None]:
-    labels, places = axis.labels(low, high)
+    labels, places = axis.make_labels(low, high)
     assert len(set(labels)) == len(labels)
     return [labels[place] for place in places]
 
@@ -82,17 +82,17 @@ def smallest(rows: Rows, other: str | None, values: list[str]) -> tuple[str | No
 @given(tree=trees())
 def test_a_run_of_a_tree_is_its_smallest_group(tree: tuple[Rows, str | None]) -> None:
     rows, other = tree
-    axis = Axis(from_rows(rows, other=other), ordered=False)
+    axis = Axis(build_from_rows(rows, other=other), ordered=False)
     low, high, held = runs(axis)
     expected = [smallest(rows, other, values) for values in held]
     assert texts(axis, low, high) == [label for label, _ in expected]
-    assert axis.cost(low, high) == pytest.approx([paid for _, paid in expected])
+    assert axis.compute_cost(low, high) == pytest.approx([paid for _, paid in expected])
 
 
 @given(tree=trees())
 def test_every_group_of_a_tree_is_a_run(tree: tuple[Rows, str | None]) -> None:
     rows, other = tree
-    axis = Axis(from_rows(rows, other=other), ordered=False)
+    axis = Axis(build_from_rows(rows, other=other), ordered=False)
     values = lined(axis)
     assert values[-2:] == [NULL, OUTSIDE]
     for level in range(len(rows[0])):
@@ -105,9 +105,9 @@ def test_every_group_of_a_tree_is_a_run(tree: tuple[Rows, str | None]) -> None:
 def test_levels_and_parts_of_a_tree(tree: tuple[Rows, str | None]) -> None:
     """A run is told apart, one level below its smallest group, into that group's children."""
     rows, other = tree
-    axis = Axis(from_rows(rows, other=other), ordered=False)
+    axis = Axis(build_from_rows(rows, other=other), ordered=False)
     low, high, held = runs(axis)
-    levels = axis.levels(low, high)
+    levels = axis.find_levels(low, high)
     for at, values in enumerate(held):
         if NULL in values or OUTSIDE in values:
             continue
@@ -117,7 +117,7 @@ def test_levels_and_parts_of_a_tree(tree: tuple[Rows, str | None]) -> None:
         assert levels[at] == level
         if level:
             run = np.arange(low[at], high[at] + 1, dtype=np.int32)
-            parts = axis.parts(run, np.full(len(run), level)).tolist()
+            parts = axis.find_parts(run, np.full(len(run), level)).tolist()
             below = [next(row[level - 1] for row in rows if row[0] == value) for value in values]
             pairs = set(zip(parts, below, strict=True))
             assert len(pairs) == len(set(parts)) == len(set(below)) >= 2
@@ -130,12 +130,12 @@ numbers = st.lists(
 
 @given(found=numbers, other=st.sampled_from([None, "other"]))
 def test_a_run_of_numbers_is_an_interval(found: list[Decimal], other: str | None) -> None:
-    axis = Axis(from_rows([(str(x), "*") for x in found], other=other), ordered=True)
+    axis = Axis(build_from_rows([(str(x), "*") for x in found], other=other), ordered=True)
     low, high, held = runs(axis)
     ordered = lined(axis)
     assert [Decimal(x) for x in ordered[:-2]] == sorted(found)
     assert ordered[-2:] == [NULL, OUTSIDE]
-    costs, shown = axis.cost(low, high).tolist(), texts(axis, low, high)
+    costs, shown = axis.compute_cost(low, high).tolist(), texts(axis, low, high)
     for values, paid, text in zip(held, costs, shown, strict=True):
         if values == [NULL]:
             assert (text, paid) == (None, 0.0)
@@ -152,31 +152,31 @@ def test_a_run_of_numbers_is_an_interval(found: list[Decimal], other: str | None
 
 
 def test_words_keep_the_order_in_which_they_were_declared() -> None:
-    axis = Axis(from_rows([(x, "*") for x in ("low", "middle", "high", "10")]), ordered=True)
+    axis = Axis(build_from_rows([(x, "*") for x in ("low", "middle", "high", "10")]), ordered=True)
     assert lined(axis) == ["low", "middle", "high", "10", NULL, OUTSIDE]
     low, high = np.array([0, 1, 2, 3], np.int32), np.array([2, 1, 3, 5], np.int32)
     assert texts(axis, low, high) == ["low to high", "middle", "high to 10", "*"]
-    assert axis.cost(low, high) == pytest.approx([2 / 3, 0, 1 / 3, 1])
+    assert axis.compute_cost(low, high) == pytest.approx([2 / 3, 0, 1 / 3, 1])
 
 
 def test_numbers_are_ordered_as_numbers() -> None:
-    axis = Axis(from_rows([(x,) for x in ("10", "9", "-3", "100", "2.5")]), ordered=True)
+    axis = Axis(build_from_rows([(x,) for x in ("10", "9", "-3", "100", "2.5")]), ordered=True)
     assert lined(axis)[:-2] == ["-3", "2.5", "9", "10", "100"]
 
 
 def test_an_open_domain_is_measured_by_its_rule() -> None:
     """Two characters of ten: a hidden one is half of what there is to lose, met or not."""
     rows = [("11", "1*", "**"), ("12", "1*", "**"), ("35", "3*", "**")]
-    axis = Axis(replace(from_rows(rows, size=100, exact=True), open=True), ordered=False)
+    axis = Axis(replace(build_from_rows(rows, size=100, exact=True), open=True), ordered=False)
     low, high = np.array([0, 0, 0, 2], np.int32), np.array([0, 1, 2, 2], np.int32)
     assert texts(axis, low, high) == ["11", "1*", "**", "35"]
-    assert axis.cost(low, high) == pytest.approx([0, 1 / 2, 1, 0])
+    assert axis.compute_cost(low, high) == pytest.approx([0, 1 / 2, 1, 0])
 
 
 def test_alike_labels_are_one() -> None:
-    axis = Axis(from_rows([("a", "*"), ("b", "*")]), ordered=False)
+    axis = Axis(build_from_rows([("a", "*"), ("b", "*")]), ordered=False)
     low, high = np.array([0, 3, 1, 0], np.int32), np.array([1, 3, 3, 0], np.int32)
-    labels, places = axis.labels(low, high)  # a or b, outside, b to outside: the root
+    labels, places = axis.make_labels(low, high)  # a or b, outside, b to outside: the root
     assert sorted(labels, key=str) == ["*", "a"]
     assert len(set(places[:3].tolist())) == 1
     assert places[3] != places[0]
@@ -193,29 +193,31 @@ points_of = st.lists(
 def test_boxes_reach_from_the_least_to_the_greatest(rows: list[tuple[int, int, int, int]]) -> None:
     table = np.array(rows)
     members = np.unique(table[:, 3], return_inverse=True)[1]
-    found = boxes(table[:, :2].astype(np.int32), table[:, 2], members)
+    result = bound_classes(table[:, :2].astype(np.int32), table[:, 2], members)
     for number in range(int(members.max()) + 1):
         inside = [row for row, member in zip(rows, members, strict=True) if member == number]
         for at in (0, 1):
-            assert found.low[number, at] == min(row[at] for row in inside)
-            assert found.high[number, at] == max(row[at] for row in inside)
-        assert found.sizes[number] == sum(row[2] for row in inside)
-    assert len(found.sizes) == len(found.low) == len(found.high) == members.max() + 1
+            assert result.low[number, at] == min(row[at] for row in inside)
+            assert result.high[number, at] == max(row[at] for row in inside)
+        assert result.sizes[number] == sum(row[2] for row in inside)
+    assert len(result.sizes) == len(result.low) == len(result.high) == members.max() + 1
 
 
 def test_positions_and_the_mean_cost_of_boxes() -> None:
-    first = Axis(from_rows([(x, "*") for x in ("30", "10", "20", "40", "50")]), ordered=True)
-    second = Axis(from_rows([("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")]), ordered=False)
+    first = Axis(build_from_rows([(x, "*") for x in ("30", "10", "20", "40", "50")]), ordered=True)
+    second = Axis(
+        build_from_rows([("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")]), ordered=False
+    )
     codes = np.array([[1, 0], [0, 2], [4, 1], [6, 4]], np.int32)  # the last: outside both
-    points = positions([first, second], codes)
+    points = locate_points([first, second], codes)
     assert points.tolist() == [[0, 0], [2, 1], [4, 2], [6, 4]]
-    found = boxes(points, np.array([3, 4, 5, 6]), np.array([0, 0, 1, 2]))
-    assert found.sizes.tolist() == [7, 5, 6]
+    result = bound_classes(points, np.array([3, 4, 5, 6]), np.array([0, 0, 1, 2]))
+    assert result.sizes.tolist() == [7, 5, 6]
     # 10 to 30 covers 3 of 5, and x covers 2 of 3
-    assert cost([first, second], found) == pytest.approx([(0.5 + 0.5) / 2, 0, 1])
-    weighted = cost([first, second], found, np.array([3.0, 1.0]))
+    assert compute_class_cost([first, second], result) == pytest.approx([(0.5 + 0.5) / 2, 0, 1])
+    weighted = compute_class_cost([first, second], result, np.array([3.0, 1.0]))
     assert weighted == pytest.approx([(3 * 0.5 + 0.5) / 4, 0, 1])
-    uneven = boxes(points, np.array([3, 4, 5, 6]), np.array([0, 1, 1, 2]))
+    uneven = bound_classes(points, np.array([3, 4, 5, 6]), np.array([0, 1, 1, 2]))
     # 30 to 50 covers 3 of 5, and only the root holds b and c
-    third = cost([first, second], uneven, np.array([3.0, 1.0]))
+    third = compute_class_cost([first, second], uneven, np.array([3.0, 1.0]))
     assert third == pytest.approx([0, (3 * 0.5 + 1) / 4, 1])

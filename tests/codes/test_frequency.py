@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes.frequency import Frequencies, between, joined, merged
-from incrowd.codes.hierarchy import from_rows
+from incrowd.codes.frequency import Frequencies, join_frequencies, map_levels, merge_tuples
+from incrowd.codes.hierarchy import build_from_rows
 
 
 def as_counter(frequencies: Frequencies) -> Counter[tuple[int, ...]]:
@@ -24,7 +24,7 @@ tables = st.integers(1, 4).flatmap(
 
 def frequencies(rows: list[tuple[int, ...]]) -> Frequencies:
     table = np.array(rows, dtype=np.int64)
-    return merged(table[:, :-1].astype(np.int32), table[:, -1])
+    return merge_tuples(table[:, :-1].astype(np.int32), table[:, -1])
 
 
 @given(rows=tables)
@@ -48,26 +48,26 @@ def test_rolling_up_equals_counting_at_the_target_level(
     direct = frequencies(
         [(*(int(maps[at][row[at]]) for at in range(width)), row[-1]) for row in rows]
     )
-    assert as_counter(frequencies(rows).rolled(maps)) == as_counter(direct)
+    assert as_counter(frequencies(rows).roll_up(maps)) == as_counter(direct)
 
 
 def test_many_wide_columns_do_not_overflow() -> None:
     draw = np.random.default_rng(3)
     codes = draw.integers(0, 1_000_000, (400, 12)).astype(np.int32)
-    doubled = merged(np.vstack([codes, codes[::-1]]), np.ones(800, dtype=np.int64))
+    doubled = merge_tuples(np.vstack([codes, codes[::-1]]), np.ones(800, dtype=np.int64))
     assert len(doubled) == 400
     assert set(doubled.counts.tolist()) == {2}
     assert doubled.codes.tolist() == sorted(codes.tolist())
 
 
 def test_parts_join() -> None:
-    one, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
-    assert as_counter(joined([one, two])) == {(1, 2): 7, (0, 0): 1}
+    item, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
+    assert as_counter(join_frequencies([item, two])) == {(1, 2): 7, (0, 0): 1}
 
 
 def test_maps_between_levels_follow_the_hierarchy() -> None:
-    hierarchy = from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
-    (lookup,) = between([hierarchy], [1], [2])
+    hierarchy = build_from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")])
+    (lookup,) = map_levels([hierarchy], [1], [2])
     assert {hierarchy.labels[2][code] for code in lookup} == {"*"}
-    (lookup,) = between([hierarchy], [0], [1])
+    (lookup,) = map_levels([hierarchy], [0], [1])
     assert [hierarchy.labels[1][code] for code in lookup] == ["x", "x", "y", None, "*"]

@@ -11,17 +11,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.make import make
+from support.unjudged import publish_unjudged
 
 from incrowd.codes import quotes as quoting
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.quotes import find_fault
-from incrowd.engine.local.text import is_plain
+from incrowd.engine.local.text import has_plain_quotes
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.release.verify import verify
 from incrowd.spec.arx import read_rows
-from incrowd.spec.file import SpecError, parse
+from incrowd.spec.file import SpecError, parse_spec
 
 NEVER, AFTER, ROWS = "never closed", "text follows directly", "looks like rows of"
 
@@ -91,7 +91,7 @@ def test_a_glance_lets_no_open_quote_pass(text: str, encoding: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         path.write_bytes(f"a,b\n{text}".encode(encoding))
-        plain = is_plain(path, ",", encoding)
+        plain = has_plain_quotes(path, ",", encoding)
     if plain:
         assert find_fault(io.StringIO(f"a,b\n{text}", newline=""), ",", 2) is None
     if text.count('"') == 0 and encoding != "utf-16":
@@ -156,10 +156,10 @@ def test_a_field_without_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(quoting, "LONGEST", 1 << 20)
     limit = csv.field_size_limit()
     lines = iter(["a,b\n", '1,"x\n', *["2,y\n"] * (1 << 20)])
-    found = find_fault(lines, ",", 2)
-    assert found is not None
-    assert found.row == 2
-    assert "not closed within 1 MB" in found.problem
+    fault = find_fault(lines, ",", 2)
+    assert fault is not None
+    assert fault.row == 2
+    assert "not closed within 1 MB" in fault.problem
     assert next(lines) == "2,y\n"
     assert csv.field_size_limit() == limit
 
@@ -190,7 +190,7 @@ def test_a_hierarchy_may_hold_quotes_and_lines(tmp_path: Path) -> None:
 
 def test_a_spec_with_an_open_quote_names_its_line() -> None:
     with pytest.raises(SpecError) as error:
-        parse('columns:\n  a: {role: "drop}\n  b: {role: drop}\n  c: {role: drop}\n')
+        parse_spec('columns:\n  a: {role: "drop}\n  b: {role: drop}\n  c: {role: drop}\n')
     assert "line 2, not valid YAML: a quote is opened here and never closed" in str(error.value)
 
 
@@ -200,6 +200,6 @@ def test_a_release_may_show_what_looks_like_rows(tmp_path: Path) -> None:
     columns["y"] = {"role": "quasi", "hierarchy": {"flat": {"values": ["1"]}}}
     release = {"method": "k-anonymity", "k": 2, "format": "csv"}
     table = pl.DataFrame({"x": [odd] * 5 + ["z"] * 5, "y": ["1"] * 10})
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert odd in (tmp_path / "out" / "data.csv").read_text()
     assert verify(tmp_path / "out") == []

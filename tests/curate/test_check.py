@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.cli import run
-from support.findings import codes
+from support.cli import run_successfully
+from support.findings import list_codes
 from typer.testing import CliRunner
 
-from incrowd.cli.commands import command_line
+from incrowd.cli.commands import build_parser
 from incrowd.curate.check import check
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import load, parse
+from incrowd.spec.file import parse_spec, read_spec_file
 
 
 def test_check_lists_everything_at_once() -> None:
@@ -24,7 +24,7 @@ def test_check_lists_everything_at_once() -> None:
             "zip": ["01234", "123", "01234"],
         }
     )
-    file = parse(
+    file = parse_spec(
         """
         columns:
           name: {role: identifier}
@@ -37,8 +37,8 @@ def test_check_lists_everything_at_once() -> None:
         release: {method: safe, epsilon: 1, delta: 1.0e-6, levels: {age: 7}}
         """
     )
-    found = [(one.severity.value, one.code, one.column) for one in check(table, file)]
-    assert found == [
+    result = [(item.severity.value, item.code, item.column) for item in check(table, file)]
+    assert result == [
         ("error", "COLUMN_NOT_DECLARED", "sexx"),
         ("error", "COLUMN_NOT_IN_TABLE", "sex"),
         ("error", "LEVEL_TOO_HIGH", "age"),
@@ -48,12 +48,12 @@ def test_check_lists_everything_at_once() -> None:
         ("warning", "VALUES_OUTSIDE_DOMAIN", "zip"),
         ("note", "VALUES_NULL", "age"),
     ]
-    said = [str(finding) for finding in check(table, file)]
-    assert said[0] == (
+    text = [str(finding) for finding in check(table, file)]
+    assert text[0] == (
         "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare "
         "it under `columns`; the role `drop` excludes it."
     )
-    assert said[-2] == (
+    assert text[-2] == (
         "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are "
         "published as 'elsewhere'; extend the hierarchy to keep them."
     )
@@ -61,13 +61,13 @@ def test_check_lists_everything_at_once() -> None:
 
 def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
     table = local_engine().from_columns({"x": ["1", "2", None]})
-    file = parse("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
-    assert codes(check(table, file)) == ["ALL_VALUES_OUTSIDE_DOMAIN", "VALUES_NULL"]
+    file = parse_spec("columns: {x: {role: quasi, hierarchy: {flat: {values: [a]}}}}")
+    assert list_codes(check(table, file)) == ["ALL_VALUES_OUTSIDE_DOMAIN", "VALUES_NULL"]
 
 
 def test_check_counts_people() -> None:
     table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
-    file = parse("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
+    file = parse_spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
     missing, counted = check(table, file)
     assert (missing.code, missing.values) == ("ROWS_WITHOUT_ID", {"rows": 1, "id": "id"})
     assert "`unit: {id: id, without_id: drop}`" in missing.remedy
@@ -78,7 +78,9 @@ def test_check_counts_people() -> None:
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")
-    (finding,) = check(local_engine().from_columns({"c": ["a"]}), load(tmp_path / "spec.yaml"))
+    (finding,) = check(
+        local_engine().from_columns({"c": ["a"]}), read_spec_file(tmp_path / "spec.yaml")
+    )
     assert finding.code == "HIERARCHY_INVALID"
     assert "rows 1 and 2 both list the value 'a'" in finding.message
 
@@ -90,23 +92,23 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     release = "{epsilon: 1, delta: 1.0e-6, slices: [[a], [b, a]]}"
     text = f"table: t.csv\ncolumns: {{a: {flat}, b: {flat}}}\nrelease: {release}\n"
     file.write_text(text)
-    assert "No errors, " in run("check", str(file))
+    assert "No errors, " in run_successfully("check", str(file))
     file.write_text(
         text.replace("epsilon: 1, ", "epsilon: 1, draw: sample, scheme: search, k: 20, ")
     )
-    done = CliRunner().invoke(command_line(), ["check", str(file), "--json"], standalone_mode=False)
+    done = CliRunner().invoke(build_parser(), ["check", str(file), "--json"], standalone_mode=False)
     assert done.return_value == 1
-    (found,) = json.loads(done.output)["findings"]
-    assert found["code"] == "RELEASE_REFUSED"
-    assert found["message"] == "Release: `scheme: search` chooses k. Remove `k`."
+    (result,) = json.loads(done.output)["findings"]
+    assert result["code"] == "RELEASE_REFUSED"
+    assert result["message"] == "Release: `scheme: search` chooses k. Remove `k`."
 
 
 def test_a_noisy_column_needs_a_precision() -> None:
     columns = "columns: {a: {role: noisy}, b: {role: quasi, hierarchy: flat}}"
     spec = f"{columns}\nrelease: {{method: k-epsilon, k: 2, epsilon: 1}}"
     table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
-    wrong = [one for one in check(table, parse(spec)) if one.severity == "error"]
-    assert [one.column for one in wrong] == ["a"]
+    wrong = [item for item in check(table, parse_spec(spec)) if item.severity == "error"]
+    assert [item.column for item in wrong] == ["a"]
     assert "1.5 is not a whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
-    assert [one for one in check(table, parse(sure)) if one.severity == "error"] == []
+    assert [item for item in check(table, parse_spec(sure)) if item.severity == "error"] == []

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.cli import Done, command, run
+from support.cli import CommandResult, run_command, run_successfully
 
 from incrowd.curate import confirm as task
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import load, parse
+from incrowd.spec.file import parse_spec, read_spec_file
 
 SPEC = """\
 # of the clinic
@@ -52,14 +52,16 @@ def spec(tmp_path: Path) -> Path:
     return path
 
 
-def answer(spec: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> Done:
+def answer(spec: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> CommandResult:
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    return command("confirm", str(spec))
+    return run_command("confirm", str(spec))
 
 
 def left(spec: Path) -> list[tuple[str, str]]:
     return [
-        (name, entry) for name, entries in load(spec).spec.unconfirmed.items() for entry in entries
+        (name, entry)
+        for name, entries in read_spec_file(spec).spec.unconfirmed_entries.items()
+        for entry in entries
     ]
 
 
@@ -67,16 +69,16 @@ def left(spec: Path) -> list[tuple[str, str]]:
 
 
 def test_questions_come_column_by_column_with_their_reasons(spec: Path) -> None:
-    asked = list(task.questions(load(spec)))
-    assert [(one.column, one.entry) for one in asked] == ENTRIES
-    assert all(one.why and one.says for one in asked)
-    roles = {one.column: one.says for one in asked if one.entry == "role"}
+    questions = list(task.list_questions(read_spec_file(spec)))
+    assert [(item.column, item.entry) for item in questions] == ENTRIES
+    assert all(item.why and item.says for item in questions)
+    roles = {item.column: item.says for item in questions if item.entry == "role"}
     assert roles["name"].startswith("identifier: ")
     assert roles["town"].startswith("quasi: ")
-    says = {(one.column, one.entry): one.says for one in asked}
+    says = {(item.column, item.entry): item.says for item in questions}
     assert "NA" in says["town", "written"]
     assert "Rome, Oslo, Bonn, Ulm" in says["town", "hierarchy"]
-    why = {(one.column, one.entry): one.why for one in asked}
+    why = {(item.column, item.entry): item.why for item in questions}
     assert "published" in why["town", "hierarchy"]
     assert "0 to 119" in why["age", "hierarchy"]
     assert "2020-01-01 to 2021-12-31" in why["seen", "hierarchy"]
@@ -85,7 +87,9 @@ def test_questions_come_column_by_column_with_their_reasons(spec: Path) -> None:
 def test_rare_values_are_shown_and_others_not(spec: Path) -> None:
     """9 are few, 10 are not; a value that nobody has is not rare among people."""
     (seen,) = next(
-        one.seen for one in task.questions(load(spec)) if (one.column, one.entry) == ENTRIES[3]
+        question.seen
+        for question in task.list_questions(read_spec_file(spec))
+        if (question.column, question.entry) == ENTRIES[3]
     )
     assert "fewer than 10 rows" in seen
     assert "Oslo (9)" in seen
@@ -95,56 +99,64 @@ def test_rare_values_are_shown_and_others_not(spec: Path) -> None:
 
 def test_that_no_value_is_rare_is_said(spec: Path) -> None:
     spec.write_text(SPEC.replace("[Rome, Oslo, Bonn, Ulm]", "[Rome, Bonn]"), encoding="utf-8")
-    asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
-    assert asked["town", "hierarchy"].seen == (
+    request = {
+        (question.column, question.entry): question
+        for question in task.list_questions(read_spec_file(spec))
+    }
+    assert request["town", "hierarchy"].seen == (
         "Every listed value in the table occurs in at least 10 rows.",
     )
 
 
 def test_the_ends_of_a_range_are_shown_with_how_many_explain_them(spec: Path) -> None:
-    asked = {(one.column, one.entry): one for one in task.questions(load(spec))}
-    assert "3 (1 row) and 101 (2 rows)" in asked["age", "hierarchy"].seen[0]
-    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in asked["seen", "hierarchy"].seen[0]
+    request = {
+        (question.column, question.entry): question
+        for question in task.list_questions(read_spec_file(spec))
+    }
+    assert "3 (1 row) and 101 (2 rows)" in request["age", "hierarchy"].seen[0]
+    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in request["seen", "hierarchy"].seen[0]
 
 
 def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> None:
-    file = task.confirm(load(spec), ENTRIES[:-1])
-    assert [(one.column, one.entry) for one in task.questions(file)] == ENTRIES[-1:]
+    file = task.confirm(read_spec_file(spec), ENTRIES[:-1])
+    assert [(question.column, question.entry) for question in task.list_questions(file)] == ENTRIES[
+        -1:
+    ]
     done = task.confirm(file, ENTRIES)
     (spec.parent / "t.csv").unlink()
-    assert list(task.questions(done)) == []
+    assert list(task.list_questions(done)) == []
 
 
 # What is confirmed unasked -----------------------------------------------------------------------
 
 
 def test_all_leaves_lists_and_bounds(spec: Path) -> None:
-    done = command("confirm", str(spec), "--roles")
+    done = run_command("confirm", str(spec), "--roles")
     assert done.returncode == 1
-    hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
+    hierarchies = [item for item in ENTRIES if item[1] == "hierarchy"]
     assert left(spec) == hierarchies
     assert "hierarchy (--values-are-public town)" in done.stdout
     assert "--values-are-public" in done.stdout
 
 
 def test_public_values_are_named_one_by_one(spec: Path) -> None:
-    done = command(
+    done = run_command(
         "confirm", str(spec), "--values-are-public", "town", "--values-are-public", "seen"
     )
     assert done.returncode == 1
-    assert left(spec) == [one for one in ENTRIES if one not in (ENTRIES[3], ENTRIES[6])]
-    said = run("confirm", str(spec), "--roles", "--values-are-public", "age")
+    assert left(spec) == [item for item in ENTRIES if item not in (ENTRIES[3], ENTRIES[6])]
+    successfully = run_successfully("confirm", str(spec), "--roles", "--values-are-public", "age")
     assert left(spec) == []
-    assert "All entries are confirmed" in said
+    assert "All entries are confirmed" in successfully
 
 
 def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:
-    done = command("confirm", str(spec), "--roles", "--values-are-public", "twon")
+    done = run_command("confirm", str(spec), "--roles", "--values-are-public", "twon")
     assert done.returncode not in (0, 1)
     assert "Column 'twon': not in the spec" in done.stderr
     assert spec.read_text(encoding="utf-8") == SPEC
     with pytest.raises(IncrowdError, match="Column 'twon': not in the spec"):
-        task.public(load(spec), ["town", "twon"])
+        task.list_public_entries(read_spec_file(spec), ["town", "twon"])
 
 
 # What is answered --------------------------------------------------------------------------------
@@ -184,14 +196,14 @@ def test_whoever_says_nothing_has_confirmed_nothing(
 
 def test_comments_survive(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(spec, "y\n" * 3, monkeypatch)
-    run("confirm", str(spec), "--roles", *(
+    run_successfully("confirm", str(spec), "--roles", *(
         word for name in ("town", "age", "seen") for word in ("--values-are-public", name)
     ))  # fmt: skip
     text = spec.read_text(encoding="utf-8")
     assert [comment for comment in COMMENTS if comment not in text] == []
     assert "confirm" not in text
-    before = parse(SPEC).confirmed().spec
-    assert load(spec).spec == before  # nothing else has changed
+    before = parse_spec(SPEC).with_all_confirmed().spec
+    assert read_spec_file(spec).spec == before  # nothing else has changed
 
 
 def test_comments_of_a_spec_in_lines_survive(tmp_path: Path) -> None:
@@ -202,16 +214,16 @@ def test_comments_of_a_spec_in_lines_survive(tmp_path: Path) -> None:
         "    confirm: [role, hierarchy]\n"
         "  # about b\n  b:\n    confirm:\n      - role\n    role: drop\n# the end\n"
     )
-    file = task.confirm(load(path), [("a", "role")])
+    file = task.confirm(read_spec_file(path), [("a", "role")])
     for answers in ([("a", "hierarchy")], [("b", "role")]):
         file = task.confirm(file, answers)
         for comment in ("# why", "# about b", "# the end"):
             assert comment in file.text(), file.text()
-    assert not file.spec.unconfirmed
+    assert not file.spec.unconfirmed_entries
 
 
 def test_nothing_is_half_written(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = task.confirm(load(spec), ENTRIES)
+    file = task.confirm(read_spec_file(spec), ENTRIES)
 
     def fail(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
@@ -219,15 +231,15 @@ def test_nothing_is_half_written(spec: Path, monkeypatch: pytest.MonkeyPatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="full"):
-            task.save(file)
+            task.save_spec(file)
     assert spec.read_text(encoding="utf-8") == SPEC
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", fail)
         with pytest.raises(OSError, match="full"):
-            task.save(file)
+            task.save_spec(file)
     assert spec.read_text(encoding="utf-8") == SPEC
     assert sorted(path.name for path in spec.parent.iterdir()) == ["spec.yaml", "t.csv"]
-    task.save(file)
+    task.save_spec(file)
     assert left(spec) == []
 
 
@@ -235,17 +247,17 @@ def test_nothing_is_half_written(spec: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_only_what_is_confirmed_is_published(spec: Path, settled_once: None) -> None:
-    def publish() -> Done:
-        return command("publish", str(spec), "-o", str(spec.parent / "out"))
+    def publish() -> CommandResult:
+        return run_command("publish", str(spec), "-o", str(spec.parent / "out"))
 
     for more in ([], ["--roles"], ["--values-are-public", "town"], ["--values-are-public", "age"]):
         if more:
-            assert command("confirm", str(spec), *more).returncode == 1
+            assert run_command("confirm", str(spec), *more).returncode == 1
         done = publish()
         assert done.returncode not in (0, 1)
         assert "confirm" in done.stderr
         assert not (spec.parent / "out").exists()
-    run("confirm", str(spec), "--values-are-public", "seen")
+    run_successfully("confirm", str(spec), "--values-are-public", "seen")
     done = publish()
     assert done.returncode == 0, done.stderr
     assert (spec.parent / "out" / "certificate.json").exists()

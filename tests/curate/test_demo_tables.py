@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 
 
 def frame(kind: str, rows: int, seed: int = 1) -> pl.DataFrame:
-    found: pl.DataFrame = sample(kind, rows=rows, seed=seed).frame()
-    return found
+    result: pl.DataFrame = make_demo_table(kind, rows=rows, seed=seed).to_frame()
+    return result
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])
@@ -36,6 +36,6 @@ def test_samples_have_the_documented_distributions() -> None:
     rich = census.group_by("education").agg((pl.col("salary_class") == ">50K").mean())
     shares = dict(rich.iter_rows())
     assert shares["Doctorate"] > 2 * shares["HS-grad"]
-    assert sample("voters").rows() == 134_791
-    assert sample("patients").rows() == 72_825
-    assert sample("census").rows() == 32_440
+    assert make_demo_table("voters").rows() == 134_791
+    assert make_demo_table("patients").rows() == 72_825
+    assert make_demo_table("census").rows() == 32_440

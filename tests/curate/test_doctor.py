@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.cli import command, run
+from support.cli import run_command, run_successfully
 
 import incrowd
 from incrowd.curate import doctor, rehearse
-from incrowd.curate.doctor import Machine, State, diagnose, this_machine
-from incrowd.engine.java import Java
+from incrowd.curate.doctor import Machine, StateFolder, describe_machine, diagnose_installation
+from incrowd.engine.java import JavaRuntime
 
 REQUIREMENTS = (
     "numpy>=2.0",
@@ -34,14 +34,14 @@ MACHINE = Machine(
     system="Linux x86_64",
     cores=4,
     memory=8 << 30,
-    java=Java("/usr/bin/java", "17.0.15", ""),
+    java=JavaRuntime("/usr/bin/java", "17.0.15", ""),
     browser="firefox",
-    state=State("/home/ada/.local/state/incrowd", writable=True),
+    state=StateFolder("/home/ada/.local/state/incrowd", writable=True),
 )
 
 
 def found(installed: dict[str, str], machine: Machine = MACHINE) -> doctor.Diagnosis:
-    return diagnose(
+    return diagnose_installation(
         requirements=lambda: REQUIREMENTS, version_of=installed.get, machine=lambda: machine
     )
 
@@ -51,32 +51,33 @@ def without(*names: str, **others: str) -> dict[str, str]:
 
 
 def text(diagnosis: doctor.Diagnosis) -> str:
-    return "\n".join(diagnosis.lines())
+    return "\n".join(diagnosis.format_lines())
 
 
 def test_all_is_there() -> None:
     seen = found(EVERYTHING)
-    assert seen.works
+    assert seen.is_working
     assert [package.name for package in seen.packages] == ["numpy", "polars"]
-    said = text(seen)
-    assert f"incrowd {incrowd.__version__} in " in said
-    assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in said
-    assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in said
-    assert "Java          17.0.15, fits Spark" in said
-    assert "pip install" not in said
-    assert said.endswith("All required libraries are installed.")
+    message = text(seen)
+    assert f"incrowd {incrowd.__version__} in " in message
+    assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in message
+    assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in message
+    assert "Java          17.0.15, fits Spark" in message
+    assert "pip install" not in message
+    assert message.endswith("All required libraries are installed.")
 
 
 def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() -> None:
     seen = found(without("starlette", "uvicorn", "pandas"))
-    assert seen.works
-    said = text(seen)
+    assert seen.is_working
+    message = text(seen)
     assert (
-        "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing" in said
+        "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing"
+        in message
     )
-    assert "pip install 'incrowd[studio]'" in said
-    assert "spark         Apache Spark tables: pandas is missing" in said
-    assert "pip install 'incrowd[spark]'" in said
+    assert "pip install 'incrowd[studio]'" in message
+    assert "spark         Apache Spark tables: pandas is missing" in message
+    assert "pip install 'incrowd[spark]'" in message
     extras = {extra["name"]: extra for extra in seen.as_dict()["extras"]}
     assert not extras["studio"]["installed"]
     assert extras["studio"]["command"] == "pip install 'incrowd[studio]'"
@@ -85,9 +86,9 @@ def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() ->
 @pytest.mark.parametrize(("version", "fits"), [("3.5.1", False), ("4.0.0", True), ("5.0.0", False)])
 def test_a_version_of_an_extra_that_does_not_fit(version: str, fits: bool) -> None:
     seen = found(without(pyspark=version))
-    assert seen.works
+    assert seen.is_working
     (spark,) = (extra for extra in seen.extras if extra.name == "spark")
-    assert spark.installed == fits
+    assert spark.is_installed == fits
     assert (f"pyspark {version} does not fit <5,>=4.0" in text(seen)) != fits
 
 
@@ -103,15 +104,17 @@ def test_a_version_of_an_extra_that_does_not_fit(version: str, fits: bool) -> No
 )
 def test_what_every_release_needs(installed: dict[str, str], problem: str) -> None:
     seen = found(installed)
-    assert not seen.works
+    assert not seen.is_working
     assert seen.problems == (problem,)
     assert text(seen).endswith(problem)
     assert seen.as_dict()["problems"] == [problem]
 
 
 def test_what_is_not_installed_as_a_package_is_not_said_to_work() -> None:
-    seen = diagnose(requirements=lambda: None, version_of=EVERYTHING.get, machine=lambda: MACHINE)
-    assert not seen.works
+    seen = diagnose_installation(
+        requirements=lambda: None, version_of=EVERYTHING.get, machine=lambda: MACHINE
+    )
+    assert not seen.is_working
     assert "not installed as a package" in seen.problems[0]
 
 
@@ -120,17 +123,17 @@ def test_what_is_around_it_breaks_nothing() -> None:
     around = replace(
         MACHINE,
         memory=None,
-        java=Java("/usr/bin/java", "11.0.2", old),
+        java=JavaRuntime("/usr/bin/java", "11.0.2", old),
         browser=None,
-        state=State("/nowhere", writable=False),
+        state=StateFolder("/nowhere", writable=False),
     )
     seen = found(EVERYTHING, around)
-    assert seen.works
-    said = text(seen)
-    assert f"Java          {old}" in said
-    assert "browser       none; the studio prints a link" in said
-    assert "state         /nowhere, not writable" in said
-    assert "memory" not in said
+    assert seen.is_working
+    message = text(seen)
+    assert f"Java          {old}" in message
+    assert "browser       none; the studio prints a link" in message
+    assert "state         /nowhere, not writable" in message
+    assert "memory" not in message
 
 
 def test_every_extra_has_a_purpose() -> None:
@@ -145,23 +148,23 @@ def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "not" / "yet"))
-    seen = this_machine()
+    seen = describe_machine()
     assert seen.cores >= 1
     assert seen.memory is None or seen.memory > 1 << 26
     assert seen.java is not None
     assert seen.java.version == "11.0.2"
     assert "17 or later" in seen.java.problem
-    assert seen.state == State(str(tmp_path / "not" / "yet" / "incrowd"), writable=True)
+    assert seen.state == StateFolder(str(tmp_path / "not" / "yet" / "incrowd"), writable=True)
     assert not (tmp_path / "not").exists()  # it looks, and leaves no trace
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    seen = this_machine()
+    seen = describe_machine()
     assert seen.state is not None
     assert not seen.state.writable
 
 
 def test_the_command_tries_a_release() -> None:
-    known = json.loads(run("doctor", "--try", "--json"))
+    known = json.loads(run_successfully("doctor", "--try", "--json"))
     assert (known["works"], known["problems"], known["tried"]) == (True, [], True)
     assert {"numpy", "polars", "typer"} <= {package["name"] for package in known["packages"]}
 
@@ -171,7 +174,7 @@ def test_a_release_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) 
         raise OSError("no library of that name")
 
     monkeypatch.setattr(rehearse, "rehearse", fail)
-    done = command("doctor", "--try")
+    done = run_command("doctor", "--try")
     assert done.returncode == 1
     assert done.stderr == ""
     assert "Publishing failed: OSError: no library of that name" in done.stdout

@@ -11,28 +11,30 @@ import polars as pl
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from support.cli import run
+from support.cli import run_successfully
 
 from incrowd.curate.check import check
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.curate.draft.draft import draft, draft_from_arx
-from incrowd.engine.count import count
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.errors import IncrowdError
-from incrowd.spec.base import quoted
-from incrowd.spec.build import Declared
-from incrowd.spec.file import load, parse
+from incrowd.spec.base import quote_scalar
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import parse_spec, read_spec_file
 from incrowd.spec.model import PersonId
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])
 def test_a_draft_of_a_sample_is_a_valid_spec_that_fits(kind: str) -> None:
-    table = sample(kind, rows=3000)
-    file = parse(draft(table, name="x.csv").yaml())
+    table = make_demo_table(kind, rows=3000)
+    file = parse_spec(draft(table, name="x.csv").yaml())
     assert [finding for finding in check(table, file) if finding.severity == "error"] == []
-    assert set(file.spec.unconfirmed) == set(table.columns)  # everything waits to be confirmed
+    assert set(file.spec.unconfirmed_entries) == set(
+        table.columns
+    )  # everything waits to be confirmed
     columns = {name: c for name, c in file.spec.columns.items() if c.hierarchy}
-    assert count(table, Declared(columns)).frequencies.total == 3000
+    assert count_tuples(table, ColumnHierarchies(columns)).frequencies.total == 3000
 
 
 def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
@@ -65,15 +67,15 @@ def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
         "bmi": "quasi",
         "weird: thing": "quasi",
     }
-    spec = parse(got.yaml()).spec
+    spec = parse_spec(got.yaml()).spec
     assert spec.columns["weird: thing"].hierarchy is not None
     assert "mask: {length: 5}" in got.yaml()
     assert "dates: {from: 1910-01-01, to: 1989-12-31}" in got.yaml()
-    found = dict(got.checklist())
-    assert found["e-mail addresses"] == ("Contact",)
-    assert found["names"] == ("PatientName",)
-    assert found["medical record numbers"] == ("mrn",)
-    assert len(found) == 18
+    result = dict(got.list_hipaa_columns())
+    assert result["e-mail addresses"] == ("Contact",)
+    assert result["names"] == ("PatientName",)
+    assert result["medical record numbers"] == ("mrn",)
+    assert len(result) == 18
 
 
 @pytest.mark.parametrize(
@@ -84,14 +86,16 @@ def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
     ],
 )
 def test_text_survives_yaml(text: str) -> None:
-    assert list(parse(f"columns: {{{quoted(text)}: {{role: drop}}}}").spec.columns) == [text]
+    assert list(parse_spec(f"columns: {{{quote_scalar(text)}: {{role: drop}}}}").spec.columns) == [
+        text
+    ]
 
 
 def test_lists_and_bytes_are_not_generalised() -> None:
     table = local_engine().from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
     got = draft(table, name="t.parquet")
     assert [guess.role for guess in got.guesses] == ["drop", "drop"]
-    file = parse("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
+    file = parse_spec("columns: {tags: {role: quasi, hierarchy: flat}, raw: {role: drop}}")
     (finding,) = check(table, file)
     assert finding.severity == "error"
     assert "not single values" in finding.message
@@ -108,11 +112,11 @@ def test_drafts_of_awkward_columns_fit_their_tables() -> None:
             "odd": ["\x7f", "a\x85b"] * (n // 2),
         }
     )
-    file = parse(draft(table, name="t.csv").yaml())
+    file = parse_spec(draft(table, name="t.csv").yaml())
     known = ("confirmation", "forecast")
-    found = [one for one in check(table, file) if one.topic not in known]
+    result = [item for item in check(table, file) if item.topic not in known]
     # the sentinel lies a thousand years before the other dates and stays outside
-    assert [finding.column for finding in found] == ["sentinel"]
+    assert [finding.column for finding in result] == ["sentinel"]
 
 
 def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -122,15 +126,15 @@ def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     (folder / "people_hierarchy_sex.csv").write_text("Male;*\nFemale;*\n")
     (folder / "people_hierarchy_age.csv").write_text("1;1-2;*\n2;1-2;*\n")
     file = tmp_path / "spec.yaml"
-    run("init", "--arx", str(folder), "-o", str(file))
+    run_successfully("init", "--arx", str(folder), "-o", str(file))
     assert "table: arx/people.csv" in file.read_text()
-    loaded = load(file)
-    assert loaded.spec.with_role("quasi") == ("sex", "age")
-    found = [finding for finding in check(None, loaded) if finding.topic != "forecast"]
-    assert [finding.severity.value for finding in found] == ["warning"] * 3 + [
+    loaded = read_spec_file(file)
+    assert loaded.spec.columns_with_role("quasi") == ("sex", "age")
+    result = [finding for finding in check(None, loaded) if finding.topic != "forecast"]
+    assert [finding.severity.value for finding in result] == ["warning"] * 3 + [
         "note"
     ]  # the unit, too
-    assert set(loaded.spec.unconfirmed.values()) == {("role", "hierarchy")}
+    assert set(loaded.spec.unconfirmed_entries.values()) == {("role", "hierarchy")}
     shutil.rmtree(folder)
     with pytest.raises(IncrowdError, match="No such file"):
         check(None, loaded)
@@ -144,13 +148,13 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     (folder / "people_hierarchy_job.csv").write_text("a;*\n")
     (folder / "other_hierarchy_age.csv").write_text("1;*\n2;*\n")
     table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
-    said = run("init", table, "--arx", str(folder), "-o", str(file))
-    assert "ARX hierarchies used: people_hierarchy_sex.csv." in said
-    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in said
-    loaded = load(file)
+    successfully = run_successfully("init", table, "--arx", str(folder), "-o", str(file))
+    assert "ARX hierarchies used: people_hierarchy_sex.csv." in successfully
+    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in successfully
+    loaded = read_spec_file(file)
     assert loaded.spec.table == "people.csv"
     assert list(loaded.spec.columns) == ["sex", "age", "town"]
-    assert loaded.spec.unconfirmed["sex"] == ("role", "hierarchy")
+    assert loaded.spec.unconfirmed_entries["sex"] == ("role", "hierarchy")
     assert "csv: arx/people_hierarchy_sex.csv" in file.read_text()
     assert {finding.severity.value for finding in check(None, loaded)} == {"warning", "note"}
     # another name of the table: the only one that the folder has is meant, else none
@@ -167,9 +171,11 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
 
 
 def test_codes_are_small_integers() -> None:
-    table = sample("voters", rows=1000)
-    columns = parse(draft(table, name="x").yaml()).spec.columns
-    counted = count(table, Declared({name: columns[name] for name in ("zip", "sex", "birth_year")}))
+    table = make_demo_table("voters", rows=1000)
+    columns = parse_spec(draft(table, name="x").yaml()).spec.columns
+    counted = count_tuples(
+        table, ColumnHierarchies({name: columns[name] for name in ("zip", "sex", "birth_year")})
+    )
     assert counted.frequencies.codes.dtype == np.int32
     assert [h.height for h in counted.hierarchies] == [6, 2, 5]
 
@@ -187,9 +193,9 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
     reason = "id shared by several rows: 30 values in 90 rows"
     assert roles["pidnum"] == ("identifier", reason)
     assert roles["age"][0] == "quasi"
-    file = parse(made.yaml())
+    file = parse_spec(made.yaml())
     assert file.spec.unit == PersonId(id="pidnum")
-    assert not [one for one in check(table, file) if one.severity == "error"]
+    assert not [item for item in check(table, file) if item.severity == "error"]
 
 
 @pytest.mark.parametrize("name", ["code", "children_no", "zip", "score"])
@@ -242,13 +248,13 @@ def tables(draw: st.DrawFn) -> dict[str, list[object]]:
 def test_every_draft_is_a_spec_that_fits_its_table(columns: dict[str, list[object]]) -> None:
     """Each value of a listed domain or a range was met, so that none may lie outside."""
     table = local_engine().from_columns(columns)
-    file = parse(draft(table, name="t.csv").yaml().partition("release:")[0])
+    file = parse_spec(draft(table, name="t.csv").yaml().partition("release:")[0])
     assert tuple(file.spec.columns) == table.columns
-    found = check(table, file)
-    assert [one for one in found if one.severity == "error"] == []
-    outside = [one for one in found if "outside the domain" in str(one)]
-    for one in outside:  # days more than a thousand years before the last
-        assert one.column is not None
+    result = check(table, file)
+    assert [item for item in result if item.severity == "error"] == []
+    outside = [item for item in result if "outside the domain" in str(item)]
+    for first in outside:  # days more than a thousand years before the last
+        assert first.column is not None
         assert "dates: {" in str(file.text())
 
 
@@ -257,7 +263,7 @@ def test_every_draft_is_a_spec_that_fits_its_table(columns: dict[str, list[objec
 def test_what_was_read_from_the_data_is_to_be_confirmed(columns: dict[str, list[object]]) -> None:
     """A list or a range without a question is the same whatever the table holds."""
     table = local_engine().from_columns(columns)
-    spec = parse(draft(table, name="t.csv").yaml()).spec
+    spec = parse_spec(draft(table, name="t.csv").yaml()).spec
     for column in spec.columns.values():
         assert "role" in column.confirm
         assert ("written" in column.confirm) is (column.written is not None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from support.drafts import entry, guessed, kind, outside
+from support.drafts import draft_column, find_outside_values, get_hierarchy_kind, parse_guess
 
 from incrowd.curate.draft.draft import Draft
-from incrowd.curate.draft.guess import guess
+from incrowd.curate.draft.guess import guess_column
 from incrowd.engine.table import RowsPerId
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 from incrowd.spec.model import PersonId
 
 STATES = (
@@ -19,7 +19,7 @@ STATES = (
     "Michigan Minnesota Mississippi Missouri Montana Nebraska Nevada Ohio Oklahoma Oregon "
     "Pennsylvania Tennessee Texas Utah Vermont Virginia Washington Wisconsin Wyoming"
 )
-FIFTY = [*STATES.split(), *(f"New {one}" for one in STATES.split()[:10])]
+FIFTY = [*STATES.split(), *(f"New {item}" for item in STATES.split()[:10])]
 
 
 # Ids and row numbers -----------------------------------------------------------------------------
@@ -29,10 +29,10 @@ FIFTY = [*STATES.split(), *(f"New {one}" for one in STATES.split()[:10])]
     "name", ["patient_id", "PatientID", "pid", "subject_no", "id", "user_uuid"]
 )
 def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
-    made = guess(name, [f"P{at:03}" for at in range(50)], 150)
+    made = guess_column(name, [f"P{at:03}" for at in range(50)], 150)
     made = made.with_counts(RowsPerId(50, 3, 3), 150)
-    assert (made.role, made.repeats) == ("identifier", True)
-    file = parse(Draft("t.csv", (made,)).yaml())
+    assert (made.role, made.has_repeated_ids) == ("identifier", True)
+    file = parse_spec(Draft("t.csv", (made,)).yaml())
     assert file.spec.unit == PersonId(id=name)
 
 
@@ -45,40 +45,42 @@ def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
     ],
 )
 def test_other_ids_leave_one_row_to_each(name: str, values: list[str], rows: int) -> None:
-    made = guess(name, values, rows)
+    made = guess_column(name, values, rows)
     if made.identifies is not None:
         made = made.with_counts(RowsPerId(len(values), 1, -(-rows // len(values))), rows)
-    assert not made.repeats
-    assert parse(Draft("t.csv", (made,)).yaml()).spec.unit == "one row per person"
+    assert not made.has_repeated_ids
+    assert parse_spec(Draft("t.csv", (made,)).yaml()).spec.unit == "one row per person"
 
 
 @pytest.mark.parametrize("first", [0, 1, 1000])
 def test_row_numbers_are_dropped(first: int) -> None:
-    made = guess("n", list(range(first, first + 200)), 200)
+    made = guess_column("n", list(range(first, first + 200)), 200)
     assert (made.role, made.reason) == ("drop", "row numbers")
     gap = [*range(first, first + 199), first + 5000]
-    assert guess("n", gap, 200).reason != "row numbers"
-    assert guess("n", list(range(first, first + 200)), 400).reason != "row numbers"  # each twice
+    assert guess_column("n", gap, 200).reason != "row numbers"
+    assert (
+        guess_column("n", list(range(first, first + 200)), 400).reason != "row numbers"
+    )  # each twice
 
 
 def test_uuids_are_identifiers_however_often_they_occur() -> None:
-    found = [str(uuid.UUID(int=at * 7919 + 1)) for at in range(40)]
-    for values in (found, [f"{{{one.upper()}}}" for one in found]):
-        made = guess("key", values, 1000)
+    result = [str(uuid.UUID(int=at * 7919 + 1)) for at in range(40)]
+    for values in (result, [f"{{{item.upper()}}}" for item in result]):
+        made = guess_column("key", values, 1000)
         assert (made.role, made.hipaa) == ("identifier", "any other unique number")
 
 
 def test_an_id_that_could_be_a_diagnosis_is_an_id() -> None:
     codes = [f"P{10000 + at}" for at in range(400)]
-    assert guess("Patient-ID", codes, 400).role == "identifier"
-    assert guess("code", codes, 400).role == "identifier"
-    assert guess("diagnosis", codes, 400).hierarchy == "{icd: {version: 10}}"
+    assert guess_column("Patient-ID", codes, 400).role == "identifier"
+    assert guess_column("code", codes, 400).role == "identifier"
+    assert guess_column("diagnosis", codes, 400).hierarchy == "{icd: {version: 10}}"
 
 
 def test_what_every_row_has_for_itself_is_an_identifier() -> None:
-    assert guessed("x", [f"the {at * at}th of x" for at in range(100)]).role == "identifier"
-    assert guessed("x", [str(at * at + 0.25) for at in range(100)]).role == "quasi"  # measured
-    assert guessed("x", [f"2020-01-{at:02}" for at in range(1, 29)]).role == "quasi"
+    assert draft_column("x", [f"the {at * at}th of x" for at in range(100)]).role == "identifier"
+    assert draft_column("x", [str(at * at + 0.25) for at in range(100)]).role == "quasi"  # measured
+    assert draft_column("x", [f"2020-01-{at:02}" for at in range(1, 29)]).role == "quasi"
 
 
 # Public lists ------------------------------------------------------------------------------------
@@ -98,18 +100,26 @@ def test_what_every_row_has_for_itself_is_an_identifier() -> None:
     ],
 )
 def test_public_lists_need_no_confirmation(name: str, values: list[object], expected: str) -> None:
-    drafted = guessed(name, values, times=50)
-    assert (drafted.role, kind(drafted), drafted.confirm) == ("quasi", expected, ("role",))
-    assert outside(drafted, values) == []
+    drafted = draft_column(name, values, times=50)
+    assert (drafted.role, get_hierarchy_kind(drafted), drafted.confirm) == (
+        "quasi",
+        expected,
+        ("role",),
+    )
+    assert find_outside_values(drafted, values) == []
 
 
 def test_states_are_no_countries() -> None:
-    assert kind(guessed("a", ["CA", "GA", "DE", "PA"], times=50)) == "flat"
+    assert get_hierarchy_kind(draft_column("a", ["CA", "GA", "DE", "PA"], times=50)) == "flat"
 
 
 def test_diagnoses_are_sensitive_by_name() -> None:
-    drafted = guessed("icd_code", ["E11.9", "I10", "J45.0"], times=50)
-    assert (drafted.role, kind(drafted), drafted.confirm) == ("sensitive", "icd", ("role",))
+    drafted = draft_column("icd_code", ["E11.9", "I10", "J45.0"], times=50)
+    assert (drafted.role, get_hierarchy_kind(drafted), drafted.confirm) == (
+        "sensitive",
+        "icd",
+        ("role",),
+    )
 
 
 # Lists -------------------------------------------------------------------------------------------
@@ -128,50 +138,50 @@ def test_diagnoses_are_sensitive_by_name() -> None:
     ],
 )
 def test_two_values_that_everybody_knows_need_no_confirmation(values: list[object]) -> None:
-    drafted = guessed("x", values, times=50)
-    assert (kind(drafted), drafted.confirm) == ("flat", ("role",))
-    assert outside(drafted, values) == []
+    drafted = draft_column("x", values, times=50)
+    assert (get_hierarchy_kind(drafted), drafted.confirm) == ("flat", ("role",))
+    assert find_outside_values(drafted, values) == []
 
 
 @pytest.mark.parametrize(
     "values", [["Ann", "Bob"], ["yes", "perhaps"], ["3", "7"], ["M", "F", "Q"]]
 )
 def test_other_lists_were_read_from_the_data(values: list[str]) -> None:
-    assert guessed("x", values, times=50).confirm == ("role", "hierarchy")
+    assert draft_column("x", values, times=50).confirm == ("role", "hierarchy")
 
 
 def test_fifty_states_are_listed_where_there_are_many_rows() -> None:
     assert len(FIFTY) == 50
-    drafted = guessed("state", FIFTY, times=20)
-    assert (drafted.role, kind(drafted)) == ("quasi", "flat")
-    assert outside(drafted, FIFTY) == []
+    drafted = draft_column("state", FIFTY, times=20)
+    assert (drafted.role, get_hierarchy_kind(drafted)) == ("quasi", "flat")
+    assert find_outside_values(drafted, FIFTY) == []
     assert drafted.confirm == ("role", "hierarchy")
-    assert guessed("state", FIFTY, times=5).role == "drop"
+    assert draft_column("state", FIFTY, times=5).role == "drop"
 
 
 def test_free_text_is_dropped() -> None:
     texts = [f"came with {at} complaints, sent home" for at in range(300)]
-    drafted = guessed("remark", texts, times=2)
+    drafted = draft_column("remark", texts, times=2)
     assert (drafted.role, drafted.hierarchy) == ("drop", None)
 
 
 def test_nothing_but_nulls_is_dropped() -> None:
     for values in ([None], ["", "  "], [float("nan")], []):
-        assert entry(guess("x", values, 30)).role == "drop"
+        assert parse_guess(guess_column("x", values, 30)).role == "drop"
 
 
 def test_few_numbers_are_ordered_and_many_have_intervals() -> None:
-    assert kind(guessed("rooms", list(range(1, 13)), times=20)) == "order"
-    assert kind(guessed("rooms", list(range(1, 14)), times=20)) == "intervals"
+    assert get_hierarchy_kind(draft_column("rooms", list(range(1, 13)), times=20)) == "order"
+    assert get_hierarchy_kind(draft_column("rooms", list(range(1, 14)), times=20)) == "intervals"
 
 
 def test_a_description_is_kept_with_the_reason() -> None:
-    made = guess("v101", ["yes", "no"], 50, "Ever #smoked:\n 'daily'")
+    made = guess_column("v101", ["yes", "no"], 50, "Ever #smoked:\n 'daily'")
     assert made.reason.endswith("'Ever #smoked:\n 'daily''")
-    assert entry(made).role == "quasi"  # it is a comment, of one line
+    assert parse_guess(made).role == "quasi"  # it is a comment, of one line
 
 
 def test_a_number_that_no_computer_holds_is_text() -> None:
     values: list[object] = ["9" * 1_000_001, "2", "4"]
-    made = guess("amount", values, 3)
+    made = guess_column("amount", values, 3)
     assert made.hierarchy is None or "intervals" not in made.hierarchy

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.findings import verify
-from support.readers import certificate_of, page_of, rewritten
+from support.cli import run_command
+from support.findings import list_verify_messages
+from support.readers import load_certificate, read_readme, reseal_certificate
 
 from incrowd.curate.draft.draft import draft
 from incrowd.curate.rehearse import rehearse
@@ -21,7 +21,7 @@ from incrowd.engine.source import open_table
 from incrowd.errors import IncrowdError
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.publication import Release
-from incrowd.spec.file import SpecFile, load, parse
+from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -59,17 +59,17 @@ def spec(folder: Path, release: str = SAFE, columns: str = COLUMNS, more: str = 
     path = folder / "spec.yaml"
     text = f"table: nowhere.parquet\n{more}\n{columns}\nrelease: {{{release}}}\n"
     path.write_text(text, encoding="utf-8")
-    return load(path)
+    return read_spec_file(path)
 
 
 def assert_rehearsed(release: Release, folder: Path) -> None:
     certificate = release.certificate
     assert certificate.rehearsal is True
     assert certificate.guarantee.statement[0].key == "rehearsal"
-    assert f"1. {certificate.guarantee.statement[0].text}" in page_of(folder)
-    assert verify(folder) == [SAID]
-    assert certificate_of(folder) == certificate
-    assert not release.booked
+    assert f"1. {certificate.guarantee.statement[0].text}" in read_readme(folder)
+    assert list_verify_messages(folder) == [SAID]
+    assert load_certificate(folder) == certificate
+    assert not release.is_booked
 
 
 # What a rehearsal can do -----------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_every_method_is_rehearsed_by_a_draft_without_its_table(
     assert_rehearsed(done, tmp_path / "out")
     tables = done.certificate.tables
     assert {name for table in tables for name in table.scheme} | set(done.certificate.kept) == NAMES
-    assert not done.empty
+    assert not done.is_empty
     assert (tmp_path / "out.curator" / "report.html").exists()
 
 
@@ -111,7 +111,9 @@ columns:
     assert_rehearsed(done, tmp_path / "out")
     assert set(done.certificate.noisy) == {"weight", "height"}
     made = (
-        make_fictional_table(spec(tmp_path, release, columns), 2000).frame()["weight"].cast(float)
+        make_fictional_table(spec(tmp_path, release, columns), 2000)
+        .to_frame()["weight"]
+        .cast(float)
     )
     assert 40 <= made.min() < 45
     assert 155 < made.max() <= 160
@@ -123,7 +125,7 @@ def test_people_are_told_by_their_id(tmp_path: Path, unit: str) -> None:
     done = rehearse(file, size=2000, output=tmp_path / "out")
     assert_rehearsed(done, tmp_path / "out")
     assert done.certificate.guarantee.unit == "one person"
-    made = make_fictional_table(file, 50).frame()
+    made = make_fictional_table(file, 50).to_frame()
     assert made["who"].n_unique() == len(made) == 50
 
 
@@ -137,7 +139,7 @@ def test_an_id_that_is_shown_otherwise_or_dropped_is_still_one(tmp_path: Path) -
 
 def test_made_up_values_are_those_of_the_domain(tmp_path: Path) -> None:
     """And the i-th is 1/i times as frequent as the first: red, blue and green are 6 to 3 to 2."""
-    frame = make_fictional_table(spec(tmp_path), 11_000).frame()
+    frame = make_fictional_table(spec(tmp_path), 11_000).to_frame()
     assert set(frame.columns) == {"who", *NAMES}
     assert set(frame["race"]) == {"red", "blue", "green"}
     counts = [int((frame["race"] == value).sum()) for value in ("red", "blue", "green")]
@@ -152,8 +154,8 @@ def test_made_up_values_are_those_of_the_domain(tmp_path: Path) -> None:
 
 def test_two_rehearsals_differ(tmp_path: Path) -> None:
     file = spec(tmp_path)
-    one, two = (make_fictional_table(file, 500).frame() for _ in range(2))
-    assert not one.equals(two)
+    item, two = (make_fictional_table(file, 500).to_frame() for _ in range(2))
+    assert not item.equals(two)
 
 
 def test_a_draft_of_a_table_is_rehearsed_as_it_is(tmp_path: Path) -> None:
@@ -162,15 +164,15 @@ def test_a_draft_of_a_table_is_rehearsed_as_it_is(tmp_path: Path) -> None:
                           "day": ["2020-03-04", "2020-05-06"] * 200})  # fmt: skip
     text = draft(open_table(table), name="nowhere.csv").yaml()
     (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
-    file = load(tmp_path / "spec.yaml")
-    assert file.spec.unconfirmed
+    file = read_spec_file(tmp_path / "spec.yaml")
+    assert file.spec.unconfirmed_entries
     assert_rehearsed(rehearse(file, size=3000, output=tmp_path / "out"), tmp_path / "out")
 
 
 def test_without_a_folder_it_is_temporary(tmp_path: Path) -> None:
     done = rehearse(spec(tmp_path), size=1000)
     folder = done.folder
-    assert verify(folder) == [SAID]
+    assert list_verify_messages(folder) == [SAID]
     del done
     assert not folder.exists()
 
@@ -217,7 +219,7 @@ def test_without_a_size_there_is_one_clear_message(tmp_path: Path, more: str) ->
     message = "the number of fictional people is not given"
     with pytest.raises(IncrowdError, match=message):
         rehearse(spec(tmp_path, more=more), output=tmp_path / "out")
-    done = command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))
+    done = run_command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "--size NUMBER" in done.stderr
@@ -236,35 +238,37 @@ def test_nobody_is_nobody_to_rehearse_with(tmp_path: Path, size: int) -> None:
 
 def test_the_commands_say_that_it_is_a_rehearsal(tmp_path: Path) -> None:
     path = spec(tmp_path).path
-    done = command("rehearse", str(path), "-o", str(tmp_path / "out"), "--size", "3000")
+    done = run_command("rehearse", str(path), "-o", str(tmp_path / "out"), "--size", "3000")
     assert done.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
     assert "dry run" in first.lower()
     assert "fictional table" in first
-    said = command("verify", str(tmp_path / "out"), columns=1000)
-    assert said.returncode == 1
-    assert SAID in said.stdout + said.stderr
-    told = command("verify", str(tmp_path / "out"), "--json")
+    command = run_command("verify", str(tmp_path / "out"), columns=1000)
+    assert command.returncode == 1
+    assert SAID in command.stdout + command.stderr
+    told = run_command("verify", str(tmp_path / "out"), "--json")
     assert told.returncode == 1
     assert json.loads(told.stdout)["ok"] is False
-    again = command("rehearse", str(path), "-o", str(tmp_path / "two"), "--size", "3000", "--json")
+    again = run_command(
+        "rehearse", str(path), "-o", str(tmp_path / "two"), "--size", "3000", "--json"
+    )
     assert json.loads(again.stdout)["rehearsal"] is True
 
 
 def test_a_rehearsal_that_shows_nothing_ends_as_an_empty_release_does(tmp_path: Path) -> None:
     path = spec(tmp_path).path
-    done = command("rehearse", str(path), "-o", str(tmp_path / "out"), "--size", "3")
+    done = run_command("rehearse", str(path), "-o", str(tmp_path / "out"), "--size", "3")
     assert done.returncode == 4
-    assert certificate_of(tmp_path / "out").rehearsal is True
+    assert load_certificate(tmp_path / "out").rehearsal is True
 
 
 def test_a_rehearsal_cannot_be_renamed_without_its_words(tmp_path: Path) -> None:
     """Whoever takes the mark away has to write the statement again, and the page."""
     rehearse(spec(tmp_path), size=3000, output=tmp_path / "out")
-    certificate = certificate_of(tmp_path / "out")
-    bare = certificate.model_copy(update={"rehearsal": None}).sealed()
-    (tmp_path / "out" / "certificate.json").write_bytes(bare.canonical())
-    problems = verify(tmp_path / "out")
+    certificate = load_certificate(tmp_path / "out")
+    bare = certificate.model_copy(update={"rehearsal": None}).with_seal()
+    (tmp_path / "out" / "certificate.json").write_bytes(bare.to_canonical_json())
+    problems = list_verify_messages(tmp_path / "out")
     assert "The statement differs from what the events guarantee." in problems
     assert "The file 'README.md' differs from the certificate." in problems
 
@@ -274,19 +278,19 @@ def test_made_up_rows_with_an_honest_looking_certificate_are_a_release_that_nobo
 ) -> None:
     """A certificate tells what was done, not to whom; only a signature tells who says so."""
     rehearse(spec(tmp_path), size=3000, output=tmp_path / "out")
-    certificate = certificate_of(tmp_path / "out")
-    rewritten(tmp_path / "out", certificate.model_copy(update={"rehearsal": None}))
-    assert verify(tmp_path / "out") == []
+    certificate = load_certificate(tmp_path / "out")
+    reseal_certificate(tmp_path / "out", certificate.model_copy(update={"rehearsal": None}))
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 def test_older_formats_know_no_rehearsal(tmp_path: Path) -> None:
     rehearse(spec(tmp_path), size=3000, output=tmp_path / "out")
-    certificate = certificate_of(tmp_path / "out")
-    older = certificate.model_copy(update={"format": 3}).sealed()
-    (tmp_path / "out" / "certificate.json").write_bytes(older.canonical())
-    assert len(verify(tmp_path / "out")) == 1
+    certificate = load_certificate(tmp_path / "out")
+    older = certificate.model_copy(update={"format": 3}).with_seal()
+    (tmp_path / "out" / "certificate.json").write_bytes(older.to_canonical_json())
+    assert len(list_verify_messages(tmp_path / "out")) == 1
 
 
 def test_rehearse_is_not_for_a_spec_that_would_be_refused(tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="release"):
-        rehearse(parse("columns: {x: {role: quasi, hierarchy: flat}}"), size=10)
+        rehearse(parse_spec("columns: {x: {role: quasi, hierarchy: flat}}"), size=10)

@@ -9,12 +9,12 @@ from support.site import ROOT
 sys.path.append(str(ROOT / "docs" / "_ext"))  # where the settings of the site put it, too
 
 from incrowd_site.console import ConsoleLexer
-from incrowd_site.looks import set_formulas
-from incrowd_site.session import commands
+from incrowd_site.page_style import format_formulas
+from incrowd_site.session import split_commands
 
 
 def parts(text: str) -> list[tuple[str, str]]:
-    return [(node.tagname, node.astext()) for node in set_formulas(text) if node.astext()]
+    return [(node.tagname, node.astext()) for node in format_formulas(text) if node.astext()]
 
 
 def test_exponents_are_raised_and_indices_lowered() -> None:
@@ -24,6 +24,13 @@ def test_exponents_are_raised_and_indices_lowered() -> None:
     assert parts("β^k, e^−ε Q") == [
         ("#text", "β"), ("superscript", "k"), ("#text", ", e"), ("superscript", "−ε"),
         ("#text", " Q"),
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_sentence_is_no_exponent() -> None:
+    assert parts("beyond e^ε. At e^0.5.") == [
+        ("#text", "beyond e"), ("superscript", "ε"), ("#text", ". At e"), ("superscript", "0.5"),
+        ("#text", "."),
     ]  # fmt: skip
 
 
@@ -41,4 +48,4 @@ def test_output_that_looks_like_a_prompt_is_output() -> None:
 
 
 def test_commands_go_on_after_a_backslash() -> None:
-    assert commands("$ a \\\n  b\n$ c") == ["a \\\n  b", "c"]
+    assert split_commands("$ a \\\n  b\n$ c") == ["a \\\n  b", "c"]

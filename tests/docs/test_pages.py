@@ -20,6 +20,43 @@ def test_the_list_of_tasks_has_every_task() -> None:
     assert len(tasks) >= 30
 
 
+def test_every_page_says_first_who_it_is_for() -> None:
+    for page in DOCS.rglob("*.md"):
+        if page == DOCS / "index.md":
+            continue
+        text = re.sub(r"^\([\w-]+\)=\n", "", page.read_text(encoding="utf-8"))
+        title, first = text.split("\n\n")[:2]
+        assert title.startswith("# "), page
+        assert first.startswith("For "), f"{page} says in its first lines: {first[:80]}"
+
+
+# Words of the vocabulary take their place: group, count, noise, hierarchy, publish, recipient
+DIALECT = re.compile(
+    r"\b(alike|off by a few|told|ladders?|whoever|nobody's|everybody|made[- ]up|says no|coarsen\w*|"
+    r"neighbour\w*|generalis\w*|recognis\w*|rows too many|is shown|are shown|for nothing)\b",
+    re.I,
+)
+
+
+def test_pages_use_the_vocabulary() -> None:
+    result = [
+        f"{page.relative_to(DOCS)}: {match[0]}"
+        for page in DOCS.rglob("*.md")
+        for match in DIALECT.finditer(_prose(page.read_text(encoding="utf-8")))
+    ]
+    assert result == []
+
+
+def _prose(page: str) -> str:
+    """Return a page without code, names of tests and targets of links."""
+    return re.sub(
+        r"```\{(?:console|python|file).*?```|`[^`]*`|\]\([^)]*\)|\(\S+\)=|\.\./\S+",
+        "",
+        page,
+        flags=re.S,
+    )
+
+
 def _targets(page: str) -> list[str]:
     return re.findall(r"^\((howto-[\w-]+)\)=$", page, re.M)
 

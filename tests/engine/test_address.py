@@ -6,9 +6,9 @@ import traceback
 from pathlib import Path
 
 import pytest
-from support.cli import command
+from support.cli import run_command
 
-from incrowd.engine.address import take_apart, without_secrets
+from incrowd.engine.address import hide_secrets, parse_address
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 
@@ -46,19 +46,19 @@ PLAIN = [
 
 @pytest.mark.parametrize(("address", "shown"), SECRET)
 def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
-    assert without_secrets(address) == shown
-    assert not take_apart(address).doubtful
+    assert hide_secrets(address) == shown
+    assert not parse_address(address).doubtful
 
 
 @pytest.mark.parametrize("address", PLAIN)
 def test_what_holds_no_password_is_shown_as_it_is(address: str) -> None:
-    assert without_secrets(address) == address
+    assert hide_secrets(address) == address
 
 
 def test_the_driver_gets_the_address_as_it_was_given() -> None:
     for address, _ in SECRET:
-        assert take_apart(address).uri == address.partition("#")[0]
-        assert take_apart(address).table == address.partition("#")[2]
+        assert parse_address(address).uri == address.partition("#")[0]
+        assert parse_address(address).table == address.partition("#")[2]
 
 
 @pytest.mark.parametrize("address", DOUBTFUL)
@@ -92,7 +92,7 @@ def test_no_message_repeats_a_password(
         open_table(address)
     assert "hunter2" not in "".join(traceback.format_exception(error.value))
     assert "\n" not in str(error.value)
-    done = command("init", address, "-o", str(tmp_path / "spec.yaml"))
+    done = run_command("init", address, "-o", str(tmp_path / "spec.yaml"))
     assert done.returncode == 2
     drivers = capfd.readouterr()  # what a library writes past Python
     assert "hunter2" not in done.stdout + done.stderr + drivers.out + drivers.err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.engine import java
-from incrowd.engine.java import major, refuse_without_java
+from incrowd.engine.java import parse_major_version, require_java
 from incrowd.engine.table import TableError
 
 NOTE = "Picked up JAVA_TOOL_OPTIONS: -Dversion=1"
@@ -42,29 +42,29 @@ def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )  # fmt: skip
 def test_versions_are_read(version: str, number: int | None) -> None:
-    assert major(version) == number
+    assert parse_major_version(version) == number
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
 def test_java_that_spark_takes(tmp_path: Path, version: str) -> None:
     fake(tmp_path / "path", saying(version))
-    refuse_without_java()
+    require_java()
 
 
 @pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2", "16.0.2"])
 def test_an_old_java_is_named(tmp_path: Path, version: str) -> None:
     path = fake(tmp_path / "path", saying(version))
     with pytest.raises(TableError, match=f"17 or later: {path} is version {version}\\. Install"):
-        refuse_without_java()
+        require_java()
 
 
 def test_no_java_at_all() -> None:
     with pytest.raises(TableError) as caught:
-        refuse_without_java()
-    said = str(caught.value)
-    assert "none on the PATH, and JAVA_HOME is not set" in said
-    assert "openjdk-17-jre-headless" in said
-    assert "\n" not in said
+        require_java()
+    text = str(caught.value)
+    assert "none on the PATH, and JAVA_HOME is not set" in text
+    assert "openjdk-17-jre-headless" in text
+    assert "\n" not in text
 
 
 def test_java_home_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,14 +73,14 @@ def test_java_home_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     old = fake(tmp_path / "old", saying("11.0.2"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
     with pytest.raises(TableError, match=f"{old} is version 11.0.2"):
-        refuse_without_java()
+        require_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(TableError, match=f"JAVA_HOME is {tmp_path / 'nowhere'}, without bin/java"):
-        refuse_without_java()
+        require_java()
     fake(tmp_path / "new", saying("21"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "new"))
     monkeypatch.setenv("PATH", "")
-    refuse_without_java()
+    require_java()
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo hello", "exec /bin/sleep 60"])
@@ -90,4 +90,4 @@ def test_a_java_that_says_nothing(
     path = fake(tmp_path / "path", script)
     monkeypatch.setattr(java, "_PATIENCE", 0.3)
     with pytest.raises(TableError, match=f"{path} does not say its version"):
-        refuse_without_java()
+        require_java()

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from xlsxwriter import Workbook
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Origin, Table, TableError
+from incrowd.engine.table import Table, TableError, TableOrigin
 
 DAY, TIME = dt.datetime(2020, 2, 29), dt.datetime(2020, 2, 29, 12, 30)
 N = None
@@ -63,8 +63,8 @@ def test_kinds_stay_what_they_are_below_a_title(tmp_path: Path) -> None:
     }
     assert {type(n) for n in table.values("n")} == {int}
     note = "Row 1 looks like a title; row 3 was read as the header. --header names another."
-    assert table.origin == Origin(header=3, notes=(note,))
-    assert open_table(path, header=3).origin == Origin(header=3)
+    assert table.origin == TableOrigin(header=3, notes=(note,))
+    assert open_table(path, header=3).origin == TableOrigin(header=3)
 
 
 def test_mixed_columns_are_text_and_lose_nothing(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_gaps_are_left_out(tmp_path: Path, left: int) -> None:
     table = open_table(workbook(tmp_path, left=left, Data=rows))
     assert table.columns == ("unnamed", "a", "b")
     assert values(table)["unnamed"][:2] == [1, 2]
-    assert table.origin == Origin()
+    assert table.origin == TableOrigin()
     assert open_table(workbook(tmp_path, left=left, Data=rows[:4])).rows() == 1
 
 
@@ -102,10 +102,10 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
     table = open_table(path)
     assert values(table) == {"a": [1]}
     note = "The workbook has other sheets: B, C. --sheet names one of them."
-    assert table.origin == Origin(notes=(note,))
+    assert table.origin == TableOrigin(notes=(note,))
     assert values(open_table(path, sheet="B")) == {"b": [2]}
-    assert open_table(path, sheet="B").origin == Origin(sheet="B")
-    assert open_table(workbook(tmp_path, A=[["a"], [1]])).origin == Origin()
+    assert open_table(path, sheet="B").origin == TableOrigin(sheet="B")
+    assert open_table(workbook(tmp_path, A=[["a"], [1]])).origin == TableOrigin()
 
 
 @pytest.mark.parametrize(
@@ -179,6 +179,6 @@ def test_open_document_sheets(tmp_path: Path) -> None:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         file.writestr("META-INF/manifest.xml", "<manifest/>")
         file.writestr("content.xml", content)
-    found = open_table(path)
-    assert values(found) == {"zip": ["01234"], "age": [39], "sex": ["f"]}
-    assert (found.origin.header, canonical(found.values("age")[0])) == (2, "39")
+    result = open_table(path)
+    assert values(result) == {"zip": ["01234"], "age": [39], "sex": ["f"]}
+    assert (result.origin.header, canonicalize_value(result.values("age")[0])) == (2, "39")

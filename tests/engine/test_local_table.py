@@ -8,14 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.tuples import in_order, rows_of
+from support.tuples import count_table_rows, make_coder
 
-from incrowd.engine.count import count
+from incrowd.engine.count import count_tuples
 from incrowd.engine.local import table as local
-from incrowd.engine.local.excel import narrowed
+from incrowd.engine.local.excel import narrow_columns
 from incrowd.engine.released import open_released
 from incrowd.engine.source import local_engine, open_table
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 
 
@@ -26,13 +26,13 @@ def test_tallies_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         "b": [f"x{i % 37:02}" for i in range(50)],
     }
     table = local_engine().from_columns(distinct)
-    whole = rows_of(table)
+    whole = count_table_rows(table)
     monkeypatch.setattr(local, "_PROBES", (10, 20))
     monkeypatch.setattr(local, "_PART_ROWS", 7)
-    assert len(list(table.tallies(["a", "b"]))) == 8
-    assert rows_of(table) == whole
+    assert len(list(table.iter_tallies(["a", "b"]))) == 8
+    assert count_table_rows(table) == whole
     column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
-    counted = count(table, Declared({"a": column, "b": column}))
+    counted = count_tuples(table, ColumnHierarchies({"a": column, "b": column}))
     assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
 
 
@@ -41,19 +41,19 @@ def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None
     columns: dict[str, Sequence[object]] = {"a": ["y", "y", "x", None], "b": ["1", "2", "1", "1"]}
     local_engine().from_columns(columns).write(tmp_path / f"table.{ending}")
     table = open_released(tmp_path / f"table.{ending}")
-    first, second = in_order(["y", "x", None]), in_order(["1", "2"])
-    assert table.ascending(["a", "b"], {"a": first, "b": second})
-    assert not table.ascending(["b", "a"], {"a": first, "b": second})
-    assert not table.ascending(["a"], {"a": in_order(["x", "y", None])})
+    first, second = make_coder(["y", "x", None]), make_coder(["1", "2"])
+    assert table.has_ascending_rows(["a", "b"], {"a": first, "b": second})
+    assert not table.has_ascending_rows(["b", "a"], {"a": first, "b": second})
+    assert not table.has_ascending_rows(["a"], {"a": make_coder(["x", "y", None])})
 
 
 def test_a_table_is_recognised_whatever_pieces_it_lies_in() -> None:
     whole = pl.DataFrame({"a": list(range(5000)), "b": [str(x % 7) for x in range(5000)]})
     pieces = pl.concat([whole[:1234], whole[1234:]], rechunk=False)
     assert pieces.n_chunks() == 2
-    marks = {open_table(frame).fingerprint(b"key") for frame in (whole, pieces)}
+    marks = {open_table(frame).compute_fingerprint(b"key") for frame in (whole, pieces)}
     assert len(marks) == 1
-    assert open_table(whole[:4999]).fingerprint(b"key") not in marks
+    assert open_table(whole[:4999]).compute_fingerprint(b"key") not in marks
 
 
 @pytest.mark.parametrize("name", ["^x$", "^.*$", "*", ""])
@@ -63,7 +63,7 @@ def test_a_table_is_recognised_whatever_pieces_it_lies_in() -> None:
 def test_a_name_that_looks_like_a_pattern_is_a_name(name: str, values: list[object]) -> None:
     table = local_engine().from_columns({name: values})
     assert table.columns == (name,)
-    assert table.frame().get_column(name).to_list() == values
+    assert table.to_frame().get_column(name).to_list() == values
     assert {name: len(table.values(name))} == {name: len(values)}
     frame = pl.DataFrame({name: pl.Series(values)})
-    assert narrowed(frame).columns == [name]
+    assert narrow_columns(frame).columns == [name]

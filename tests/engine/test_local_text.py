@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.engine.local import text
 from incrowd.engine.source import open_table
-from incrowd.engine.table import Origin, TableError
+from incrowd.engine.table import TableError, TableOrigin
 
 TABLE = "id;age\na1;39\na2;40\n"
 NOTE = "Row 1 looks like a title; row {} was read as the header. --header names another."
@@ -42,12 +42,12 @@ def test_a_title_is_skipped(
         monkeypatch.setattr(text, "_IN_MEMORY_BYTES", -1)
     content = (above + TABLE).replace("\n", ends)
     path = written(tmp_path, content.encode(encoding))
-    for given in (None, header):
-        table = open_table(path, header=given)
+    for item in (None, header):
+        table = open_table(path, header=item)
         assert table.columns == ("id", "age")
         assert sorted(table.values("id"), key=str) == ["a1", "a2"]
-        notes = (NOTE.format(header),) if given is None else ()
-        assert table.origin == Origin(header=header, notes=notes)
+        notes = (NOTE.format(header),) if item is None else ()
+        assert table.origin == TableOrigin(header=header, notes=notes)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_title_is_skipped(
 )
 def test_a_header_is_no_title(tmp_path: Path, content: str, columns: tuple[str, ...]) -> None:
     table = open_table(written(tmp_path, content))
-    assert (table.columns, table.origin) == (columns, Origin())
+    assert (table.columns, table.origin) == (columns, TableOrigin())
 
 
 def test_prose_is_not_taken_for_names(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.engine.local.text import Cells, Titled, under_title
+from incrowd.engine.local.text import Cells, TitledHeader, find_titled_header
 
 N = None
 
@@ -23,7 +23,7 @@ N = None
     ],
 )  # fmt: skip
 def test_a_title_is_noticed(rows: list[Cells], header: int, titles: tuple[int, ...]) -> None:
-    assert under_title(dict(enumerate(rows, start=1))) == Titled(header, titles)
+    assert find_titled_header(dict(enumerate(rows, start=1))) == TitledHeader(header, titles)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,13 @@ def test_a_title_is_noticed(rows: list[Cells], header: int, titles: tuple[int, .
     ],
 )
 def test_in_doubt_there_is_no_title(rows: list[Cells]) -> None:
-    assert under_title(dict(enumerate(rows, start=1))) is None
+    assert find_titled_header(dict(enumerate(rows, start=1))) is None
 
 
 def test_a_note_names_the_rows() -> None:
-    assert Titled(3, (1,)).note == (
+    assert TitledHeader(3, (1,)).note == (
         "Row 1 looks like a title; row 3 was read as the header. --header names another."
     )
-    assert Titled(5, (1, 2, 4)).note.startswith("Rows 1 to 4 look like a title; row 5 was read")
+    assert TitledHeader(5, (1, 2, 4)).note.startswith(
+        "Rows 1 to 4 look like a title; row 5 was read"
+    )

@@ -14,12 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.engine.local import text
-from incrowd.engine.source import _ENGINES, local_engine, open_for, open_table
-from incrowd.engine.table import Origin, Table, TableError
+from incrowd.engine.source import _ENGINES, local_engine, open_spec_table, open_table
+from incrowd.engine.table import Table, TableError, TableOrigin
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 GOOD: dict[str, tuple[bytes, dict[str, list[str | None]]]] = {
     "plain.csv": (b"a,b\n1,2\n", {"a": ["1"], "b": ["2"]}),
@@ -190,7 +190,7 @@ def test_excel(tmp_path: Path) -> None:
     table = open_table(path)
     assert set(table.values("zip")) == {"01234", "x"}
     assert set(table.values("n")) == {1, 2}
-    assert {canonical(day) for day in table.values("day")} == {"2020-02-29", "2021-01-01"}
+    assert {canonicalize_value(day) for day in table.values("day")} == {"2020-02-29", "2021-01-01"}
 
 
 def test_something_that_is_no_table() -> None:
@@ -214,10 +214,10 @@ class Counted:
 
 def test_the_engine_that_is_given_opens_whatever_is_not_open(tmp_path: Path) -> None:
     engine = Counted()
-    asked: dict[str, Any] = {"folder": tmp_path, "empty": True, "delimiter": ","}
-    asked |= {"sheet": "A", "header": 2}
-    table = open_table(42, engine=engine, **asked)
-    assert engine.opened == [(42, asked)]
+    request: dict[str, Any] = {"folder": tmp_path, "empty": True, "delimiter": ","}
+    request |= {"sheet": "A", "header": 2}
+    table = open_table(42, engine=engine, **request)
+    assert engine.opened == [(42, request)]
     assert open_table(table, engine=engine) is table
     assert len(engine.opened) == 1
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
@@ -254,7 +254,7 @@ def test_a_header_is_a_row(tmp_path: Path, header: Any) -> None:
 def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
-    for source, asked, message in (
+    for source, request, message in (
         (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets"),
         (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' stores its column names"),
         (
@@ -265,8 +265,8 @@ def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
         ("postgresql://u@localhost/d#t", {"sheet": "A"}, "The table has no sheets"),
     ):
         with pytest.raises(TableError, match=message):
-            open_table(source, **asked)
-    assert open_table(pl.DataFrame({"a": [1]})).origin == Origin()
+            open_table(source, **request)
+    assert open_table(pl.DataFrame({"a": [1]})).origin == TableOrigin()
 
 
 def test_the_table_of_a_spec(tmp_path: Path) -> None:
@@ -274,16 +274,16 @@ def test_the_table_of_a_spec(tmp_path: Path) -> None:
     for name in ("t.csv", "other.csv"):
         (tmp_path / name).write_text(f"x,y\n1,2\na,b\n{name},3\n")
     text = "table: t.csv\nheader: 3\ncolumns: {a: {role: drop}, b: {role: drop}}\n"
-    file = parse(text, path=tmp_path / "spec.yaml")
-    assert open_for(file).values("a") == ["t.csv"]
-    assert open_for(file, tmp_path / "other.csv").values("a") == ["other.csv"]
-    assert open_for(file, str(tmp_path / "other.csv")).values("a") == ["other.csv"]
-    assert open_for(file, pl.DataFrame({"a": ["here"]})).values("a") == ["here"]
+    file = parse_spec(text, path=tmp_path / "spec.yaml")
+    assert open_spec_table(file).values("a") == ["t.csv"]
+    assert open_spec_table(file, tmp_path / "other.csv").values("a") == ["other.csv"]
+    assert open_spec_table(file, str(tmp_path / "other.csv")).values("a") == ["other.csv"]
+    assert open_spec_table(file, pl.DataFrame({"a": ["here"]})).values("a") == ["here"]
     table = open_table(tmp_path / "t.csv")
-    assert open_for(file, table) is table
+    assert open_spec_table(file, table) is table
     engine = Counted()
-    open_for(file, engine=engine)
-    asked = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
-    assert engine.opened == [("t.csv", asked)]
+    open_spec_table(file, engine=engine)
+    request = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
+    assert engine.opened == [("t.csv", request)]
     with pytest.raises(IncrowdError, match="no table is named"):
-        open_for(parse("columns: {a: {role: drop}}"))
+        open_spec_table(parse_spec("columns: {a: {role: drop}}"))

@@ -8,35 +8,35 @@ import pytest
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.source import spark_engine
 from incrowd.engine.spark.table import SparkTable
-from incrowd.engine.table import TableError, WorkedRows
-from incrowd.methods.k_anonymity.method import keep
+from incrowd.engine.table import ProcessedRows, TableError
+from incrowd.methods.k_anonymity.method import keep_rows
 from incrowd.privacy.randomness import SeededRandomness
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]
 JOBS = ("x", "y")
 
 
-def _worked(counts: tuple[int, int]) -> WorkedRows:
+def _worked(counts: tuple[int, int]) -> ProcessedRows:
     """Three rows of x and two of y, of which so many are said to have been counted."""
     table = spark_engine().from_columns(
         {"job": ["x", "x", "x", "y", "y"], "note": ["a", "  ", "", "a", None]}
     )
     assert isinstance(table, SparkTable)
     codes = np.array([[0], [1]], dtype=np.int32)
-    return table.worked(
-        {"job": lambda met: np.array([JOBS.index(str(one)) for one in met], dtype=np.int32)},
+    return table.process_classes(
+        {"job": lambda met: np.array([JOBS.index(str(item)) for item in met], dtype=np.int32)},
         Frequencies(codes, np.array(counts, dtype=np.int64)),
         np.array([0, 1]),
         through=["note"],
         read=[],
-        work=keep,
+        work=keep_rows,
         bits=SeededRandomness(1),
     )
 
 
 def test_kept_text_without_characters_is_null() -> None:
-    found = _worked((3, 2))
-    labels, codes = found.kept["note"]
+    result = _worked((3, 2))
+    labels, codes = result.kept["note"]
     shown = sorted(str(labels[code]) for code in codes)
     assert shown == ["None", "None", "None", "a", "a"]
     assert len(labels) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.engine.spark.session import patience, reason
+from incrowd.engine.spark.session import describe_failure, parse_patience
 from incrowd.errors import ParameterError
 
 CALLED = "An error occurred while calling o46.collectToPython.\n: "
@@ -64,29 +64,32 @@ TRACE = "\n\tat org.apache.spark.scheduler.DAGScheduler.failJob(DAGScheduler.sca
     ],
 )  # fmt: skip
 def test_what_spark_says_is_told_in_words(text: str, meaning: str) -> None:
-    said = reason(RuntimeError(text + TRACE))
-    assert said.startswith(meaning)
-    assert "\n" not in said
+    failure = describe_failure(RuntimeError(text + TRACE))
+    assert failure.startswith(meaning)
+    assert "\n" not in failure
 
 
 def test_what_nobody_foresaw_is_told_in_the_words_of_spark() -> None:
     """Neither the call nor the place in Spark's own code says anything to a user."""
-    said = reason(
+    failure = describe_failure(
         RuntimeError(f"{CALLED}org.apache.spark.SparkException: The moon is full.{TRACE}")
     )
-    assert said == "The moon is full"
-    assert reason(RuntimeError("[MOON_FULL] Not tonight.\n== SQL ==")) == "[MOON_FULL] Not tonight"
-    assert reason(RuntimeError("")) == "RuntimeError"
+    assert failure == "The moon is full"
+    assert (
+        describe_failure(RuntimeError("[MOON_FULL] Not tonight.\n== SQL =="))
+        == "[MOON_FULL] Not tonight"
+    )
+    assert describe_failure(RuntimeError("")) == "RuntimeError"
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("x"), EOFError()])
 def test_a_driver_without_its_java(error: Exception) -> None:
-    assert reason(error).startswith("the Java process of the driver has ended")
+    assert describe_failure(error).startswith("the Java process of the driver has ended")
 
 
 def test_patience_is_a_number_of_seconds() -> None:
-    assert patience(None) == 60
-    assert patience("2.5") == 2.5
+    assert parse_patience(None) == 60
+    assert parse_patience("2.5") == 2.5
     for wrong in ("0", "-1", "nan", "inf", "soon", ""):
         with pytest.raises(ParameterError, match="patience' parameter must be a number of seconds"):
-            patience(wrong)
+            parse_patience(wrong)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from support.draws import FailsOnce, Half, words
+from support.draws import FailingDraw, HalfDraw, draw_words
 
 from incrowd.arrays import Codes
-from incrowd.engine.spark.cells import SparkCells, coded_cells
+from incrowd.engine.spark.cells import SparkCells, group_by_codes
 from incrowd.engine.spark.engine import SparkEngine
-from incrowd.engine.spark.tasks import TaskBits, task_bits
-from incrowd.engine.table import TooManyError
+from incrowd.engine.spark.tasks import TaskRandomness, make_task_bits
+from incrowd.engine.table import TooManyTuplesError
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_session")]
@@ -29,11 +29,11 @@ def cells(spark_session: object) -> SparkCells:
     values = np.repeat(np.arange(CELLS), ROWS)
     table = SparkEngine(most_tuples=100).from_columns({"c": values})
     coders = {"c": lambda met: np.array([0 if x is None else x for x in met], dtype=np.int32)}
-    return coded_cells(table, ["c"], coders, 100)
+    return group_by_codes(table, ["c"], coders, 100)
 
 
 def test_cells_are_drawn_by_their_law(cells: SparkCells) -> None:
-    drawn = cells.drawn(ALL, Half(), SystemRandomness())
+    drawn = cells.draw_cells(ALL, HalfDraw(), SystemRandomness())
     assert drawn.original.codes[:, 0].tolist() == list(range(CELLS))  # each once
     assert (drawn.original.counts == ROWS).all()
     shown = drawn.shown.counts
@@ -42,14 +42,14 @@ def test_cells_are_drawn_by_their_law(cells: SparkCells) -> None:
     assert abs(shown.mean() - 20) < 0.3
     assert abs(shown.var() - 10) < 1.3
     assert abs(np.corrcoef(shown[:-1], shown[1:])[0, 1]) < 0.1
-    again = cells.drawn(ALL, Half(), SystemRandomness())
+    again = cells.draw_cells(ALL, HalfDraw(), SystemRandomness())
     assert (again.shown.counts != shown).mean() > 0.8  # 0.911 of independent draws differ
 
 
 def test_a_task_that_is_run_again_does_not_draw_into_the_result_twice(
     cells: SparkCells, tmp_path: Path
 ) -> None:
-    drawn = cells.drawn(ALL, FailsOnce(folder=str(tmp_path)), SystemRandomness())
+    drawn = cells.draw_cells(ALL, FailingDraw(folder=str(tmp_path)), SystemRandomness())
     lost = [int(number) for number in (tmp_path / "first").read_text().split()]
     assert len(lost) > 100
     assert drawn.original.codes[:, 0].tolist() == list(range(CELLS))  # no cell twice, none lost
@@ -60,26 +60,26 @@ def test_a_task_that_is_run_again_does_not_draw_into_the_result_twice(
 
 
 def test_what_is_hidden_is_summed_up(cells: SparkCells) -> None:
-    drawn = cells.drawn(ALL, Half(least=21, crowd=ROWS), SystemRandomness())
+    drawn = cells.draw_cells(ALL, HalfDraw(least=21, crowd=ROWS), SystemRandomness())
     hidden = CELLS - len(drawn.shown)
     assert 0.5 < hidden / CELLS < 0.63  # P[B(40, 1/2) <= 20] = 0.563
     assert drawn.shown.counts.min() >= 21
     rest = drawn.rest
     assert (rest.rows, rest.cells, rest.likely) == (hidden * ROWS, hidden, hidden * ROWS)
     assert rest.sizes[5] == rest.rows == sum(rest.sizes)  # 40 lies from 32 to 63
-    assert cells.drawn(ALL, Half(crowd=ROWS + 1), SystemRandomness()).rest.likely == 0
+    assert cells.draw_cells(ALL, HalfDraw(crowd=ROWS + 1), SystemRandomness()).rest.likely == 0
 
 
 def test_rolled_up_counts_are_those_of_the_groups(cells: SparkCells) -> None:
     tens = [np.arange(CELLS, dtype=np.int32) // 100]
-    rolled = cells.rolled(tens)
+    rolled = cells.roll_up(tens)
     assert rolled.codes[:, 0].tolist() == list(range(30))
     assert (rolled.counts == 100 * ROWS).all()
-    with pytest.raises(TooManyError, match="more than 100 distinct tuples") as many:
-        cells.rolled()
+    with pytest.raises(TooManyTuplesError, match="more than 100 distinct tuples") as many:
+        cells.roll_up()
     assert many.value.spread is cells
-    assert len(cells.above(ALL, ROWS)) == 0
-    assert len(cells.above(ALL, ROWS - 1)) == CELLS
+    assert len(cells.collect_above(ALL, ROWS)) == 0
+    assert len(cells.collect_above(ALL, ROWS - 1)) == CELLS
     assert cells.total == CELLS * ROWS
 
 
@@ -94,20 +94,20 @@ def apart(spark_session: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("apart")
 def test_tasks_have_bits_of_their_own() -> None:
-    assert task_bits(SystemRandomness()) == TaskBits(None)  # nothing is sent
+    assert make_task_bits(SystemRandomness()) == TaskRandomness(None)  # nothing is sent
     table = SparkEngine().from_columns({"c": np.arange(4000), "x": np.arange(4000)})
     coders = {"c": lambda met: np.array([x or 0 for x in met], dtype=np.int32)}
     tuples = table.count(["c"], coders)
     members = np.arange(4000)
-    how = {"through": (), "read": ("x",), "work": words}
-    found = table.worked(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
-    assert sum(found.parts) == 4000  # type: ignore[arg-type]
-    assert len(found.parts) > 1  # several tasks
-    assert len(set(found.columns["x"][0].tolist())) == 4000  # no word twice
-    one, two = (
-        table.worked(coders, tuples, members, bits=SeededRandomness(1), **how)  # type: ignore[arg-type]
+    how = {"through": (), "read": ("x",), "work": draw_words}
+    result = table.process_classes(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
+    assert sum(result.parts) == 4000  # type: ignore[arg-type]
+    assert len(result.parts) > 1  # several tasks
+    assert len(set(result.columns["x"][0].tolist())) == 4000  # no word twice
+    item, two = (
+        table.process_classes(coders, tuples, members, bits=SeededRandomness(1), **how)  # type: ignore[arg-type]
         for _ in range(2)
     )
-    order = [np.argsort(each.members) for each in (one, two)]
-    same = [each.columns["x"][0][at] for each, at in zip((one, two), order, strict=True)]
+    order = [np.argsort(each.members) for each in (item, two)]
+    same = [each.columns["x"][0][at] for each, at in zip((item, two), order, strict=True)]
     assert same[0].tolist() == same[1].tolist()  # a seed decides all of them, in tests

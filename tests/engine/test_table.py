@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.tuples import in_order, rows_of
+from support.tuples import count_table_rows, make_coder
 
-from incrowd.codes.frequency import between
-from incrowd.codes.values import canonical
-from incrowd.engine.count import count
+from incrowd.codes.frequency import map_levels
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import count_tuples
 from incrowd.engine.table import Coded, Engine, Table, TableError
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 
 MakeTable = Callable[[Mapping[str, Sequence[object]]], Table]
@@ -39,7 +39,7 @@ def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> N
     table = make_table(PEOPLE)
     assert table.columns == ("zip", "age", "score")
     assert table.rows() == 6
-    assert rows_of(table) == {
+    assert count_table_rows(table) == {
         ("32001", 39, 1.5): 2,
         ("32002", 41, None): 1,
         (None, 39, 2.0): 1,
@@ -51,7 +51,7 @@ def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> N
 
 
 def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
-    counted = count(make_table(PEOPLE), Declared(COLUMNS))
+    counted = count_tuples(make_table(PEOPLE), ColumnHierarchies(COLUMNS))
     assert counted.frequencies.total == 6
     assert len(counted.frequencies) == 5
     labels = [
@@ -78,11 +78,11 @@ def test_counting_at_levels_equals_counting_then_rolling_up(
     digits = st.text("0123", min_size=5, max_size=5)
     zips = data.draw(st.lists(st.one_of(st.none(), digits), min_size=n, max_size=n))
     table = make_table({"zip": ["00000", *zips], "age": [1, *ages]})
-    base = count(table, Declared(COLUMNS))
+    base = count_tuples(table, ColumnHierarchies(COLUMNS))
     levels = [data.draw(st.integers(0, h.height - 1)) for h in base.hierarchies]
 
-    rolled = base.frequencies.rolled(between(base.hierarchies, [0, 0], levels))
-    direct = count(table, Declared(COLUMNS), levels=levels).frequencies
+    rolled = base.frequencies.roll_up(map_levels(base.hierarchies, [0, 0], levels))
+    direct = count_tuples(table, ColumnHierarchies(COLUMNS), levels=levels).frequencies
     assert np.array_equal(rolled.codes, direct.codes)
     assert np.array_equal(rolled.counts, direct.counts)
 
@@ -95,17 +95,17 @@ def test_what_is_met_is_what_is_counted(make_table: MakeTable) -> None:
     table = make_table({"t": times, "x": short})  # type: ignore[dict-item]
     assert sorted(str(x) for x in table.values("x")) == ["0.1", "0.7", "0.9"]
     for name, counts in (("t", [1, 2]), ("x", [1, 1, 1])):
-        found = table.count([name], {name: in_order(table.values(name))})
-        assert sorted(found.counts.tolist()) == counts
-    assert sum(rows_of(table).values()) == 3
+        result = table.count([name], {name: make_coder(table.values(name))})
+        assert sorted(result.counts.tolist()) == counts
+    assert sum(count_table_rows(table).values()) == 3
 
 
 def test_an_id_is_one_person_however_it_is_written(make_table: MakeTable) -> None:
     texts = ["39", "39 ", "39.0", "+39", "039", ".5", "0.50", "-0", "0", "", None, "Ann", " Ann"]
     table = make_table({"id": texts, "x": list("abcdefghijklm")})
-    people = {canonical(text) for text in texts} - {None}
-    assert table.one_row_each("id", SystemRandomness()).rows() == len(people) == 5
-    assert (table.people("id"), table.distinct(["id"])) == (5, len(set(texts)))
+    people = {canonicalize_value(text) for text in texts} - {None}
+    assert table.choose_row_per_person("id", SystemRandomness()).rows() == len(people) == 5
+    assert (table.count_people("id"), table.count_distinct(["id"])) == (5, len(set(texts)))
 
 
 def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
@@ -119,12 +119,14 @@ def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
     )
     table = make_table({"c": ["x", "y", "z", "q", "*", None]})
     for low, high in ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3)):
-        base = count(table, Declared({"c": column}), levels=[low])
-        direct = count(table, Declared({"c": column}), levels=[high]).frequencies
-        rolled = base.frequencies.rolled(between(base.hierarchies, [low], [high]))
+        base = count_tuples(table, ColumnHierarchies({"c": column}), levels=[low])
+        direct = count_tuples(table, ColumnHierarchies({"c": column}), levels=[high]).frequencies
+        rolled = base.frequencies.roll_up(map_levels(base.hierarchies, [low], [high]))
         assert rolled.codes.tolist() == direct.codes.tolist()
         assert rolled.counts.tolist() == direct.counts.tolist()
-    seen = count(table, Declared({"c": column}), levels=[1]).by_label().frequencies
+    seen = (
+        count_tuples(table, ColumnHierarchies({"c": column}), levels=[1]).merge_labels().frequencies
+    )
     assert sorted(seen.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
 
 
@@ -132,9 +134,9 @@ def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
     people = [person for person in range(3000) for _ in range(3)]
     visits = list("abc") * 3000
     table = make_table({"id": [*people, 5000, None, None], "visit": [*visits, "d", "e", "f"]})
-    once = table.one_row_each("id", SeededRandomness(1))
-    chosen = rows_of(once)
-    assert rows_of(once) == chosen  # the choice is made once, however often it is read
+    once = table.choose_row_per_person("id", SeededRandomness(1))
+    chosen = count_table_rows(once)
+    assert count_table_rows(once) == chosen  # the choice is made once, however often it is read
     assert sorted(int(str(person)) for person, _ in chosen) == [
         *range(3000),
         5000,
@@ -144,10 +146,10 @@ def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
     assert set(picked) == set("abcd")
     assert all(890 <= picked[visit] <= 1110 for visit in "abc")
     # The choices of two people have nothing to do with each other: alike in a third of the pairs.
-    found = {int(str(person)): visit for person, visit in chosen}
-    alike = sum(found[at] == found[at + 1] for at in range(0, 3000, 2))
+    result = {int(str(person)): visit for person, visit in chosen}
+    alike = sum(result[at] == result[at + 1] for at in range(0, 3000, 2))
     assert 420 <= alike <= 580
-    again = rows_of(table.one_row_each("id", SeededRandomness(2)))
+    again = count_table_rows(table.choose_row_per_person("id", SeededRandomness(2)))
     assert again != chosen  # another key, another choice
 
 
@@ -156,8 +158,10 @@ def test_what_is_written_is_read_back(make_table: MakeTable, tmp_path: Path, end
     table = make_table({"a": ['say "hi", you', None, "ü;|\n"], "b": ["1", "2", "01"]})
     path = tmp_path / f"table.{ending}"
     table.write(path)
-    assert rows_of(table.engine.open(path)) == rows_of(table)
-    assert rows_of(table.engine.open(path.name, folder=tmp_path)) == rows_of(table)
+    assert count_table_rows(table.engine.open(path)) == count_table_rows(table)
+    assert count_table_rows(table.engine.open(path.name, folder=tmp_path)) == count_table_rows(
+        table
+    )
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -176,7 +180,7 @@ def test_a_file_without_rows_is_opened_only_if_it_may_be(engine: Engine, tmp_pat
     with pytest.raises(TableError, match="'table.csv': it has a header but no rows"):
         engine.open(path)
     table = engine.open(path, empty=True, delimiter=",")
-    assert (table.columns, table.rows(), rows_of(table)) == (("a", "b"), 0, {})
+    assert (table.columns, table.rows(), count_table_rows(table)) == (("a", "b"), 0, {})
 
 
 def test_what_is_no_table_is_refused(engine: Engine, tmp_path: Path) -> None:
@@ -190,33 +194,33 @@ def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None
     path = tmp_path / "table.csv"
     table.write(path)
     cells: Coded = (["x"], np.zeros(1, np.int32))
-    for one in (
+    for item in (
         table,
         table.head(1),
-        table.one_row_each("a", SystemRandomness()),
-        table.respelled(str.upper),
+        table.choose_row_per_person("a", SystemRandomness()),
+        table.respell_texts(str.upper),
         engine.open(path),
         engine.from_cells({"a": cells}, np.array([3])),
         engine.from_rows({"a": cells}, {}, ["a"]),
     ):
-        assert one.engine is engine
+        assert item.engine is engine
 
 
 def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:
     table = make_table({"id": ["1", None, " ", "", "x"], "number": [1, None, 2, 3, None]})
-    assert (table.missing("id"), table.missing("number")) == (3, 2)
+    assert (table.count_missing("id"), table.count_missing("number")) == (3, 2)
 
 
 def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> None:
     table = make_table({"a": ["x", None, "=y"], "n": [1, 2, 3]})
-    spelled = table.respelled(lambda text: f"'{text}" if text in ("=y", "n") else text)
+    spelled = table.respell_texts(lambda text: f"'{text}" if text in ("=y", "n") else text)
     assert spelled.columns == ("a", "'n")
-    assert rows_of(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
+    assert count_table_rows(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
 
 
 def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) -> None:
     def mark(values: Sequence[object], key: bytes) -> str:
-        return make_table({"a": values}).fingerprint(key)
+        return make_table({"a": values}).compute_fingerprint(key)
 
     assert mark(["x", "y"], b"k") == mark(["x", "y"], b"k")
     others = (mark(["x", "z"], b"k"), mark(["x"], b"k"), mark(["x", "y"], b"l"))
@@ -230,20 +234,20 @@ def test_where_values_stand_is_recognised(make_table: MakeTable) -> None:
         {"a": ["x", "y"], "b": ["y", "x"]},
         {"a": ["y", "y"], "b": ["x", "x"]},
     )
-    assert len({make_table(each).fingerprint(b"k") for each in columns}) == len(columns)
+    assert len({make_table(each).compute_fingerprint(b"k") for each in columns}) == len(columns)
 
 
 def test_a_missing_column_is_named(make_table: MakeTable) -> None:
     table = make_table({"a": ["x"]})
     with pytest.raises(TableError, match="Column 'b': not in the table"):
-        list(table.tallies(["b"]))
+        list(table.iter_tallies(["b"]))
 
 
 def test_rows_per_id_are_counted_over_the_whole_table(make_table: MakeTable) -> None:
     """Of ids however they are written; rows without one do not count."""
     table = make_table({"id": ["7", "7.0", " 7", "a", "b", "b", "", None, "c", "d"]})
-    found = table.count_rows_per_id("id")
-    assert (found.ids, found.median, found.largest, found.repeats) == (5, 1, 3, True)
+    rows = table.count_rows_per_id("id")
+    assert (rows.ids, rows.median, rows.largest, rows.has_repeats) == (5, 1, 3, True)
     one_each = make_table({"id": [1, 2, 3]}).count_rows_per_id("id")
-    assert (one_each.ids, one_each.largest, one_each.repeats) == (3, 1, False)
+    assert (one_each.ids, one_each.largest, one_each.has_repeats) == (3, 1, False)
     assert make_table({"id": [None, "x"]}).head(0).count_rows_per_id("id").ids == 0

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.tuples import in_order, rows_of
+from support.tuples import count_table_rows, make_coder
 
 from incrowd.arrays import Codes
-from incrowd.engine.released import hidden, open_released
+from incrowd.engine.released import find_hidden_content, open_released
 from incrowd.engine.table import Coded, Engine, Table
 
 
@@ -21,7 +21,7 @@ LABELS: dict[str, Coded] = {
     "sex": (["female", "male", "suppressed"], codes(0, 0, 1)),
     "zip": (["01***", None, '"a", b\n', "suppressed"], codes(0, 2, 1)),
 }
-PLACES = {"sex": in_order(["female", "male"]), "zip": in_order(["01***", '"a", b\n', None])}
+PLACES = {"sex": make_coder(["female", "male"]), "zip": make_coder(["01***", '"a", b\n', None])}
 
 
 def cells(engine: Engine, weighted: str | None = None) -> Table:
@@ -32,7 +32,7 @@ def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
     table = cells(engine)
     assert table.columns == ("sex", "zip")
     assert table.rows() == 6
-    assert rows_of(table) == {
+    assert count_table_rows(table) == {
         ("female", "01***"): 3, ("female", '"a", b\n'): 1, ("male", None): 2,
     }  # fmt: skip
 
@@ -46,10 +46,10 @@ def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
     table = engine.from_cells(made, np.array([3, 1, 2, 0]))
     assert sorted(table.values("sex"), key=str) == ["f", "m"]
     assert set(table.values("zip")) == {"01", None}
-    coders = {"sex": in_order(["f", "m"]), "zip": in_order([None, "01"])}
-    found = table.count(["zip", "sex"], coders)
-    assert found.codes.tolist() == [[0, 1], [1, 0]]
-    assert found.counts.tolist() == [1, 5]
+    coders = {"sex": make_coder(["f", "m"]), "zip": make_coder([None, "01"])}
+    result = table.count(["zip", "sex"], coders)
+    assert result.codes.tolist() == [[0, 1], [1, 0]]
+    assert result.counts.tolist() == [1, 5]
     none = engine.from_cells({"sex": (["f"], codes(0))}, np.array([0]))
     assert list(none.values("sex")) == []
 
@@ -57,7 +57,7 @@ def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
 def test_or_they_are_written_once_with_their_counts(engine: Engine) -> None:
     table = cells(engine, "count")
     assert table.columns == ("sex", "zip", "count")
-    assert rows_of(table) == {
+    assert count_table_rows(table) == {
         ("female", "01***", 3): 1, ("female", '"a", b\n', 1): 1, ("male", None, 2): 1,
     }  # fmt: skip
 
@@ -76,8 +76,10 @@ def rows(engine: Engine) -> Table:
 def test_rows_are_as_they_are_given(engine: Engine) -> None:
     table = rows(engine)
     assert table.columns == ("height", "sex", "zip", "seen")
-    found = {tuple(str(value) for value in row): count for row, count in rows_of(table).items()}
-    assert found == {
+    result = {
+        tuple(str(value) for value in row): count for row, count in count_table_rows(table).items()
+    }
+    assert result == {
         ("1.5", "female", "01***", "2020-02-29"): 1,
         ("None", "female", '"a", b\n', "None"): 1,
         ("2.0", "male", "None", "2021-01-01"): 1,
@@ -91,12 +93,12 @@ def test_a_file_holds_the_rows_and_nothing_besides(
     for number, table in enumerate((cells(engine), cells(engine, "count"), rows(engine))):
         path = tmp_path / f"{number}.{ending}"
         table.write(path)
-        assert hidden(path) == []
+        assert find_hidden_content(path) == []
         assert b"suppressed" not in path.read_bytes()
         written = open_released(path)
         assert written.columns == table.columns
         assert written.rows() == table.rows()
-        assert written.ascending(["sex", "zip"], PLACES)
+        assert written.has_ascending_rows(["sex", "zip"], PLACES)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -105,6 +107,6 @@ def test_a_table_may_have_no_rows(engine: Engine, tmp_path: Path, ending: str) -
     table = engine.from_cells(empty, np.zeros(0, dtype=np.int64))
     path = tmp_path / f"table.{ending}"
     table.write(path)
-    assert hidden(path) == []
+    assert find_hidden_content(path) == []
     assert open_released(path).columns == ("sex", "zip")
     assert open_released(path).rows() == 0

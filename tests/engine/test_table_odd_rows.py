@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from xlsxwriter import Workbook
 
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 
@@ -33,8 +33,8 @@ KINDS: dict[str, list[Any]] = {
 
 def read(table: Any) -> Counter[str | None]:
     """How often each value occurs, as it would be published."""
-    frame = open_table(table).frame()
-    return Counter(canonical(value) for value in frame["a"].to_list())
+    frame = open_table(table).to_frame()
+    return Counter(canonicalize_value(value) for value in frame["a"].to_list())
 
 
 def workbook(path: Path, cells: Sequence[Any]) -> Path:

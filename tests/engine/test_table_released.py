@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.make import make
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError
@@ -57,14 +57,14 @@ CASES = [  # rows with noise have no weights
 
 
 def spec(method: str, **release: Any) -> dict[str, Any]:
-    known = METHODS[method]
+    result = METHODS[method]
     columns = {
         "name": {"role": "identifier"}, "sex": SEX, "age": AGE, "ill": {"role": "sensitive"},
         "height": {"role": "drop"},
     }  # fmt: skip
     return {
-        "columns": columns | known.get("columns", {}),
-        "release": known["release"] | release,
+        "columns": columns | result.get("columns", {}),
+        "release": result["release"] | release,
     }
 
 
@@ -72,7 +72,9 @@ def spec(method: str, **release: Any) -> dict[str, Any]:
 def test_a_release_is_made_by_the_engine_of_its_table(
     engine: Engine, tmp_path: Path, method: str, more: dict[str, str]
 ) -> None:
-    release = make(engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out")
+    release = publish_unjudged(
+        engine.from_columns(PEOPLE), spec(method, **more), output=tmp_path / "out"
+    )
     (table,) = release.tables
     assert table.engine is engine
     assert release.certificate.table.release.rows > 0
@@ -83,8 +85,8 @@ def test_a_release_is_made_by_the_engine_of_its_table(
 
 def test_one_row_of_each_person_is_published(engine: Engine, tmp_path: Path) -> None:
     twice = {name: [*values, *values] for name, values in PEOPLE.items()}
-    asked = spec("k-anonymity") | {"unit": {"id": "name"}}
-    release = make(engine.from_columns(twice), asked, output=tmp_path / "out")
+    request = spec("k-anonymity") | {"unit": {"id": "name"}}
+    release = publish_unjudged(engine.from_columns(twice), request, output=tmp_path / "out")
     assert 0 < release.certificate.table.release.rows <= ROWS
     assert verify(tmp_path / "out") == []
 
@@ -93,7 +95,7 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
     engine: Engine, tmp_path: Path
 ) -> None:
     def shown(table: Table, folder: str) -> bytes:
-        make(table, spec("k-anonymity"), output=tmp_path / folder)
+        publish_unjudged(table, spec("k-anonymity"), output=tmp_path / folder)
         return (tmp_path / folder / "data.parquet").read_bytes()
 
     here = local_engine().from_columns(PEOPLE)
@@ -103,12 +105,12 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
 def test_the_engine_that_is_given_opens_the_table(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     engine.from_columns(PEOPLE).write(path)
-    asked = spec("k-anonymity")
-    release = make(path, asked, engine=engine)
+    request = spec("k-anonymity")
+    release = publish_unjudged(path, request, engine=engine)
     assert release.tables[0].engine is engine
-    release = make(None, asked | {"table": str(path)}, engine=engine)
+    release = publish_unjudged(None, request | {"table": str(path)}, engine=engine)
     assert release.tables[0].engine is engine
     with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
-        make(42, asked)
+        publish_unjudged(42, request)
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
-        make(path, asked, engine="local")
+        publish_unjudged(path, request, engine="local")

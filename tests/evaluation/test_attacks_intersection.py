@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from support.victims import bits
+from support.victims import make_bits
 
 from incrowd.arrays import Codes, Floats
-from incrowd.evaluation.attacks.intersection import Listed, Persons, intersection
-from incrowd.papers.baselines import clustered, line
-from incrowd.papers.safe_steps import SafeSteps, most
+from incrowd.evaluation.attacks.intersection import KnownPeople, SensitiveBoxes, intersect_boxes
+from incrowd.papers.baselines import make_number_axis, recode_clusters
+from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success
 from incrowd.privacy.events import SafeRelease
 
 PLACES = (50, 60)
@@ -16,54 +16,54 @@ VALUES = 60
 
 
 def patients(number: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    known = np.column_stack([rng.integers(0, size, number) for size in PLACES]).astype(np.int32)
-    return known, rng.integers(0, VALUES, number).astype(np.int32)
+    result = np.column_stack([rng.integers(0, size, number) for size in PLACES]).astype(np.int32)
+    return result, rng.integers(0, VALUES, number).astype(np.int32)
 
 
-def published(known: Codes, sensitive: Codes, k: int, weights: Floats) -> Listed:
-    axes = [line(size) for size in PLACES]
-    found = clustered(axes, known, k=k, by="mondrian", weights=weights)
-    return Listed.of_classes(found.boxes, found.members, sensitive, VALUES)
+def published(known: Codes, sensitive: Codes, k: int, weights: Floats) -> SensitiveBoxes:
+    axes = [make_number_axis(size) for size in PLACES]
+    clusters = recode_clusters(axes, known, k=k, by="mondrian", weights=weights)
+    return SensitiveBoxes.from_classes(clusters.boxes, clusters.members, sensitive, VALUES)
 
 
 def test_what_two_releases_have_in_common_is_said() -> None:
     """Classes {a: 0, 1}, {b: 2, 3} and, in the other release, {a, b} by the second column."""
     low, high = np.array([[0, 0], [5, 0]]), np.array([[4, 9], [9, 9]])
-    first = Listed(low, high, np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool))
+    first = SensitiveBoxes(low, high, np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool))
     low, high = np.array([[0, 0], [0, 5]]), np.array([[9, 4], [9, 9]])
-    second = Listed(low, high, np.array([[1, 0, 1, 1], [0, 1, 0, 1]], dtype=bool))
+    second = SensitiveBoxes(low, high, np.array([[1, 0, 1, 1], [0, 1, 0, 1]], dtype=bool))
     points = np.array([[1, 1], [1, 8], [8, 1], [8, 8]])
-    assert [np.flatnonzero(x).tolist() for x in first.candidates(points)] == [
+    assert [np.flatnonzero(x).tolist() for x in first.list_candidates(points)] == [
         [0, 1], [0, 1], [2, 3], [2, 3],
     ]  # fmt: skip
-    members = Persons(points, np.array([0, 1, 2, 3]))
-    others = Persons(points, np.array([1, 1, 1, 3]))
-    found = intersection([first, second], members, others, name="by hand")
+    members = KnownPeople(points, np.array([0, 1, 2, 3]))
+    others = KnownPeople(points, np.array([1, 1, 1, 3]))
+    result = intersect_boxes([first, second], members, others, name="by hand")
     # left are {0}, {1}, {2, 3}, {3}
-    assert found.success.hits == 3
-    assert found.control is not None
-    assert found.control.hits == 2
-    assert found.details == {"release 1 alone": 0.0, "release 2 alone": 0.0}
-    assert found.guess.hits == 1
+    assert result.success.hits == 3
+    assert result.control is not None
+    assert result.control.hits == 2
+    assert result.details == {"release 1 alone": 0.0, "release 2 alone": 0.0}
+    assert result.guess.hits == 1
 
 
 def test_two_k_anonymous_releases_do_not_compose() -> None:
     rng = np.random.default_rng(1)
     known, sensitive = patients(2000, rng)
-    members, others = Persons(known[:500], sensitive[:500]), Persons(*patients(500, rng))
+    members, others = KnownPeople(known[:500], sensitive[:500]), KnownPeople(*patients(500, rng))
     first = published(known, sensitive, 5, np.array([50.0, 1.0]))
     second = published(known, sensitive, 6, np.array([1.0, 50.0]))
     for release in (first, second):
-        left = release.candidates(known)
+        left = release.list_candidates(known)
         assert left[np.arange(2000), sensitive].all()  # a member's value is never ruled out
-    found = intersection([first, second], members, others, name="Mondrian twice")
+    result = intersect_boxes([first, second], members, others, name="Mondrian twice")
     # With classes of 5 to 11 rows and 60 values, most others are ruled out: far from any chance.
-    assert found.success.value > 0.2
-    assert found.succeeds
-    assert found.control is not None
-    assert found.control.high < found.success.low / 3
-    assert max(found.details.values()) == 0  # a class of five rows has one value: 60^-4
-    again = intersection([first, first], members, others, name="the same twice")
+    assert result.success.value > 0.2
+    assert result.succeeds
+    assert result.control is not None
+    assert result.control.high < result.success.low / 3
+    assert max(result.details.values()) == 0  # a class of five rows has one value: 60^-4
+    again = intersect_boxes([first, first], members, others, name="the same twice")
     assert again.success.hits == 0
 
 
@@ -73,15 +73,18 @@ def test_two_safe_releases_compose() -> None:
     table = np.column_stack([known, sensitive]).astype(np.int32)
     # Few values survive in each cell, as they are about as rare as what is dropped.
     schemes = [
-        SafeSteps((10, 60, 1), SafeRelease(k=33, beta=0.2)),
-        SafeSteps((50, 12, 1), SafeRelease(k=33, beta=0.2)),
+        SteppedRelease((10, 60, 1), SafeRelease(k=33, beta=0.2)),
+        SteppedRelease((50, 12, 1), SafeRelease(k=33, beta=0.2)),
     ]
-    shown = [Listed.of_cells(scheme.publish(table, bits(rng)), VALUES) for scheme in schemes]
-    members, others = Persons(known[:1500], sensitive[:1500]), Persons(*patients(1500, rng))
-    found = intersection(shown, members, others, name="safe")
-    assert found.control is not None
+    shown = [
+        SensitiveBoxes.from_cells(scheme.publish(table, make_bits(rng)), VALUES)
+        for scheme in schemes
+    ]
+    members, others = KnownPeople(known[:1500], sensitive[:1500]), KnownPeople(*patients(1500, rng))
+    result = intersect_boxes(shown, members, others, name="safe")
+    assert result.control is not None
     # Two intervals of 95 % about the same share: they miss each other with probability below 0.01.
-    assert found.success.low <= found.control.high
-    assert found.control.low <= found.success.high
-    assert found.success.low <= most(schemes, found.control.high)
-    assert not found.succeeds
+    assert result.success.low <= result.control.high
+    assert result.control.low <= result.success.high
+    assert result.success.low <= bound_attack_success(schemes, result.control.high)
+    assert not result.succeeds

@@ -11,9 +11,15 @@ import pytest
 
 from incrowd.arrays import Counts
 from incrowd.errors import ParameterError
-from incrowd.evaluation.attacks.laws import CoinLaw, CountLaw, SampleLaw, ShownLaw, law_told
-from incrowd.evaluation.attacks.membership import most, most_of
-from incrowd.privacy.counts import gaussian_law, geometric_law, law_of
+from incrowd.evaluation.attacks.laws import (
+    CoinLaw,
+    CountLaw,
+    ReleaseLaw,
+    SampleLaw,
+    law_from_parameters,
+)
+from incrowd.evaluation.attacks.membership import max_success_of_events, max_success_rate
+from incrowd.privacy.counts import build_event_law, build_gaussian_law, build_geometric_law
 from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts, SafeRelease
 
 Outcomes = dict[int, float]
@@ -21,30 +27,30 @@ Outcomes = dict[int, float]
 
 def drawn(n: int, k: int, beta: Fraction) -> Outcomes:
     """How likely each count is shown of n rows, each drawn with beta; 0 stands for none."""
-    found: dict[int, Fraction] = {}
+    result: dict[int, Fraction] = {}
     for z in range(n + 1):
         shown = z if z >= k else 0
         chance = comb(n, z) * beta**z * (1 - beta) ** (n - z)
-        found[shown] = found.get(shown, Fraction(0)) + chance
-    return {z: float(chance) for z, chance in found.items()}
+        result[shown] = result.get(shown, Fraction(0)) + chance
+    return {z: float(chance) for z, chance in result.items()}
 
 
 def noisy(n: int, k: int, r: int, weights: dict[int, float]) -> Outcomes:
     """How likely each count is shown of n rows with noise of some weights."""
     if n == 0:
         return {0: 1.0}
-    total, found = sum(weights.values()), {0: 0.0}
+    total, result = sum(weights.values()), {0: 0.0}
     for x, weight in weights.items():
         shown = n + x if n + x >= r + k else 0
-        found[shown] = found.get(shown, 0.0) + weight / total
-    return found
+        result[shown] = result.get(shown, 0.0) + weight / total
+    return result
 
 
 def distance(p: Outcomes, q: Outcomes) -> float:
     return sum(abs(p.get(z, 0.0) - q.get(z, 0.0)) for z in {*p, *q}) / 2
 
 
-def cases() -> Iterator[tuple[ShownLaw, list[Outcomes]]]:
+def cases() -> Iterator[tuple[ReleaseLaw, list[Outcomes]]]:
     """Laws, and beside each what is shown of 0, 1, 2, ... rows by brute force."""
     for k, beta in (
         (1, Fraction(1, 2)),
@@ -55,11 +61,14 @@ def cases() -> Iterator[tuple[ShownLaw, list[Outcomes]]]:
         yield SampleLaw(k, float(beta)), [drawn(n, k, beta) for n in range(25)]
     for k, r, epsilon in ((1, 2, 1.0), (3, 4, 0.5), (2, 6, 0.1)):
         weights = {x: exp(-epsilon * abs(x)) for x in range(-r, r + 1)}
-        law = CountLaw(geometric_law(epsilon, r), k)
+        law = CountLaw(build_geometric_law(epsilon, r), k)
         yield law, [noisy(n, k, r, weights) for n in range(25)]
     for k, r, variance in ((2, 5, 2.0), (5, 3, 9.0)):
         weights = {x: exp(-(x**2) / (2 * variance)) for x in range(-r, r + 1)}
-        yield CountLaw(gaussian_law(variance, r), k), [noisy(n, k, r, weights) for n in range(25)]
+        yield (
+            CountLaw(build_gaussian_law(variance, r), k),
+            [noisy(n, k, r, weights) for n in range(25)],
+        )
 
 
 def one(*numbers: int) -> Counts:
@@ -67,15 +76,15 @@ def one(*numbers: int) -> Counts:
 
 
 @pytest.mark.parametrize(("law", "outcomes"), list(cases()))
-def test_the_distance_is_that_of_all_outcomes(law: ShownLaw, outcomes: list[Outcomes]) -> None:
+def test_the_distance_is_that_of_all_outcomes(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     for n in range(1, len(outcomes)):
         p, q = outcomes[n], outcomes[n - 1]
-        assert law.distance(one(n))[0] == pytest.approx(distance(p, q), abs=1e-12)
-        assert (law.distance(one(n))[0] > 0) == (max(p) > 0)
+        assert law.total_variation(one(n))[0] == pytest.approx(distance(p, q), abs=1e-12)
+        assert (law.total_variation(one(n))[0] > 0) == (max(p) > 0)
 
 
 @pytest.mark.parametrize(("law", "outcomes"), list(cases()))
-def test_no_other_cut_does_better(law: ShownLaw, outcomes: list[Outcomes]) -> None:
+def test_no_other_cut_does_better(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     """Says "in" from any other count on, the attacker is right less often, or as often."""
     for n in range(1, len(outcomes)):
         p, q = outcomes[n], outcomes[n - 1]
@@ -83,48 +92,48 @@ def test_no_other_cut_does_better(law: ShownLaw, outcomes: list[Outcomes]) -> No
             sum(p.get(z, 0.0) - q.get(z, 0.0) for z in {*p, *q} if z >= cut)
             for cut in range(1, max(*p, *q, 1) + 2)
         ]
-        least = int(law.least(one(n))[0])
+        least = int(law.decision_threshold(one(n))[0])
         own = gains[least - 1] if least <= len(gains) else 0.0
         assert own == pytest.approx(max(gains), abs=1e-12)
 
 
 @pytest.mark.parametrize(("law", "outcomes"), list(cases()))
-def test_chances_and_what_is_possible(law: ShownLaw, outcomes: list[Outcomes]) -> None:
+def test_chances_and_what_is_possible(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     for n, p in enumerate(outcomes):
         shown = one(*range(max(p) + 4))
         possible = [p.get(int(z), 0.0) > 0 for z in shown]
-        assert law.allows(np.full(len(shown), n), shown).tolist() == possible
-        for cut in range(int(law.least(one(n))[0]), max(p) + 3):
+        assert law.allows_shown(np.full(len(shown), n), shown).tolist() == possible
+        for cut in range(int(law.decision_threshold(one(n))[0]), max(p) + 3):
             expected = sum(chance for z, chance in p.items() if z >= cut)
-            assert law.at_least(one(n), one(cut))[0] == pytest.approx(expected, abs=1e-12)
+            assert law.tail_probability(one(n), one(cut))[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("law", "outcomes"), list(cases()))
-def test_draws_have_the_law(law: ShownLaw, outcomes: list[Outcomes]) -> None:
+def test_draws_have_the_law(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     """Of 20,000 draws each share is off by less than 0.025 [1e-8 for a random seed]."""
     rng = np.random.default_rng(1)
     for n in (0, 1, 5, 11, 24):
-        drawn = law.draw(np.full(20_000, n), rng)
-        assert law.allows(np.full(20_000, n), drawn).all()
+        drawn = law.draw_rows(np.full(20_000, n), rng)
+        assert law.allows_shown(np.full(20_000, n), drawn).all()
         for z, chance in outcomes[n].items():
             assert (drawn == z).mean() == pytest.approx(chance, abs=0.025)
 
 
-def best(law: ShownLaw, most_rows: int = 3000) -> float:
-    return float((1 + law.distance(np.arange(1, most_rows))).max() / 2)
+def best(law: ReleaseLaw, most_rows: int = 3000) -> float:
+    return float((1 + law.total_variation(np.arange(1, most_rows))).max() / 2)
 
 
 def test_geometric_counts_attain_what_epsilon_allows() -> None:
     for epsilon in (0.1, 0.5, 1.0, 2.0):
         event = GeometricCounts(round(20 / epsilon), epsilon)
-        law = CountLaw(law_of(event), 5)
-        allowed = most(epsilon, law.noise.beyond)
+        law = CountLaw(build_event_law(event), 5)
+        allowed = max_success_rate(epsilon, law.noise.min_delta)
         assert best(law) <= allowed
         assert best(law) == pytest.approx(exp(epsilon) / (1 + exp(epsilon)), rel=1e-6)
         assert best(law) == pytest.approx(allowed, rel=1e-6)
         # A large cell is shown for certain; one below the threshold seldom, and tells less.
         n = one(2 * event.r + 5, event.r + 5, event.r + 4, 5, 4)
-        each = law.distance(n)
+        each = law.total_variation(n)
         assert each[0] == each[1] > each[2] > each[3] > each[4] == 0
 
 
@@ -134,12 +143,12 @@ def test_geometric_counts_attain_what_epsilon_allows() -> None:
         (SafeRelease(20, 0.1), SampleLaw(20, 0.1)),
         (SafeRelease(3, 0.5), SampleLaw(3, 0.5)),
         (SafeRelease(60, 0.85), SampleLaw(60, 0.85)),
-        (GeometricCounts(12, 1.0), CountLaw(geometric_law(1.0, 12), 2)),
-        (GaussianCounts(15, 9.0), CountLaw(gaussian_law(9.0, 15), 5)),
+        (GeometricCounts(12, 1.0), CountLaw(build_geometric_law(1.0, 12), 2)),
+        (GaussianCounts(15, 9.0), CountLaw(build_gaussian_law(9.0, 15), 5)),
     ],
 )
-def test_what_the_profile_allows_is_attained_and_not_passed(event: Event, law: ShownLaw) -> None:
-    allowed = most_of([event])
+def test_what_the_profile_allows_is_attained_and_not_passed(event: Event, law: ReleaseLaw) -> None:
+    allowed = max_success_of_events([event])
     assert allowed is not None
     assert best(law) <= allowed
     assert best(law) == pytest.approx(allowed, rel=1e-9)
@@ -154,18 +163,20 @@ def test_a_coin_is_known_and_averaged() -> None:
         "coin": 0.25,
         "coin_r": 4.0,
     }
-    sides = [CountLaw(geometric_law(1.0, r), 2) for r in (3, 4)]
+    sides = [CountLaw(build_geometric_law(1.0, r), 2) for r in (3, 4)]
     n = np.arange(1, 40)
-    mean = 0.25 * sides[0].distance(n) + 0.75 * sides[1].distance(n)
+    mean = 0.25 * sides[0].total_variation(n) + 0.75 * sides[1].total_variation(n)
     for r, side in zip((3.0, 4.0), sides, strict=True):
-        law = law_told({**told, "r": r})
+        law = law_from_parameters({**told, "r": r})
         assert isinstance(law, CoinLaw)
-        assert law.distance(n) == pytest.approx(mean)
-        assert law.least(n).tolist() == side.least(n).tolist()
-        assert law.at_least(n, law.least(n)) == pytest.approx(side.at_least(n, side.least(n)))
+        assert law.total_variation(n) == pytest.approx(mean)
+        assert law.decision_threshold(n).tolist() == side.decision_threshold(n).tolist()
+        assert law.tail_probability(n, law.decision_threshold(n)) == pytest.approx(
+            side.tail_probability(n, side.decision_threshold(n))
+        )
         shown = np.full(len(n), 6)
-        assert law.allows(n, shown).tolist() == side.allows(n, shown).tolist()
-    allowed = most_of([event])
+        assert law.allows_shown(n, shown).tolist() == side.allows_shown(n, shown).tolist()
+    allowed = max_success_of_events([event])
     assert allowed is not None
     assert best(law) == pytest.approx(allowed, rel=1e-9)
     # The side with the smaller bound alone is told more easily than both on average.
@@ -173,13 +184,15 @@ def test_a_coin_is_known_and_averaged() -> None:
 
 
 def test_laws_are_read_from_what_certificates_tell() -> None:
-    assert law_told({"k": 20.0, "beta": 0.1, "search_epsilon": 0.05}) == SampleLaw(20, 0.1)
-    law = law_told({"k": 5.0, "noise": "gaussian", "r": 15.0, "noise_variance": 9.0})
-    assert law.distance(one(40))[0] == pytest.approx(gaussian_law(9.0, 15).tail[0])
+    assert law_from_parameters({"k": 20.0, "beta": 0.1, "search_epsilon": 0.05}) == SampleLaw(
+        20, 0.1
+    )
+    law = law_from_parameters({"k": 5.0, "noise": "gaussian", "r": 15.0, "noise_variance": 9.0})
+    assert law.total_variation(one(40))[0] == pytest.approx(build_gaussian_law(9.0, 15).tail[0])
     wrongs: tuple[dict[str, float | str], ...] = (
         {"k": 5.0},
         {"k": 5.0, "noise": "laplace", "epsilon": 1.0},
     )
     for wrong in wrongs:
         with pytest.raises(ParameterError, match="safe release"):
-            law_told(wrong)
+            law_from_parameters(wrong)

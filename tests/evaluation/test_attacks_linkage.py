@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.scenes import scene
+from support.scenes import build_scene
 
-from incrowd.evaluation.attacks.linkage import linkage, worst
-from incrowd.evaluation.attacks.scene import Scene
-from incrowd.evaluation.attacks.view import People, Seen, people
+from incrowd.evaluation.attacks.linkage import attack_linkage, find_worst_columns
+from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.evaluation.attacks.view import AttackerView, People, sample_people
 from incrowd.measure.estimate import Estimate
 
 AGES = {"intervals": {"from": 0, "to": 39, "widths": [1, 10, 20]}}
@@ -19,79 +19,88 @@ def tens(rows: list[list[object]]) -> list[list[object]]:
     return [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", s] for a, s in rows]
 
 
-def linked(here: Scene, known: tuple[int, ...] = (0, 1), *, errors: float = 0.0) -> Estimate:
+def linked(here: AttackScene, known: tuple[int, ...] = (0, 1), *, errors: float = 0.0) -> Estimate:
     rng = np.random.default_rng(1)
-    return linkage(
-        here.release, people(here.everybody, 10_000, rng), known=known, errors=errors, rng=rng,
-        control=None if here.control is None else people(here.control, 10_000, rng),
-    )  # fmt: skip
+    return attack_linkage(
+        here.release,
+        sample_people(here.everybody, 10_000, rng),
+        known=known,
+        errors=errors,
+        rng=rng,
+        control=None if here.control is None else sample_people(here.control, 10_000, rng),
+    )
 
 
 def test_who_is_alone_in_a_table_published_whole_is_always_found() -> None:
-    found = linked(scene(COLUMNS, EVERYBODY, EVERYBODY))
-    assert found.success.value == 1.0
-    assert found.guess.value == pytest.approx(1 / 80)
-    assert found.succeeds
+    result = linked(build_scene(COLUMNS, EVERYBODY, EVERYBODY))
+    assert result.success.value == 1.0
+    assert result.guess.value == pytest.approx(1 / 80)
+    assert result.succeeds
 
 
 def test_in_classes_of_k_one_of_k_is_found() -> None:
     """Twenty thousand people in classes of ten: within four standard deviations of a tenth."""
-    here = scene(COLUMNS, EVERYBODY * 25, tens(EVERYBODY * 25))
-    found = linked(here)
-    assert found.details["expected"] == pytest.approx(1 / 250)
-    one = linked(scene(COLUMNS, EVERYBODY, tens(EVERYBODY)))
-    assert one.details["expected"] == pytest.approx(1 / 10)
+    here = build_scene(COLUMNS, EVERYBODY * 25, tens(EVERYBODY * 25))
+    result = linked(here)
+    assert result.details["expected"] == pytest.approx(1 / 250)
+    item = linked(build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY)))
+    assert item.details["expected"] == pytest.approx(1 / 10)
 
 
 def test_a_row_that_was_not_drawn_is_not_found() -> None:
-    half = scene(COLUMNS, EVERYBODY, tens(EVERYBODY[:40]), drawn=0.5)
-    found = linked(half)
-    assert found.details["expected"] == pytest.approx(0.5 * (0.5 / 10))  # half have no class
+    half = build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY[:40]), drawn=0.5)
+    result = linked(half)
+    assert result.details["expected"] == pytest.approx(0.5 * (0.5 / 10))  # half have no class
 
 
 def test_fewer_columns_find_fewer() -> None:
-    here = scene(COLUMNS, EVERYBODY, tens(EVERYBODY))
+    here = build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY))
     assert linked(here, (0,)).details["expected"] == pytest.approx(1 / 20)
     assert linked(here, (1,)).details["expected"] == pytest.approx(1 / 40)
 
 
 def test_people_who_are_not_there_are_named_as_surely_and_it_is_said() -> None:
     """Of a table's own kind of people he is as sure; of others, who fit no row, of none."""
-    same = linked(scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50))
+    same = linked(
+        build_scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50)
+    )
     assert same.control is None  # nobody of them could be found
     assert same.details["named_outside"] == pytest.approx(1 / 500)
-    here = scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50)
+    here = build_scene(COLUMNS, EVERYBODY * 50, tens(EVERYBODY * 50), control=EVERYBODY * 50)
     rng = np.random.default_rng(1)
-    some, others = people(here.everybody, 4000, rng), people(here.everybody, 4000, rng)
-    told = linkage(here.release, some, known=(0, 1), control=others, private=True, rng=rng)
+    some, others = (
+        sample_people(here.everybody, 4000, rng),
+        sample_people(here.everybody, 4000, rng),
+    )
+    told = attack_linkage(here.release, some, known=(0, 1), control=others, private=True, rng=rng)
     assert told.control is not None
     assert told.control.low < 1 / 500 < told.control.high
     assert not told.succeeds
     young = [row for row in EVERYBODY if int(str(row[0])) < 20]
-    other = linked(scene(COLUMNS, young, tens(young), control=EVERYBODY[40:]))
+    other = linked(build_scene(COLUMNS, young, tens(young), control=EVERYBODY[40:]))
     assert other.details["named_outside"] == 0.0
 
 
 def test_of_a_cell_that_is_shown_rows_are_there_as_they_are_shown() -> None:
     """Of forty people alike ten rows are shown: each of them is named with one in forty."""
     rows: list[list[object]] = [[5, "f"]] * 40
-    few = scene(COLUMNS, rows, tens(rows[:10]), drawn=0.9)
+    few = build_scene(COLUMNS, rows, tens(rows[:10]), drawn=0.9)
     rng = np.random.default_rng(1)
-    some = people(few.everybody, 100, rng)
-    found = linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)
-    assert found.details["expected"] == pytest.approx(1 / 40)
-    many = scene(COLUMNS, rows, tens(rows * 2))  # more rows than there are people
-    found = linkage(many.release, some, known=(0, 1), everybody=many.everybody, rng=rng)
-    assert found.details["expected"] == pytest.approx(1 / 80)
+    some = sample_people(few.everybody, 100, rng)
+    linkage = attack_linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)
+    assert linkage.details["expected"] == pytest.approx(1 / 40)
+    many = build_scene(COLUMNS, rows, tens(rows * 2))  # more rows than there are people
+    linkage = attack_linkage(many.release, some, known=(0, 1), everybody=many.everybody, rng=rng)
+    assert linkage.details["expected"] == pytest.approx(1 / 80)
 
 
-def by_hand(seen: Seen, truth: People, told: People) -> float:
+def by_hand(seen: AttackerView, truth: People, told: People) -> float:
     """The mean chance, person by person: own rows, near rows, those in both."""
     chances = []
-    for point, said in zip(truth.points, told.points, strict=True):
+    for point, text in zip(truth.points, told.points, strict=True):
         scores: dict[str, list[int]] = {"own": [], "near": []}
         for codes in seen.codes.tolist():
-            for name, here in (("own", point), ("near", said)):
+            for name, here in (("own", point), ("near", text)):
                 fit = sum(
                     cover.low[label] <= here[at] <= cover.high[label]
                     for at, (label, cover) in enumerate(zip(codes, seen.covers, strict=True))
@@ -109,14 +118,14 @@ def by_hand(seen: Seen, truth: People, told: People) -> float:
 def test_with_errors_the_row_must_be_among_those_that_look_right() -> None:
     rng = np.random.default_rng(5)
     rows = [[int(rng.integers(40)), "fm"[int(rng.integers(2))]] for _ in range(300)]
-    here = scene(COLUMNS, rows, tens(rows))
-    found = linked(here, errors=0.5)
+    here = build_scene(COLUMNS, rows, tens(rows))
+    result = linked(here, errors=0.5)
     again = np.random.default_rng(1)
-    everybody = people(here.everybody, 10_000, again)
-    told = everybody.mistaken(0.5, again)
-    assert found.details["expected"] == pytest.approx(by_hand(here.release, everybody, told))
-    assert found.details["expected"] < linked(here).details["expected"]  # type: ignore[operator]
-    assert "wrong with probability 0.5" in found.knows
+    everybody = sample_people(here.everybody, 10_000, again)
+    told = everybody.with_errors(0.5, again)
+    assert result.details["expected"] == pytest.approx(by_hand(here.release, everybody, told))
+    assert result.details["expected"] < linked(here).details["expected"]  # type: ignore[operator]
+    assert "wrong with probability 0.5" in result.knows
 
 
 @pytest.mark.parametrize("subsets", [300, 0])
@@ -133,12 +142,12 @@ def test_the_columns_that_help_most_are_found(
         ["fm"[rng.integers(2)], int(rng.integers(40)), "fm"[rng.integers(2)], int(rng.integers(40))]
         for _ in range(400)
     ]
-    here = scene(columns, rows, rows)
-    everybody = people(here.everybody, 400, rng)
-    assert worst(here.release, everybody, 2, rng=rng) == (1, 3)
+    here = build_scene(columns, rows, rows)
+    everybody = sample_people(here.everybody, 400, rng)
+    assert find_worst_columns(here.release, everybody, 2, rng=rng) == (1, 3)
 
 
 def test_an_empty_release_finds_nobody() -> None:
-    found = linked(scene(COLUMNS, EVERYBODY, [["*", "*"]], control=EVERYBODY))
-    assert found.success.value == found.details["named_outside"] == 0.0
-    assert not found.succeeds
+    result = linked(build_scene(COLUMNS, EVERYBODY, [["*", "*"]], control=EVERYBODY))
+    assert result.success.value == result.details["named_outside"] == 0.0
+    assert not result.succeeds

@@ -12,29 +12,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.anonymize.counts import noisy_counts
-from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.safe import safe
+from incrowd.anonymize.mondrian import partition_points
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.arrays import Codes, Counts
-from incrowd.codes.axis import Axis, boxes
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.axis import Axis, bound_classes
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.laws import CountLaw, SampleLaw
 from incrowd.evaluation.attacks.membership import (
     Description,
-    Targets,
-    by_fit,
-    by_law,
-    by_shadows,
-    most,
-    most_of,
+    MembershipTargets,
+    attack_by_fit,
+    attack_by_law,
+    attack_by_shadows,
+    max_success_of_events,
+    max_success_rate,
 )
-from incrowd.evaluation.attacks.view import People, Seen
-from incrowd.evaluation.attacks.view import seen as seen_as
-from incrowd.measure.labels import cover
-from incrowd.privacy.counts import geometric_law
-from incrowd.privacy.events import Composition, GeometricCounts, SafeRelease, Sampled, Selection
+from incrowd.evaluation.attacks.view import AttackerView, People
+from incrowd.evaluation.attacks.view import make_view as seen_as
+from incrowd.measure.labels import read_labels
+from incrowd.privacy.counts import build_geometric_law
+from incrowd.privacy.events import (
+    Composition,
+    GeometricCounts,
+    SafeRelease,
+    SampledEvent,
+    Selection,
+)
 from incrowd.privacy.randomness import SeededRandomness
 
 SAMPLE = SafeRelease(5, 0.3)
@@ -47,24 +53,24 @@ def shown_of(rows: Counts, event: SafeRelease | GeometricCounts, seed: int) -> C
     table = Frequencies(np.arange(len(rows), dtype=np.int32)[:, None], rows)
     bits = SeededRandomness(seed)
     if isinstance(event, SafeRelease):
-        found = safe(table, k=event.k, beta=event.beta, bits=bits)
+        noisy_counts = sample_cells(table, k=event.k, beta=event.beta, bits=bits)
     else:
-        found = noisy_counts(table, event, k=K, bits=bits)
+        noisy_counts = draw_noisy_counts(table, event, k=K, bits=bits)
     shown = np.zeros(len(rows), dtype=np.int64)
-    shown[found.codes[:, 0]] = found.counts
+    shown[noisy_counts.codes[:, 0]] = noisy_counts.counts
     return shown
 
 
 def law_of(event: SafeRelease | GeometricCounts) -> SampleLaw | CountLaw:
     if isinstance(event, SafeRelease):
         return SampleLaw(event.k, event.beta)
-    return CountLaw(geometric_law(event.epsilon, event.r), K)
+    return CountLaw(build_geometric_law(event.epsilon, event.r), K)
 
 
-def cells(event: SafeRelease | GeometricCounts, seed: int, number: int = 2000) -> Targets:
+def cells(event: SafeRelease | GeometricCounts, seed: int, number: int = 2000) -> MembershipTargets:
     """One person of each of so many cells, with 1 to 30 rows."""
     rows = np.random.default_rng(seed).integers(1, 31, number)
-    return Targets(np.arange(number), rows, shown_of(rows, event, seed))
+    return MembershipTargets(np.arange(number), rows, shown_of(rows, event, seed))
 
 
 @pytest.mark.parametrize("event", [SAMPLE, COUNTS])
@@ -72,40 +78,42 @@ def test_what_is_measured_is_what_is_expected(event: SafeRelease | GeometricCoun
     """Of 40 intervals of at least 95 %, at least 34 hold the exact value [0.004]."""
     held = 0
     for seed in range(40):
-        found = by_law(law_of(event), cells(event, seed), rng=np.random.default_rng(seed))
-        assert found.success.tries == 2000
-        expected = found.details["expected_of_tries"]
+        result = attack_by_law(law_of(event), cells(event, seed), rng=np.random.default_rng(seed))
+        assert result.success.tries == 2000
+        expected = result.details["expected_of_tries"]
         assert isinstance(expected, float)
-        held += found.success.low <= expected <= found.success.high
+        held += result.success.low <= expected <= result.success.high
     assert held >= 34
 
 
 @pytest.mark.parametrize("event", [SAMPLE, COUNTS])
 def test_the_exact_figures(event: SafeRelease | GeometricCounts) -> None:
     law, people = law_of(event), cells(event, 1)
-    bound = most_of([event])
-    found = by_law(law, people, rng=np.random.default_rng(1), bound=bound)
-    each = [(1 + law.distance(np.array([n]))[0]) / 2 for n in people.rows.tolist()]
-    assert found.details["expected"] == pytest.approx(np.mean(each))
-    assert found.details["worst"] == pytest.approx(max(each))
-    assert each[people.rows.tolist().index(int(float(found.details["worst_rows"])))] == max(each)
+    bound = max_success_of_events([event])
+    result = attack_by_law(law, people, rng=np.random.default_rng(1), bound=bound)
+    each = [(1 + law.total_variation(np.array([n]))[0]) / 2 for n in people.rows.tolist()]
+    assert result.details["expected"] == pytest.approx(np.mean(each))
+    assert result.details["worst"] == pytest.approx(max(each))
+    assert each[people.rows.tolist().index(int(float(result.details["worst_rows"])))] == max(each)
     assert bound is not None
-    assert found.bound == bound
-    assert 0.5 < float(found.details["expected"]) < float(found.details["worst"]) <= bound
-    assert found.guess.value == found.guess.low == found.guess.high == 0.5
+    assert result.bound == bound
+    assert 0.5 < float(result.details["expected"]) < float(result.details["worst"]) <= bound
+    assert result.guess.value == result.guess.low == result.guess.high == 0.5
 
 
 def test_where_all_is_shown_epsilon_is_attained() -> None:
     """Of 40,000 tries, e^epsilon / (1 + e^epsilon) is missed by less than 0.01 [1e-5]."""
     rows = np.full(40_000, 40)
     event = GeometricCounts(16, 1.0)
-    people = Targets(np.arange(len(rows)), rows, shown_of(rows, event, 3))
-    law, rng = CountLaw(geometric_law(1.0, 16), K), np.random.default_rng(3)
-    found = by_law(law, people, rng=rng)
-    assert found.success.tries == 40_000
-    assert found.success.value == pytest.approx(exp(1) / (1 + exp(1)), abs=0.01)
-    assert found.details["expected"] == pytest.approx(most(1.0, law.noise.beyond), rel=0.01)
-    assert found.succeeds
+    people = MembershipTargets(np.arange(len(rows)), rows, shown_of(rows, event, 3))
+    law, rng = CountLaw(build_geometric_law(1.0, 16), K), np.random.default_rng(3)
+    result = attack_by_law(law, people, rng=rng)
+    assert result.success.tries == 40_000
+    assert result.success.value == pytest.approx(exp(1) / (1 + exp(1)), abs=0.01)
+    assert result.details["expected"] == pytest.approx(
+        max_success_rate(1.0, law.noise.min_delta), rel=0.01
+    )
+    assert result.succeeds
 
 
 def test_a_law_that_is_one_row_off_is_seen() -> None:
@@ -113,18 +121,18 @@ def test_a_law_that_is_one_row_off_is_seen() -> None:
     people = cells(GeometricCounts(16, 2.0), 4, 10_000)
     people = replace(people, rows=people.rows + 40)
     people = replace(people, shown=shown_of(people.rows, GeometricCounts(16, 2.0), 4))
-    law = CountLaw(geometric_law(2.0, 16), K)
-    right = by_law(law, people, rng=np.random.default_rng(4))
+    law = CountLaw(build_geometric_law(2.0, 16), K)
+    right = attack_by_law(law, people, rng=np.random.default_rng(4))
     assert right.success.low <= float(right.details["expected_of_tries"]) <= right.success.high
     with pytest.raises(ParameterError, match="what the law can show of a cell"):
-        by_law(law, replace(people, rows=people.rows + 17), rng=np.random.default_rng(4))
+        attack_by_law(law, replace(people, rows=people.rows + 17), rng=np.random.default_rng(4))
     rates = []
     for off in (1, -1):
         wrong = replace(people, rows=people.rows + off)
-        near = wrong.chosen(np.flatnonzero(law.allows(wrong.rows, wrong.shown)))
-        found = by_law(law, near, rng=np.random.default_rng(4))
-        assert found.details["expected_of_tries"] == right.details["expected_of_tries"]
-        rates.append(found.success)
+        near = wrong.select_targets(np.flatnonzero(law.allows_shown(wrong.rows, wrong.shown)))
+        result = attack_by_law(law, near, rng=np.random.default_rng(4))
+        assert result.details["expected_of_tries"] == right.details["expected_of_tries"]
+        rates.append(result.success)
     expected = float(right.details["expected_of_tries"])
     assert rates[0].high < expected - 0.1  # too many rows: "in" is hardly ever said
     assert rates[1].low > expected + 0.03  # too few: it is said too often, and all are in
@@ -135,32 +143,37 @@ def test_who_shares_a_cell_is_tried_once() -> None:
     rows, shown = np.array([30, 20, 25, 9]), np.array([29, 20, 27, 0])
     law = law_of(COUNTS)
     crowd = np.repeat(np.arange(4), 1000)
-    members = Targets(crowd, rows[crowd], shown[crowd])
-    assert by_law(law, members, rng=np.random.default_rng(5)).success.tries == 4
-    outside = Targets(np.array([3, 8, 9, 9]), np.array([9, 0, 0, 0]), np.zeros(4, np.int64))
-    found = by_law(law, members, outside, rng=np.random.default_rng(5))
-    assert (found.success.tries, found.guess.hits, found.guess.tries) == (6, 3, 6)
-    odd = members.chosen(np.arange(3000))  # as many in as out: of three cells, two
-    assert by_law(law, odd, rng=np.random.default_rng(5)).success.tries == 2
-    none = Targets(crowd[:0], rows[:0], shown[:0])
-    assert by_law(law, none, rng=np.random.default_rng(5)).success.tries == 0
+    members = MembershipTargets(crowd, rows[crowd], shown[crowd])
+    assert attack_by_law(law, members, rng=np.random.default_rng(5)).success.tries == 4
+    outside = MembershipTargets(
+        np.array([3, 8, 9, 9]), np.array([9, 0, 0, 0]), np.zeros(4, np.int64)
+    )
+    result = attack_by_law(law, members, outside, rng=np.random.default_rng(5))
+    assert (result.success.tries, result.guess.hits, result.guess.tries) == (6, 3, 6)
+    odd = members.select_targets(np.arange(3000))  # as many in as out: of three cells, two
+    assert attack_by_law(law, odd, rng=np.random.default_rng(5)).success.tries == 2
+    none = MembershipTargets(crowd[:0], rows[:0], shown[:0])
+    assert attack_by_law(law, none, rng=np.random.default_rng(5)).success.tries == 0
 
 
 def test_people_outside_are_of_cells_with_one_row_more() -> None:
     """Noise of next to nothing shows counts as they are: nobody is mistaken [0.003]."""
-    law = CountLaw(geometric_law(50.0, 2), 1)
+    law = CountLaw(build_geometric_law(50.0, 2), 1)
     rows = np.arange(10, 60)
-    members, outside = Targets(rows, rows, rows), Targets(rows + 100, rows, rows)
-    found = by_law(law, members, outside, rng=np.random.default_rng(6))
-    assert (found.success.hits, found.success.tries) == (100, 100)
-    assert float(found.details["expected"]) == pytest.approx(1.0)
+    members, outside = (
+        MembershipTargets(rows, rows, rows),
+        MembershipTargets(rows + 100, rows, rows),
+    )
+    result = attack_by_law(law, members, outside, rng=np.random.default_rng(6))
+    assert (result.success.hits, result.success.tries) == (100, 100)
+    assert float(result.details["expected"]) == pytest.approx(1.0)
     # Whoever is taken for the opposite of what he is: half of them tried on the release, and lost.
-    found = by_law(law, replace(outside, rows=rows), rng=np.random.default_rng(6))
-    swapped = by_law(
-        law, Targets(rows, rows + 1, rows), Targets(rows + 100, rows - 1, rows),
+    result = attack_by_law(law, replace(outside, rows=rows), rng=np.random.default_rng(6))
+    swapped = attack_by_law(
+        law, MembershipTargets(rows, rows + 1, rows), MembershipTargets(rows + 100, rows - 1, rows),
         rng=np.random.default_rng(6),
     )  # fmt: skip
-    assert found.success.value == 1.0
+    assert result.success.value == 1.0
     assert swapped.success.value == pytest.approx(0.5, abs=0.15)
 
 
@@ -168,49 +181,56 @@ def test_people_find_their_cells() -> None:
     """By the codes that are shown; a cell that nobody of the table is in has no rows."""
     rng = np.random.default_rng(14)
     people = rng.integers(0, 4, (60, 2)).astype(np.int32)
-    table = merged(people[:40], np.ones(40, dtype=np.int64))
-    shown = safe(table, k=2, beta=0.7, bits=SeededRandomness(14))
-    found = Targets.of(table, shown, people)
+    table = merge_tuples(people[:40], np.ones(40, dtype=np.int64))
+    shown = sample_cells(table, k=2, beta=0.7, bits=SeededRandomness(14))
+    result = MembershipTargets.from_tables(table, shown, people)
     seen = {tuple(c): int(n) for c, n in zip(shown.codes.tolist(), shown.counts, strict=True)}
     for at, person in enumerate(people.tolist()):
-        assert found.rows[at] == (people[:40] == person).all(axis=1).sum()
-        assert found.shown[at] == seen.get(tuple(person), 0)
+        assert result.rows[at] == (people[:40] == person).all(axis=1).sum()
+        assert result.shown[at] == seen.get(tuple(person), 0)
         alike = (people == person).all(axis=1)
-        assert ((found.cells == found.cells[at]) == alike).all()
-    members, outside = found.chosen(np.arange(40)), found.chosen(np.arange(40, 60))
-    told = by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
-    assert told.success.tries == len(np.unique(found.cells)) // 2 * 2
+        assert ((result.cells == result.cells[at]) == alike).all()
+    members, outside = (
+        result.select_targets(np.arange(40)),
+        result.select_targets(np.arange(40, 60)),
+    )
+    told = attack_by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
+    assert told.success.tries == len(np.unique(result.cells)) // 2 * 2
 
 
 def test_of_what_is_never_shown_nobody_can_tell() -> None:
     """Cells of fewer than k rows: a coin [its 4,000 throws miss by 0.05: 1e-9]."""
     rows = np.full(4000, K - 1)
-    people = Targets(np.arange(4000), rows, np.zeros_like(rows))
-    found = by_law(law_of(COUNTS), people, rng=np.random.default_rng(7))
-    assert found.success.value == pytest.approx(0.5, abs=0.05)
-    assert found.details["worst"] == found.details["expected_of_tries"] == 0.5
+    people = MembershipTargets(np.arange(4000), rows, np.zeros_like(rows))
+    result = attack_by_law(law_of(COUNTS), people, rng=np.random.default_rng(7))
+    assert result.success.value == pytest.approx(0.5, abs=0.05)
+    assert result.details["worst"] == result.details["expected_of_tries"] == 0.5
 
 
 def test_what_epsilon_and_delta_allow() -> None:
     for epsilon, delta in ((0.0, 0.0), (0.0, 0.1), (1.0, 0.01), (3.0, 1e-6)):
         wanted = (exp(epsilon) + delta) / (1 + exp(epsilon))
-        assert most(epsilon, delta) == pytest.approx(wanted)
-    assert most(1.0, 1.0) == most(900.0, 0.5) == 1.0
+        assert max_success_rate(epsilon, delta) == pytest.approx(wanted)
+    assert max_success_rate(1.0, 1.0) == max_success_rate(900.0, 0.5) == 1.0
     with pytest.raises(ParameterError, match="epsilon"):
-        most(-1.0, 0.0)
+        max_success_rate(-1.0, 0.0)
 
 
 def test_what_events_allow_is_about_the_table() -> None:
     """A choice and a sample cost more than each; that the table is a sample helps nobody in it."""
-    assert most_of([]) is None
+    assert max_success_of_events([]) is None
     choice = Selection(0.5)
-    assert most_of([choice]) == pytest.approx(most(0.5, 0.0))
-    assert most_of([choice], replaced=True) == pytest.approx(2 * most(0.5, 0.0) - 0.5)
-    both = most_of([choice, SAMPLE])
+    assert max_success_of_events([choice]) == pytest.approx(max_success_rate(0.5, 0.0))
+    assert max_success_of_events([choice], replaced=True) == pytest.approx(
+        2 * max_success_rate(0.5, 0.0) - 0.5
+    )
+    both = max_success_of_events([choice, SAMPLE])
     assert both is not None
-    assert both > max(most_of([SAMPLE]) or 0.0, most_of([choice]) or 0.0)
-    assert most_of([Sampled(Composition([choice, SAMPLE]), 0.01)]) == both
-    assert (most_of([Sampled(SAMPLE, 0.01)], replaced=True) or 0.0) <= 1.0
+    assert both > max(
+        max_success_of_events([SAMPLE]) or 0.0, max_success_of_events([choice]) or 0.0
+    )
+    assert max_success_of_events([SampledEvent(Composition([choice, SAMPLE]), 0.01)]) == both
+    assert (max_success_of_events([SampledEvent(SAMPLE, 0.01)], replaced=True) or 0.0) <= 1.0
 
 
 WIDE = 40
@@ -218,7 +238,7 @@ WIDE = 40
 
 def numbers() -> Hierarchy:
     rows = [(str(x), f"{x // 10}0s", "*") for x in range(WIDE)]
-    return replace(from_rows(rows), ordered=True)
+    return replace(build_from_rows(rows), ordered=True)
 
 
 def drawn_people(number: int, rng: np.random.Generator) -> Codes:
@@ -227,10 +247,10 @@ def drawn_people(number: int, rng: np.random.Generator) -> Codes:
     return np.clip(raw, 0, WIDE - 1).astype(np.int32)
 
 
-def seen_of(labels: list[list[Any]], codes: Codes, counts: Counts) -> Seen:
+def seen_of(labels: list[list[Any]], codes: Codes, counts: Counts) -> AttackerView:
     axis = Axis(numbers(), ordered=True)
     held = np.ones(WIDE + 2)
-    covers = tuple(cover(f"c{at}", axis, texts, held) for at, texts in enumerate(labels))
+    covers = tuple(read_labels(f"c{at}", axis, texts, held) for at, texts in enumerate(labels))
     return seen_as(("c0", "c1", "c2"), Frequencies(codes, counts), covers)
 
 
@@ -238,13 +258,13 @@ def test_tight_boxes_tell_who_is_in_them() -> None:
     """Every member fits a box; of others, few do [whatever the seed]."""
     rng, axis = np.random.default_rng(8), Axis(numbers(), ordered=True)
     members, outside = drawn_people(600, rng), drawn_people(500, rng)
-    table = merged(members, np.ones(600, dtype=np.int64))
-    classes = mondrian([axis] * 3, table.codes, table.counts, k=5)
-    found = boxes(table.codes, table.counts, classes)
-    looks = [axis.labels(found.low[:, at], found.high[:, at]) for at in range(3)]
+    table = merge_tuples(members, np.ones(600, dtype=np.int64))
+    classes = partition_points([axis] * 3, table.codes, table.counts, k=5)
+    result = bound_classes(table.codes, table.counts, classes)
+    looks = [axis.make_labels(result.low[:, at], result.high[:, at]) for at in range(3)]
     codes = np.column_stack([own for _, own in looks])
-    seen = seen_of([texts for texts, _ in looks], codes, found.sizes)
-    told = by_fit(seen, People(members), People(outside), rng=rng)
+    seen = seen_of([texts for texts, _ in looks], codes, result.sizes)
+    told = attack_by_fit(seen, People(members), People(outside), rng=rng)
     assert told.details["fits_members"] == 1.0
     assert told.success.tries == 1000
     assert told.succeeds
@@ -257,11 +277,11 @@ def test_a_safe_release_does_not_tell_who_is_in_it() -> None:
     rng, event = np.random.default_rng(9), SafeRelease(20, 0.3)
     hierarchy = numbers()
     members, outside = drawn_people(4000, rng), drawn_people(4000, rng)
-    cells_ = merged(hierarchy.groups[1][members], np.ones(4000, dtype=np.int64))
-    shown = safe(cells_, k=event.k, beta=event.beta, bits=SeededRandomness(9))
+    cells_ = merge_tuples(hierarchy.groups[1][members], np.ones(4000, dtype=np.int64))
+    shown = sample_cells(cells_, k=event.k, beta=event.beta, bits=SeededRandomness(9))
     seen = seen_of([list(hierarchy.labels[1])[:-2]] * 3, shown.codes, shown.counts)
-    bound = most_of([event], replaced=True)
-    told = by_fit(seen, People(members), People(outside), rng=rng, bound=bound)
+    bound = max_success_of_events([event], replaced=True)
+    told = attack_by_fit(seen, People(members), People(outside), rng=rng, bound=bound)
     assert 0.1 < float(told.details["fits_members"]) < 0.99
     assert told.success.low <= 0.5 <= told.success.high
     assert not told.succeeds
@@ -270,7 +290,7 @@ def test_a_safe_release_does_not_tell_who_is_in_it() -> None:
     # Nothing shown, or rows of stars alone, fit nobody: all are said to be out.
     for rows in (seen.codes[:0], np.zeros((1, 3), dtype=np.int32)):
         star = seen_of([["*"]] * 3, rows, np.full(len(rows), 9))
-        empty = by_fit(star, People(members), People(outside), rng=rng)
+        empty = attack_by_fit(star, People(members), People(outside), rng=rng)
         assert (empty.success.value, empty.details["fits_members"]) == (0.5, 0.0)
 
 
@@ -285,12 +305,12 @@ def test_shadows_learn_whatever_differs() -> None:
         return (first, first ^ present)
 
     rng = np.random.default_rng(10)
-    found = by_shadows([tells], tries=40, rng=rng, fields=("a", "b", "classes", "d"))
-    assert (found.success.hits, found.success.tries) == (40, 40)
-    assert found.details["worst_by"] == "classes"
-    found = by_shadows([together], tries=60, rng=rng)
-    assert found.success.value == 1.0
-    assert found.details["worst_by"] == "all together"
+    result = attack_by_shadows([tells], tries=40, rng=rng, fields=("a", "b", "classes", "d"))
+    assert (result.success.hits, result.success.tries) == (40, 40)
+    assert result.details["worst_by"] == "classes"
+    result = attack_by_shadows([together], tries=60, rng=rng)
+    assert result.success.value == 1.0
+    assert result.details["worst_by"] == "all together"
 
 
 def test_shadows_learn_nothing_from_nothing() -> None:
@@ -299,13 +319,13 @@ def test_shadows_learn_nothing_from_nothing() -> None:
     def noise(_present: bool, rng: np.random.Generator) -> Description:
         return (int(rng.integers(2**40)), int(rng.integers(4)), 1)
 
-    found = by_shadows([noise] * 5, tries=100, rng=np.random.default_rng(11))
-    assert found.success.tries == 500
-    assert found.success.low <= 0.5 <= found.success.high
-    assert not found.succeeds
-    constant = by_shadows([lambda _, __: (1,)], tries=400, rng=np.random.default_rng(11))
+    result = attack_by_shadows([noise] * 5, tries=100, rng=np.random.default_rng(11))
+    assert result.success.tries == 500
+    assert result.success.low <= 0.5 <= result.success.high
+    assert not result.succeeds
+    constant = attack_by_shadows([lambda _, __: (1,)], tries=400, rng=np.random.default_rng(11))
     assert constant.success.low <= 0.5 <= constant.success.high
-    assert by_shadows([], tries=10, rng=np.random.default_rng(11)).success.tries == 0
+    assert attack_by_shadows([], tries=10, rng=np.random.default_rng(11)).success.tries == 0
 
 
 def test_shadows_come_up_to_what_epsilon_allows() -> None:
@@ -319,12 +339,12 @@ def test_shadows_come_up_to_what_epsilon_allows() -> None:
         """Counts with noise: only a cut in their order tells, as values are rarely met twice."""
         return (int(1000 * (rng.laplace() + present)),)
 
-    rng, allowed = np.random.default_rng(12), most(1.0, 0.0)
-    found = by_shadows([response] * 4, tries=400, rng=rng, bound=allowed)
-    assert found.success.value == pytest.approx(allowed, abs=0.04)
-    assert float(found.details["worst_low"]) <= allowed
-    found = by_shadows([shifted], tries=1500, rng=rng)
-    assert found.success.value == pytest.approx(1 - exp(-0.5) / 2, abs=0.05)
+    rng, allowed = np.random.default_rng(12), max_success_rate(1.0, 0.0)
+    result = attack_by_shadows([response] * 4, tries=400, rng=rng, bound=allowed)
+    assert result.success.value == pytest.approx(allowed, abs=0.04)
+    assert float(result.details["worst_low"]) <= allowed
+    result = attack_by_shadows([shifted], tries=1500, rng=rng)
+    assert result.success.value == pytest.approx(1 - exp(-0.5) / 2, abs=0.05)
 
 
 def test_shadows_name_the_worst_target() -> None:
@@ -334,9 +354,9 @@ def test_shadows_name_the_worst_target() -> None:
     def silent(_present: bool, rng: np.random.Generator) -> Description:
         return (int(rng.integers(2)),)
 
-    found = by_shadows([silent, silent, tells], tries=60, rng=np.random.default_rng(13))
-    assert (found.details["worst_target"], found.details["worst"]) == (2.0, 1.0)
-    assert found.details["worst_by"] == "number 1"
-    single = by_shadows([tells], tries=60, rng=np.random.default_rng(13))
-    assert float(found.details["worst_low"]) < float(single.details["worst_low"]) < 1.0
-    assert found.success.value < 0.8
+    result = attack_by_shadows([silent, silent, tells], tries=60, rng=np.random.default_rng(13))
+    assert (result.details["worst_target"], result.details["worst"]) == (2.0, 1.0)
+    assert result.details["worst_by"] == "number 1"
+    single = attack_by_shadows([tells], tries=60, rng=np.random.default_rng(13))
+    assert float(result.details["worst_low"]) < float(single.details["worst_low"]) < 1.0
+    assert result.success.value < 0.8

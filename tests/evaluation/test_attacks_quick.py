@@ -4,20 +4,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.scenes import by_column
+from support.scenes import make_columns
 
 import incrowd as ic
 from incrowd.evaluation.attacks import quick as own
 from incrowd.evaluation.attacks import trial
-from incrowd.evaluation.attacks.scene import Scene
-from incrowd.measure.estimate import Attacked
+from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.measure.estimate import AttackReport
 from incrowd.publication import Release
 
 COLUMNS = {
     "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}},
     "ill": {"role": "sensitive", "hierarchy": {"flat": {"values": ["no", "yes"]}}},
 }
-ROWS = by_column(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for at in range(900)])
+ROWS = make_columns(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for at in range(900)])
 
 
 def released(**release: object) -> tuple[Release, str]:
@@ -33,14 +33,14 @@ def test_a_release_does_not_fail_by_what_is_tried_against_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a table nobody thought of\nand more")
 
-    monkeypatch.setattr(own, "scene_of", broken)
+    monkeypatch.setattr(own, "make_scene", broken)
     _, page = released(method="safe", epsilon=1.0, delta=1e-6)
     assert "could not be run (ZeroDivisionError: a table nobody thought of)" in page
 
 
 def test_where_nothing_is_shown_nothing_is_attacked() -> None:
     made, page = released(method="safe", epsilon=0.01, delta=1e-9)
-    assert made.empty
+    assert made.is_empty
     assert "No attack was run: nothing is published." in page
 
 
@@ -68,11 +68,11 @@ def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> N
     """Of many slices the best is often good by chance."""
     told = []
 
-    def tried(scene: Scene, **how: Any) -> Attacked:
+    def tried(scene: AttackScene, **how: Any) -> AttackReport:
         told.append(how["confidence"])
-        return trial.tried(scene, **how)
+        return trial.run_attacks(scene, **how)
 
-    monkeypatch.setattr(own, "tried", tried)
+    monkeypatch.setattr(own, "run_attacks", tried)
     safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
     released(**safe, slices=[["age"], ["ill"]])
     assert told == pytest.approx([0.975, 0.975])

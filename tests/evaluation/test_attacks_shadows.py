@@ -12,10 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from incrowd.codes.counted import Counted, Rows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.errors import ParameterError
-from incrowd.evaluation.attacks.membership import by_shadows, most, most_of
-from incrowd.evaluation.attacks.shadows import FIELDS, Shadows, shadow_attack
+from incrowd.evaluation.attacks.membership import (
+    attack_by_shadows,
+    max_success_of_events,
+    max_success_rate,
+)
+from incrowd.evaluation.attacks.shadows import FIELDS, ShadowReleases, run_shadow_attack
 from incrowd.methods.base import MakeContext, Method
 from incrowd.methods.safe import draw
 from incrowd.privacy.randomness import SeededRandomness
@@ -46,12 +50,12 @@ def table(rows: int, seed: int = 1) -> pl.DataFrame:
     )
 
 
-def shadows_of(frame: pl.DataFrame, release: dict[str, Any], **columns: Any) -> Shadows:
+def shadows_of(frame: pl.DataFrame, release: dict[str, Any], **columns: Any) -> ShadowReleases:
     spec = {"columns": {**COLUMNS, **columns}, "release": release}
-    return Shadows.of(frame, spec, rng=np.random.default_rng(0))
+    return ShadowReleases.from_table(frame, spec, rng=np.random.default_rng(0))
 
 
-def oldest(shadows: Shadows) -> int:
+def oldest(shadows: ShadowReleases) -> int:
     """The place of the person of 97."""
     return int(np.argmax(shadows.frequencies.codes[:, 0]))
 
@@ -64,44 +68,46 @@ def test_a_neighbour_is_the_table_counted_without_the_row(release: dict[str, Any
     for row in (0, 17, 59):
         counted = shadows_of(frame[[row]], release).counted  # a table of that row alone
         code = counted.frequencies.codes[0].copy()
-        if isinstance(whole.counted, Rows):  # kept values are numbered as they are met
-            assert isinstance(counted, Rows)
+        if isinstance(whole.counted, DistinctRows):  # kept values are numbered as they are met
+            assert isinstance(counted, DistinctRows)
             code[-1] = whole.counted.kept["ill"].index(counted.kept["ill"][0])
         (at,) = np.flatnonzero((whole.frequencies.codes == code).all(axis=1))
-        less = whole.without(int(at))
+        less = whole.remove_row(int(at))
         anew = shadows_of(frame[[other for other in range(80) if other != row]], release).counted
         assert less.frequencies.codes.tolist() == anew.frequencies.codes.tolist()
         assert less.frequencies.counts.tolist() == anew.frequencies.counts.tolist()
-        if isinstance(less, Rows):
-            assert isinstance(anew, Rows)
+        if isinstance(less, DistinctRows):
+            assert isinstance(anew, DistinctRows)
             assert less.owner.tolist() == anew.owner.tolist()
-            one, other = less.counted.frequencies, anew.counted.frequencies
-            assert one.codes.tolist() == other.codes.tolist()
-            assert one.counts.tolist() == other.counts.tolist()
+            item, other = less.counted.frequencies, anew.counted.frequencies
+            assert item.codes.tolist() == other.codes.tolist()
+            assert item.counts.tolist() == other.counts.tolist()
     for wrong in (-1, len(whole.frequencies)):
         with pytest.raises(ParameterError, match="place of a tuple"):
-            whole.without(wrong)
+            whole.remove_row(wrong)
 
 
 def test_who_is_alone_at_an_end_is_most_exposed() -> None:
     rng = np.random.default_rng(2)
     for release in (MONDRIAN, SEARCH, {**SEARCH, "scheme": "fixed", "levels": {"age": 1}}):
         shadows = shadows_of(table(80), release)
-        found = shadows.exposed(3, rng)
-        assert (shadows.frequencies.counts[found] == 1).all()
-        assert oldest(shadows) in found
-        assert len(set(found.tolist())) == len(found) <= 3
-        assert len(shadows.some(5, rng)) == 5
+        result = shadows.find_exposed(3, rng)
+        assert (shadows.frequencies.counts[result] == 1).all()
+        assert oldest(shadows) in result
+        assert len(set(result.tolist())) == len(result) <= 3
+        assert len(shadows.sample_people(5, rng)) == 5
     everybody = shadows_of(pl.concat([table(30)] * 2), SEARCH)
-    assert len(everybody.exposed(3, rng)) == 0
-    assert len(everybody.some(1000, rng)) == 60
+    assert len(everybody.find_exposed(3, rng)) == 0
+    assert len(everybody.sample_people(1000, rng)) == 60
 
 
 @pytest.mark.parametrize("release", [MONDRIAN, OLA])
 def test_k_anonymity_tells_of_exposed_people_for_certain(release: dict[str, Any]) -> None:
     frame = table(120)
     spec = {"columns": COLUMNS, "release": release}
-    exposed, some = shadow_attack(frame, spec, rng=np.random.default_rng(3), targets=3, tries=40)
+    exposed, some = run_shadow_attack(
+        frame, spec, rng=np.random.default_rng(3), targets=3, tries=40
+    )
     assert exposed.name != some.name
     assert exposed.bound is None
     assert exposed.details["worst"] == 1.0
@@ -126,8 +132,8 @@ def test_what_draws_nothing_is_made_once() -> None:
     for release, fewest in ((MONDRIAN, 2), (SEARCH, 40)):
         shadows = shadows_of(table(60), release)
         counting: Any = Counting(shadows.method)
-        target = replace(shadows, method=counting).target(oldest(shadows))
-        by_shadows([target], tries=20, rng=np.random.default_rng(4))
+        target = replace(shadows, method=counting).make_shadow(oldest(shadows))
+        attack_by_shadows([target], tries=20, rng=np.random.default_rng(4))
         assert counting.made == fewest
 
 
@@ -135,24 +141,24 @@ def test_a_searched_safe_release_stays_within_its_bound() -> None:
     """Up to chance: the interval of 95 % is not above the bound, nor that of the worst [0.1]."""
     spec = {"columns": COLUMNS, "release": SEARCH}
     rng = np.random.default_rng(5)
-    for found in shadow_attack(table(150), spec, rng=rng, targets=2, tries=60):
-        assert found.bound is not None
-        assert found.bound <= most(1.0, 1e-3)
-        assert found.success.low <= found.bound
-        assert float(found.details["worst_low"]) <= found.bound
+    for item in run_shadow_attack(table(150), spec, rng=rng, targets=2, tries=60):
+        assert item.bound is not None
+        assert item.bound <= max_success_rate(1.0, 1e-3)
+        assert item.success.low <= item.bound
+        assert float(item.details["worst_low"]) <= item.bound
 
 
 def test_without_its_noise_a_search_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same counts without noise tell whoever is shown, so the attack would have seen it."""
     frame = table(150)
     shadows = shadows_of(frame, {**SEARCH, "levels": {"age": 2, "sex": 1, "town": 1, "ill": 1}})
-    bound = most_of(shadows.method.events)
+    bound = max_success_of_events(shadows.method.events)
     assert bound is not None
-    monkeypatch.setattr(draw, "noisy_counts", lambda cells, *_args, **_more: cells)
-    found = by_shadows(
-        [shadows.target(oldest(shadows))], tries=100, rng=np.random.default_rng(6), bound=bound
+    monkeypatch.setattr(draw, "draw_noisy_counts", lambda cells, *_args, **_more: cells)
+    result = attack_by_shadows(
+        [shadows.make_shadow(oldest(shadows))], tries=100, rng=np.random.default_rng(6), bound=bound
     )
-    assert found.success.low > bound
+    assert result.success.low > bound
 
 
 def covers(label: object, value: str) -> bool:
@@ -165,9 +171,9 @@ def covers(label: object, value: str) -> bool:
 @pytest.mark.parametrize("release", [OLA, MONDRIAN, {**OLA, "suppressed": "starred"}])
 def test_rows_that_fit_are_counted_in_what_is_published(release: dict[str, Any]) -> None:
     shadows, rng = shadows_of(table(100), release), np.random.default_rng(7)
-    assert isinstance(shadows.counted, Rows)
+    assert isinstance(shadows.counted, DistinctRows)
     made = shadows.method.make(shadows.counted, MakeContext(SeededRandomness(1), shadows.engine))
-    shown = made.products[0].data.frame().select("age", "sex", "town")
+    shown = made.products[0].data.to_frame().select("age", "sex", "town")
     stars = ("*",) * 3  # rows that show nothing fit everybody, and are not counted
     hierarchies = shadows.counted.counted.hierarchies
     told = set()
@@ -175,7 +181,7 @@ def test_rows_that_fit_are_counted_in_what_is_published(release: dict[str, Any])
         codes = shadows.frequencies.codes[place].tolist()[:3]
         person = [h.values[code] for h, code in zip(hierarchies, codes, strict=True)]
         fitting = [row for row in shown.rows() if row != stars and all(map(covers, row, person))]
-        described = shadows.target(place)(True, rng)
+        described = shadows.make_shadow(place)(True, rng)
         assert described[:2] == (len(shown), len({*shown.rows()} - {stars}))
         assert described[FIELDS.index("rows that fit")] == len(fitting)
         told.add(len(fitting))
@@ -201,7 +207,7 @@ def test_every_kind_of_release_has_its_shadows() -> None:
         weight = {"role": role, **({"bounds": [0, 200]} if role == "noisy" else {})}
         shadows = shadows_of(frame, release, weight=weight)
         assert shadows.fields == FIELDS * tables
-        target, rng = shadows.target(0), np.random.default_rng(8)
+        target, rng = shadows.make_shadow(0), np.random.default_rng(8)
         for present in (True, False):
             assert len(target(present, rng)) == len(shadows.fields)
 
@@ -209,10 +215,10 @@ def test_every_kind_of_release_has_its_shadows() -> None:
 def test_that_nothing_can_be_released_tells_as_well() -> None:
     """Four people are enough for k = 4, three are not."""
     shadows = shadows_of(table(4), MONDRIAN)
-    assert isinstance(shadows.counted, Rows)
-    target, rng = shadows.target(0), np.random.default_rng(9)
+    assert isinstance(shadows.counted, DistinctRows)
+    target, rng = shadows.make_shadow(0), np.random.default_rng(9)
     assert target(False, rng) == (-1,) * len(FIELDS)
-    assert by_shadows([target], tries=10, rng=rng).success.value == 1.0
+    assert attack_by_shadows([target], tries=10, rng=rng).success.value == 1.0
 
 
 def test_people_with_several_rows_have_one_each() -> None:
@@ -223,6 +229,6 @@ def test_people_with_several_rows_have_one_each() -> None:
         "columns": {**COLUMNS, "id": {"role": "identifier"}},
         "release": SEARCH,
     }
-    shadows = Shadows.of(frame, spec, rng=np.random.default_rng(10))
-    assert isinstance(shadows.counted, Counted)
+    shadows = ShadowReleases.from_table(frame, spec, rng=np.random.default_rng(10))
+    assert isinstance(shadows.counted, CountedTable)
     assert shadows.frequencies.total == 40

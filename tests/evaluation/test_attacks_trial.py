@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.scenes import scene
+from support.scenes import build_scene
 
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.attacks.scene import Scene
-from incrowd.evaluation.attacks.trial import ATTACKS, tried
-from incrowd.measure.estimate import Attacked, Estimate
-from incrowd.privacy.events import Sampled, Selection
+from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.evaluation.attacks.trial import ATTACKS, run_attacks
+from incrowd.measure.estimate import AttackReport, Estimate
+from incrowd.privacy.events import SampledEvent, Selection
 
 AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}
 TOWNS = {"flat": {"values": ["a", "b"]}}
@@ -33,23 +33,23 @@ def people_like(number: int, seed: int) -> list[Row]:
 TABLE, OTHERS = people_like(400, 1), people_like(400, 2)
 
 
-def attacked(here: Scene, **more: Any) -> Attacked:
-    return tried(here, rng=np.random.default_rng(1), **more)
+def attacked(here: AttackScene, **more: Any) -> AttackReport:
+    return run_attacks(here, rng=np.random.default_rng(1), **more)
 
 
-def named(here: Scene, name: str, **more: Any) -> Estimate:
-    return next(one for one in attacked(here, **more).estimates if name in one.name)
+def named(here: AttackScene, name: str, **more: Any) -> Estimate:
+    return next(estimate for estimate in attacked(here, **more).estimates if name in estimate.name)
 
 
 @pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "a matching row"])
 def test_rows_that_show_secrets_alone_hide_nobody(name: str) -> None:
     """Suppressed rows as some tools write them: nothing but the secret."""
     stars: list[Row] = [["*", "*", "no"]] * 5
-    plain = scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
+    plain = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     texts: list[Row] = [[str(age), *rest] for age, *rest in TABLE]
-    starred = scene(COLUMNS, TABLE, [*texts, *stars], control=OTHERS, secrets=["ill"])
-    one, other = (named(here, name).success.value for here in (plain, starred))
-    assert other == pytest.approx(one, abs=0.05)
+    starred = build_scene(COLUMNS, TABLE, [*texts, *stars], control=OTHERS, secrets=["ill"])
+    item, other = (named(here, name).success.value for here in (plain, starred))
+    assert other == pytest.approx(item, abs=0.05)
 
 
 def test_a_label_for_what_is_outside_covers_nothing_else() -> None:
@@ -57,8 +57,10 @@ def test_a_label_for_what_is_outside_covers_nothing_else() -> None:
     rows: list[Row] = [*TABLE, *[[5, "zz", "yes"]] * 20]
     shown = [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", "*" if t == "zz" else t, i]
              for a, t, i in rows]  # fmt: skip
-    here = scene(COLUMNS, rows, shown, secrets=["ill"], levels={"age": 1, "town": 0, "ill": 0})
-    assert here.release.class_of(here.everybody.codes) is not None
+    here = build_scene(
+        COLUMNS, rows, shown, secrets=["ill"], levels={"age": 1, "town": 0, "ill": 0}
+    )
+    assert here.release.find_class(here.everybody.codes) is not None
     assert named(here, "knowing all other rows").success.value == 1.0
 
 
@@ -67,28 +69,32 @@ def test_missing_rows_do_not_make_an_attacker_worse_than_guessing() -> None:
     shown: list[Row] = [
         ["0-99" if at % 2 else "10-99", "*", ill] for at, (_, _, ill) in enumerate(TABLE) if at % 50
     ]
-    here = scene(COLUMNS, TABLE, shown, secrets=["ill"])
-    found = named(here, "knowing all other rows")
-    assert found.success.value >= found.guess.value - 0.02
+    here = build_scene(COLUMNS, TABLE, shown, secrets=["ill"])
+    result = named(here, "knowing all other rows")
+    assert result.success.value >= result.guess.value - 0.02
 
 
 def test_a_small_control_group_is_no_measure_of_numbers_of_people() -> None:
-    here = scene(COLUMNS, TABLE, TABLE, control=OTHERS[:40], secrets=["ill"])
-    found = attacked(here)
-    for one in found.estimates:
-        if one.attack in ("singling-out", "extreme"):
-            assert one.control is None
-    assert any("smaller than half of the table" in note for note in found.notes)
-    large = attacked(scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"]))
-    assert all(one.control is not None for one in large.estimates if one.attack == "singling-out")
+    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS[:40], secrets=["ill"])
+    result = attacked(here)
+    for item in result.estimates:
+        if item.attack in ("singling-out", "extreme"):
+            assert item.control is None
+    assert any("smaller than half of the table" in note for note in result.notes)
+    large = attacked(build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"]))
+    assert all(
+        estimate.control is not None
+        for estimate in large.estimates
+        if estimate.attack == "singling-out"
+    )
 
 
 def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
     """Who is attacked is known to be in it; so the bound is that of the release alone."""
-    here = scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
-    drawn = replace(here, promise=(0.1, 0.0), events=(Sampled(Selection(2.0), 0.01),))
-    found = named(drawn, "by matching rows")
-    assert found.bound == 1.0  # e^2 times the control, not e^0.1
+    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
+    drawn = replace(here, promise=(0.1, 0.0), events=(SampledEvent(Selection(2.0), 0.01),))
+    result = named(drawn, "by matching rows")
+    assert result.bound == 1.0  # e^2 times the control, not e^0.1
     own = replace(here, promise=(0.1, 0.0), events=(Selection(0.1),))
     bound = named(own, "by matching rows").bound
     assert bound is not None
@@ -96,22 +102,22 @@ def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
 
 
 def test_columns_are_chosen_on_other_people_than_they_are_tried_on() -> None:
-    here = scene(COLUMNS, TABLE, TABLE, secrets=["ill"])
-    every, some = (one for one in attacked(here, knows=1, only=["linkage"]).estimates)
+    here = build_scene(COLUMNS, TABLE, TABLE, secrets=["ill"])
+    every, some = (estimate for estimate in attacked(here, knows=1, only=["linkage"]).estimates)
     assert (every.success.tries, some.success.tries) == (400, 200)
 
 
 def test_the_confidence_is_that_of_every_interval() -> None:
-    here = scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
+    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     wide, narrow = (attacked(here, confidence=x).estimates for x in (0.999, 0.5))
-    assert {one.attack for one in wide} == set(ATTACKS) - {"extreme"}  # nothing shows an interval
-    for one, other in zip(wide, narrow, strict=True):
-        if 0 < one.success.value < 1:
-            assert one.success.high - one.success.low > other.success.high - other.success.low
+    assert {item.attack for item in wide} == set(ATTACKS) - {"extreme"}  # nothing shows an interval
+    for first, other in zip(wide, narrow, strict=True):
+        if 0 < first.success.value < 1:
+            assert first.success.high - first.success.low > other.success.high - other.success.low
 
 
 def test_of_an_empty_table_nobody_can_be_attacked() -> None:
-    here = scene(COLUMNS, TABLE, TABLE)
+    here = build_scene(COLUMNS, TABLE, TABLE)
     nobody = replace(
         here, everybody=replace(here.everybody, codes=here.everybody.codes[:0],
                                 counts=here.everybody.counts[:0])

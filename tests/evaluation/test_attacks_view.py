@@ -4,41 +4,47 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from support.scenes import scene
-from support.seen_tables import boxes_seen, cover_of
+from support.attacker_views import make_box_view, make_cover
+from support.scenes import build_scene
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
 from incrowd.evaluation.attacks import view as module
-from incrowd.evaluation.attacks.view import People, Seen, fewer, fits, people
+from incrowd.evaluation.attacks.view import (
+    AttackerView,
+    People,
+    match_labels,
+    sample_people,
+    subsample,
+)
 
 AGES = {"intervals": {"from": 0, "to": 39, "widths": [1, 10, 20]}}
 COLUMNS = {"age": AGES, "sex": {"flat": {"values": ["f", "m"]}}}
 TABLE = [(age, "fm"[age % 2]) for age in range(40)] * 2
 
 
-def by_levels() -> Seen:
-    return scene(
+def by_levels() -> AttackerView:
+    return build_scene(
         COLUMNS, TABLE, [[f"{a // 10 * 10}-{a // 10 * 10 + 9}", s] for a, s in TABLE]
     ).release
 
 
-def overlapping() -> Seen:
+def overlapping() -> AttackerView:
     shown = [["0-19", "f"], ["10-29", "f"], ["5", "m"], ["0-39", "*"], ["20-39", "m"]]
-    return scene(COLUMNS, TABLE, shown).release
+    return build_scene(COLUMNS, TABLE, shown).release
 
 
-def nearest(seen: Seen, points: Codes) -> list[tuple[int, set[int]]]:
-    found: list[tuple[int, set[int]]] = []
-    for near in seen.near(points):
+def nearest(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]:
+    result: list[tuple[int, set[int]]] = []
+    for near in seen.find_nearest(points):
         for at in range(len(near.most)):
             places = near.place[near.ends[at] : near.ends[at + 1]]
-            found.append((int(near.most[at]), set(places.tolist())))
-    return found
+            result.append((int(near.most[at]), set(places.tolist())))
+    return result
 
 
-def brute_force(seen: Seen, points: Codes) -> list[tuple[int, set[int]]]:
-    found = []
+def brute_force(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]:
+    result = []
     for point in points:
         scores = []
         for codes in seen.codes:
@@ -50,14 +56,14 @@ def brute_force(seen: Seen, points: Codes) -> list[tuple[int, set[int]]]:
                 score += inside
             scores.append(score)
         best = max(scores)
-        found.append((best, {at for at, score in enumerate(scores) if score == best}))
-    return found
+        result.append((best, {at for at, score in enumerate(scores) if score == best}))
+    return result
 
 
 @pytest.mark.parametrize("release", [by_levels, overlapping])
 @pytest.mark.parametrize("cells", [1, 7, 20_000_000])
 def test_the_nearest_classes_are_those_of_brute_force(
-    release: Callable[[], Seen], cells: int, monkeypatch: pytest.MonkeyPatch
+    release: Callable[[], AttackerView], cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In parts of whatever size; people who fit no class wholly among them."""
     monkeypatch.setattr(module, "_CELLS", cells)
@@ -67,24 +73,24 @@ def test_the_nearest_classes_are_those_of_brute_force(
     assert nearest(seen, points) == brute_force(seen, points)
 
 
-def boxes() -> Seen:
+def boxes() -> AttackerView:
     """Classes that overlap in two columns; the first has few labels, the second one for each."""
     rng = np.random.default_rng(4)
     low = rng.integers(0, 30, (40, 2))
     low[:, 0] = low[:, 0] // 15 * 5
-    return boxes_seen(low, low + rng.integers(0, 12, (40, 2)), rng.integers(1, 9, 40))
+    return make_box_view(low, low + rng.integers(0, 12, (40, 2)), rng.integers(1, 9, 40))
 
 
-def scattered() -> Seen:
+def scattered() -> AttackerView:
     codes = np.array([[0, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
-    covers = (cover_of([[0, 2], [1, 2, 3], [0, 1, 5]]), cover_of([[0, 1], [1, 2]]))
-    return Seen(("a", "b"), codes, np.array([2, 3, 4, 5]), covers)
+    covers = (make_cover([[0, 2], [1, 2, 3], [0, 1, 5]]), make_cover([[0, 1], [1, 2]]))
+    return AttackerView(("a", "b"), codes, np.array([2, 3, 4, 5]), covers)
 
 
 @pytest.mark.parametrize("release", [by_levels, overlapping, boxes, scattered])
 @pytest.mark.parametrize("cells", [1, 200, 20_000_000])
 def test_rows_that_fit_are_those_of_brute_force(
-    release: Callable[[], Seen], cells: int, monkeypatch: pytest.MonkeyPatch
+    release: Callable[[], AttackerView], cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_CELLS", cells)
     seen = release()
@@ -96,29 +102,29 @@ def test_rows_that_fit_are_those_of_brute_force(
         for most, places in brute_force(seen, points)
     ]
     assert any(expected)
-    assert seen.rows_fitting(points).tolist() == expected
+    assert seen.count_fitting_rows(points).tolist() == expected
 
 
 def test_a_class_is_looked_up_where_labels_lie_apart() -> None:
     seen = by_levels()
     points = np.array([[0, 0], [39, 1], [5, 3]], dtype=np.int32)  # the last has no sex
-    found = seen.class_of(points)
-    assert found is not None
-    assert found[2] == -1
-    assert [seen.covers[0].labels[seen.codes[at, 0]] for at in found[:2]] == ["0-9", "30-39"]
-    assert overlapping().class_of(points) is None
+    result = seen.find_class(points)
+    assert result is not None
+    assert result[2] == -1
+    assert [seen.covers[0].labels[seen.codes[at, 0]] for at in result[:2]] == ["0-9", "30-39"]
+    assert overlapping().find_class(points) is None
 
 
 def test_sums_are_over_the_nearest_classes() -> None:
     seen = overlapping()
     points = np.array([[12, 0], [25, 1]], dtype=np.int32)
-    (near,) = seen.near(points)
-    assert near.sums(seen.counts).tolist() == [3, 2]  # 0-19, 10-29 and 0-39; 20-39 and 0-39
+    (near,) = seen.find_nearest(points)
+    assert near.sum_weights(seen.counts).tolist() == [3, 2]  # 0-19, 10-29 and 0-39; 20-39 and 0-39
 
 
 def test_a_part_has_the_rows_of_the_whole() -> None:
     seen = by_levels()
-    part, becomes = seen.part([1])
+    part, becomes = seen.select_columns([1])
     assert part.names == ("sex",)
     assert part.counts.tolist() == [40, 40]
     assert (part.codes[becomes, 0] == seen.codes[:, 1]).all()
@@ -126,23 +132,28 @@ def test_a_part_has_the_rows_of_the_whole() -> None:
 
 def test_rows_of_stars_are_nobodys() -> None:
     shown = [["*", "*"], ["0-19", "f"], ["0-19", "f"]]
-    seen = scene(COLUMNS, TABLE, shown).release
+    seen = build_scene(COLUMNS, TABLE, shown).release
     assert (seen.rows, len(seen)) == (2, 1)
     assert [cover.labels for cover in seen.covers] == [("0-19",), ("f",)]
 
 
 def test_sets_fit_their_members_alone() -> None:
-    seen = scene({"c": {"flat": {"values": list("abcd")}}}, [["a"]], [["a,c"], ["b"]]).release
+    seen = build_scene({"c": {"flat": {"values": list("abcd")}}}, [["a"]], [["a,c"], ["b"]]).release
     at = seen.covers[0].labels.index("a,c")
-    assert fits(seen.covers[0], np.arange(4, dtype=np.int32))[:, at].tolist() == [1, 0, 1, 0]
+    assert match_labels(seen.covers[0], np.arange(4, dtype=np.int32))[:, at].tolist() == [
+        1,
+        0,
+        1,
+        0,
+    ]
 
 
 def test_people_are_rows_and_none_is_drawn_twice() -> None:
     table = Frequencies(np.array([[0], [1], [2]], dtype=np.int32), np.array([5, 1, 4]))
     rng = np.random.default_rng(1)
-    assert np.bincount(people(table, 100, rng).points[:, 0]).tolist() == [5, 1, 4]
+    assert np.bincount(sample_people(table, 100, rng).points[:, 0]).tolist() == [5, 1, 4]
     for _ in range(50):
-        drawn = np.bincount(people(table, 7, rng).points[:, 0], minlength=3)
+        drawn = np.bincount(sample_people(table, 7, rng).points[:, 0], minlength=3)
         assert drawn.sum() == 7
         assert (drawn <= [5, 1, 4]).all()
 
@@ -150,10 +161,10 @@ def test_people_are_rows_and_none_is_drawn_twice() -> None:
 def test_fewer_rows_are_rows_of_the_table() -> None:
     table = Frequencies(np.array([[0], [1], [2]], dtype=np.int32), np.array([5, 1, 4]))
     rng = np.random.default_rng(1)
-    assert fewer(table, 10, rng) is table
+    assert subsample(table, 10, rng) is table
     means = np.zeros(3)
     for _ in range(400):
-        some = fewer(table, 4, rng)
+        some = subsample(table, 4, rng)
         counts = np.zeros(3)
         counts[some.codes[:, 0]] = some.counts
         assert some.total == 4
@@ -168,18 +179,18 @@ def test_few_rows_of_many_are_drawn_alike() -> None:
     rng = np.random.default_rng(1)
     means = np.zeros(3)
     for _ in range(200):
-        some = fewer(table, 200, rng)
+        some = subsample(table, 200, rng)
         assert some.total == 200
         assert (np.diff(some.codes[:, 0]) > 0).all()
         means[some.codes[:, 0]] += some.counts / 200
     assert means == pytest.approx([100, 0.4, 99.6], abs=2)  # four standard deviations and more
     every = Frequencies(np.arange(10_000, dtype=np.int32)[:, None], np.ones(10_000, dtype=np.int64))
-    assert (fewer(every, 200, rng).counts == 1).all()  # none of them twice
+    assert (subsample(every, 200, rng).counts == 1).all()  # none of them twice
 
 
 def test_mistakes_are_as_frequent_as_said() -> None:
     rng = np.random.default_rng(1)
     many = People(np.arange(20_000, dtype=np.int32)[:, None])
-    wrong = (many.mistaken(0.25, rng).points != many.points).mean()
+    wrong = (many.with_errors(0.25, rng).points != many.points).mean()
     assert wrong == pytest.approx(0.25, abs=0.015)  # five standard deviations
     assert (many.points[:, 0] == np.arange(20_000)).all()

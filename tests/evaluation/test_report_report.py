@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from support.pages import outline, outside
+from support.pages import list_external_loads, read_outline
 from support.readers import METHODS
-from support.readers import released as made_by
-from support.web import accessible
+from support.readers import publish_reader_table as made_by
+from support.web import find_violations
 
-from incrowd.evaluation.report.origin import Origin, Standing
-from incrowd.evaluation.report.report import report
-from incrowd.evaluation.report.summary import summary
+from incrowd.evaluation.report.origin import LedgerStatus, ReleaseOrigin
+from incrowd.evaluation.report.report import render_report
+from incrowd.evaluation.report.summary import summarize_release
 from incrowd.privacy.amplification import Guarantee
 from incrowd.publication import Release, publish
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate, verify
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -64,25 +64,26 @@ def pct(share: float, digits: int = 1) -> str:
 def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
     release = made_by(tmp_path / "out", way, by=publish)
     page, known = page_of(release), written(release)
-    text = outline(page).text
-    assert outside(page) == []
+    text = read_outline(page).text
+    assert list_external_loads(page) == []
     assert headings(page) == SECTIONS
     assert "could not be drawn" not in page
     assert "could not be run" not in page
-    found = drawings(page)
-    assert len(found) > 3
-    for drawing in found:
+    result = drawings(page)
+    assert len(result) > 3
+    for drawing in result:
         assert re.match(r'<svg [^>]*role="img"', drawing)
         assert re.search(r"<title>[^<]+</title>\s*<desc>[^<]+</desc>", drawing)
     assert f"from a table of {known['rows_original']:,} rows" in text
-    assert all(one.text in text for one in release.certificate.guarantee.statement)
+    assert all(item.text in text for item in release.certificate.guarantee.statement)
     if known["utility"] is not None:
         assert f"median relative error of {pct(known['utility']['query_error'])} (mean" in text
         assert f"mean error of {known['utility']['association_error']:.4f}" in text
-    for one in known["subgroups"]:
-        if one["hidden"] is not None and one["rows"]:
-            row = f"{one['rows']:,} {pct(one['rows'] / known['rows_original'])} {one['hidden']:,} "
-            assert f"{row}{pct(one['hidden'] / one['rows'])}" in text
+    for first in known["subgroups"]:
+        if first["hidden"] is not None and first["rows"]:
+            share = pct(first["rows"] / known["rows_original"])
+            row = f"{first['rows']:,} {share} {first['hidden']:,} "
+            assert f"{row}{pct(first['hidden'] / first['rows'])}" in text
     for name, loss in known["loss_by_column"].items():
         assert re.search(rf"{re.escape(name)} .{{1,60}} {loss:.3f} ", text)
     for attack in json.loads((release.curator / "attacks.json").read_text())["attacks"]:
@@ -98,18 +99,20 @@ def test_a_page_from_the_files_alone_is_the_page_that_was_written(tmp_path: Path
     """One computation, shown twice: other figures make another page."""
     release = made_by(tmp_path / "out", "ola", by=publish)
     certificate = read_certificate(tmp_path / "out")
-    again = report(certificate, release.evaluation, release.reasons)
-    changed = report(certificate, replace(release.evaluation, loss=0.123456), release.reasons)
-    assert "12.3 %" in outline(changed).text
-    assert "12.3 %" not in outline(again).text
+    again = render_report(certificate, release.evaluation, release.reasons)
+    changed = render_report(
+        certificate, replace(release.evaluation, loss=0.123456), release.reasons
+    )
+    assert "12.3 %" in read_outline(changed).text
+    assert "12.3 %" not in read_outline(again).text
 
 
 def test_an_empty_release_says_so(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": [str(i) for i in range(40)]})
     spec = "columns: {x: {role: quasi, hierarchy: flat}}\nrelease: "
     spec += "{epsilon: 1, delta: 1.0e-6, levels: {x: 0}}"
-    release = publish(table, parse(spec), output=tmp_path / "out")
-    text = outline(page_of(release)).text
+    release = publish(table, parse_spec(spec), output=tmp_path / "out")
+    text = read_outline(page_of(release)).text
     assert "Nothing was published." in text
     assert "100 % of the rows suppressed" in text
 
@@ -118,7 +121,7 @@ def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
     """As where cells are on other machines: no utility, no subgroups, no advice."""
     release = made_by(tmp_path / "out", "counts", by=publish)
     bare = replace(release.evaluation, utility=None, subgroups=[], advice=[], suppressed=5)
-    text = outline(report(release.certificate, bare)).text
+    text = read_outline(render_report(release.certificate, bare)).text
     assert text.count("Not measured: the rows of the table are on other machines.") == 2
     assert "Example rows" not in text
 
@@ -127,7 +130,7 @@ def test_the_budget_and_the_way_back(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book")
     ledger.set_budget(epsilon=3, delta=1e-5)
     release = made_by(tmp_path / "out", "counts", by=publish, ledger=ledger)
-    text = outline(page_of(release)).text
+    text = read_outline(page_of(release)).text
     spent = ledger.total()
     assert f"({spent.epsilon:.4g}, {spent.delta:.3g}) of the budget (3, 1e-05) is booked" in text
     assert f"({3 - spent.epsilon:.4g}, {1e-5 - spent.delta:.3g}) is left" in text
@@ -137,11 +140,11 @@ def test_the_budget_and_the_way_back(tmp_path: Path) -> None:
     assert f'pip install "incrowd=={release.certificate.incrowd}"' in text
     assert "levels: {code: 0, n: 0" in text  # the spec itself
     assert release.booking is not None
-    over = Standing("x", Guarantee(1.0, 1e-6), Guarantee(1.5, 1e-7), release.booking, 1)
-    assert over.left == Guarantee(0.0, 1e-6 - 1e-7)
-    long = Origin("x" * 200_000)
-    assert len(long.shown) < 101_000
-    assert long.shown.endswith("100,000 more characters")
+    over = LedgerStatus("x", Guarantee(1.0, 1e-6), Guarantee(1.5, 1e-7), release.booking, 1)
+    assert over.remaining_budget == Guarantee(0.0, 1e-6 - 1e-7)
+    long = ReleaseOrigin("x" * 200_000)
+    assert len(long.shown_spec) < 101_000
+    assert long.shown_spec.endswith("100,000 more characters")
 
 
 def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
@@ -150,16 +153,19 @@ def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
     columns = {"race": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b", "c"]}}}}
     release = {"method": "k-anonymity", "k": 10, "suppression": 0.05, "levels": {"race": 0}}
     made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
-    said = (
+    text = (
         "Suppression affects small groups more: 16.7 % of the rows of small groups (less than "
         "10 % of the table) are suppressed, and 0.0 % of the rows of large groups. Most affected: "
         "race c, 100.0 % of 6 rows; overall 0.6 %."
     )
-    assert said in outline(page_of(made)).text
-    assert said in summary(made.certificate, made.evaluation).review.sentences
+    assert text in read_outline(page_of(made)).text
+    assert text in summarize_release(made.certificate, made.evaluation).review.sentences
     kept = publish(table, {"columns": columns, "release": {**release, "k": 5}},
                    output=tmp_path / "all")  # fmt: skip
-    assert "No group was suppressed." in summary(kept.certificate, kept.evaluation).review.sentences
+    assert (
+        "No group was suppressed."
+        in summarize_release(kept.certificate, kept.evaluation).review.sentences
+    )
 
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -180,7 +186,7 @@ def test_script_in_names_and_values_is_escaped(tmp_path: Path) -> None:
         made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
         assert verify(tmp_path / "out") == []
         for page in (page_of(made), (tmp_path / "out" / "certificate.html").read_text()):
-            assert outside(page) == []
+            assert list_external_loads(page) == []
             assert "<script" not in page
             assert page.count("</style>") == 1
             assert page.count("<svg") == page.count("</svg>")
@@ -192,28 +198,28 @@ def test_script_in_names_and_values_is_escaped(tmp_path: Path) -> None:
 @contextmanager
 def shown(browser: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     """A page from the file system; at the end nothing but the file was asked for."""
-    asked: list[str] = []
+    request: list[str] = []
     context = browser.new_context(**settings)
-    context.on("request", lambda one: asked.append(one.url))
-    context.on("console", lambda one: asked.append(one.text) if one.type == "error" else None)
+    context.on("request", lambda one: request.append(one.url))
+    context.on("console", lambda one: request.append(one.text) if one.type == "error" else None)
     page = context.new_page()
     page.goto(path.as_uri())
     yield page
     context.close()
-    assert asked == [path.as_uri()]
+    assert request == [path.as_uri()]
 
 
 def test_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """One page of each kind is held against all rules; that pages fit is looked at for more."""
     phone, wide = ({"width": x, "height": y} for x, y in ((390, 844), (1280, 800)))
-    one, other = (made_by(tmp_path / way, way, by=publish) for way in ("starred", "slices"))
-    first, second = one.curator / "report.html", one.folder / "certificate.html"
+    item, other = (made_by(tmp_path / way, way, by=publish) for way in ("starred", "slices"))
+    first, second = item.curator / "report.html", item.folder / "certificate.html"
     for path in (first, second, other.curator / "report.html", other.folder / "certificate.html"):
         with shown(chromium, path, color_scheme="dark", viewport=phone) as page:
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
-            assert path != first or accessible(page) == []
+            assert path != first or find_violations(page) == []
     with shown(chromium, second, viewport=wide) as page:
-        assert accessible(page) == []
+        assert find_violations(page) == []
     with shown(chromium, first, viewport=wide) as page:
         box = page.locator(".cards").bounding_box()
         assert box is not None

@@ -11,20 +11,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.findings import verify
+from support.findings import list_verify_messages
 from support.patients import COLUMNS, QUASI
-from support.patients import released as released_classes
-from support.releases import forge, in_order
-from support.sliced import (
+from support.patients import publish_patients as released_classes
+from support.releases import forge_certificate, sort_rows
+from support.slice_tables import (
     CHOSEN,
-    certificate_of,
-    made_people,
-    recertified,
+    change_certificate,
+    load_certificate,
+    make_sliced_people,
 )
-from support.sliced import released as released_slices
+from support.slice_tables import publish_slices as released_slices
 
-from incrowd.privacy.events import SafeRelease, as_dict
-from incrowd.release.certificate import Certificate, Promise, Slice, sha256_of
+from incrowd.privacy.events import SafeRelease, serialize_event
+from incrowd.release.certificate import Certificate, CertifiedGuarantee, Slice, hash_file
 from incrowd.release.parameters import Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 
@@ -51,9 +51,9 @@ def resealed(
 ) -> Path:
     """A release changed by somebody who knows the code: hashes, counts, words and seal fit."""
     shutil.copytree(classes, copy)
-    frame = in_order(data(pl.read_csv(copy / "data.csv", infer_schema=False)))
+    frame = sort_rows(data(pl.read_csv(copy / "data.csv", infer_schema=False)))
     frame.write_csv(copy / "data.csv")
-    known = certificate_of(classes)
+    known = load_certificate(classes)
     sizes = frame.group_by(QUASI).len()["len"]
     release = known.table.release.model_copy(
         update={
@@ -65,21 +65,23 @@ def resealed(
     )
     values = {**known.parameters, **(parameters or {})}
     update = {"release": release, "parameters": values}
-    changed = known.model_copy(update=update).stated().model_copy(update=changes).sealed()
-    forge(copy, changed)
+    changed = (
+        known.model_copy(update=update).with_statement().model_copy(update=changes).with_seal()
+    )
+    forge_certificate(copy, changed)
     return copy
 
 
 def test_an_honest_copy_verifies(classes: Path, tmp_path: Path) -> None:
-    assert verify(classes) == []
-    assert verify(resealed(classes, tmp_path / "copy")) == []
+    assert list_verify_messages(classes) == []
+    assert list_verify_messages(resealed(classes, tmp_path / "copy")) == []
 
 
 def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
     shutil.copytree(classes, tmp_path / "copy")
     text = (classes / "data.csv").read_text()
     (tmp_path / "copy" / "data.csv").write_text(text.replace("female", "Person", 1))
-    assert verify(tmp_path / "copy") == [
+    assert list_verify_messages(tmp_path / "copy") == [
         "The file 'data.csv' was changed: its hash does not match."
     ]
 
@@ -94,8 +96,8 @@ def smaller(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
-    (found,) = verify(resealed(classes, tmp_path / "copy", smaller))
-    assert found == "1 class is smaller than k = 5; the smallest has 4 rows."
+    (result,) = list_verify_messages(resealed(classes, tmp_path / "copy", smaller))
+    assert result == "1 class is smaller than k = 5; the smallest has 4 rows."
 
 
 @pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])
@@ -103,14 +105,16 @@ def test_labels_outside_the_hierarchy_are_found(classes: Path, tmp_path: Path, l
     def changed(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(birth_year=pl.lit(label))
 
-    found = verify(resealed(classes, tmp_path / "copy", changed))
-    assert found == [f"'{label}' in column 'birth_year' is not a label of its hierarchy."]
+    verify_messages = list_verify_messages(resealed(classes, tmp_path / "copy", changed))
+    assert verify_messages == [f"'{label}' in column 'birth_year' is not a label of its hierarchy."]
 
 
 def test_a_raised_k_is_found(classes: Path, tmp_path: Path) -> None:
-    found = verify(resealed(classes, tmp_path / "copy", parameters={"k": 50.0}))
-    assert len(found) == 1
-    assert "smaller than k = 50" in found[0]
+    verify_messages = list_verify_messages(
+        resealed(classes, tmp_path / "copy", parameters={"k": 50.0})
+    )
+    assert len(verify_messages) == 1
+    assert "smaller than k = 50" in verify_messages[0]
 
 
 LIES: list[dict[str, Any]] = [
@@ -125,7 +129,7 @@ LIES: list[dict[str, Any]] = [
 def test_lies_in_the_certificate_are_found(
     classes: Path, tmp_path: Path, lie: dict[str, Any]
 ) -> None:
-    assert verify(resealed(classes, tmp_path / "copy", **lie)) != []
+    assert list_verify_messages(resealed(classes, tmp_path / "copy", **lie)) != []
 
 
 @pytest.mark.parametrize(
@@ -140,8 +144,8 @@ def test_lies_in_the_certificate_are_found(
 def test_a_changed_guarantee_is_found(
     classes: Path, tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    guarantee = certificate_of(classes).guarantee.model_copy(update=change)
-    assert verify(resealed(classes, tmp_path / "copy", guarantee=guarantee)) != []
+    guarantee = load_certificate(classes).guarantee.model_copy(update=change)
+    assert list_verify_messages(resealed(classes, tmp_path / "copy", guarantee=guarantee)) != []
 
 
 @pytest.mark.parametrize(
@@ -163,23 +167,25 @@ def test_parameters_that_no_release_has_are_found(
         copy = resealed(classes, tmp_path / "copy", parameters=parameters)
     except (LookupError, ValueError):  # no statement can be made of them
         return
-    assert verify(copy) != []
+    assert list_verify_messages(copy) != []
 
 
 def test_a_rule_that_does_not_hold_is_found(classes: Path, tmp_path: Path) -> None:
     """The statement says that it holds inside every class, and the file tells whether it does."""
-    (rule,) = [name for name in certificate_of(classes).parameters if name.startswith("rule ")]
-    assert verify(resealed(classes, tmp_path / "raised", parameters={rule: 6.0})) != []
+    (rule,) = [name for name in load_certificate(classes).parameters if name.startswith("rule ")]
+    assert (
+        list_verify_messages(resealed(classes, tmp_path / "raised", parameters={rule: 6.0})) != []
+    )
 
     def alike(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(diagnosis=pl.lit("cancer"))
 
-    assert verify(resealed(classes, tmp_path / "alike", alike)) != []
+    assert list_verify_messages(resealed(classes, tmp_path / "alike", alike)) != []
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    return made_people()
+    return make_sliced_people()
 
 
 # Slices.
@@ -202,11 +208,13 @@ def plain(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("sliced") / "out"
     more = "slices: [[a, b], [c, e], [d, z]], levels: {a: 1, b: 1, c: 1, d: 1, e: 3, z: 5}"
     released_slices(people, folder, f"{more}, scheme: fixed, format: csv, beta: 0.25")
-    certificate = certificate_of(folder)
+    certificate = load_certificate(folder)
     larger = certificate.k + 5
     events = [*certificate.events]
     events[1] = {**events[1], "k": larger}
-    recertified(folder, **told_by(certificate, [{}, {"k": float(larger)}, {}]), events=events)
+    change_certificate(
+        folder, **told_by(certificate, [{}, {"k": float(larger)}, {}]), events=events
+    )
     return folder
 
 
@@ -224,7 +232,7 @@ def told_by(
     ]
     slices_ = [slices_[at] for at in (kept if kept is not None else range(len(slices_)))]
     update = {"slices": slices_, "parameters": certificate.parameters if shared is None else shared}
-    guarantee = certificate.model_copy(update=update).stated().guarantee
+    guarantee = certificate.model_copy(update=update).with_statement().guarantee
     return {**update, "guarantee": guarantee}
 
 
@@ -324,11 +332,11 @@ def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
 
 def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
     """The words for a single file."""
-    said = write_statement(Facts(
+    statement = write_statement(Facts(
         "safe", [known.tables[0].parameters], unit=known.guarantee.unit,
         epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
     ))  # fmt: skip
-    return {"guarantee": known.guarantee.model_copy(update={"statement": said})}
+    return {"guarantee": known.guarantee.model_copy(update={"statement": statement})}
 
 
 def statement_of_three(known: Certificate, _: Path) -> dict[str, Any]:
@@ -368,7 +376,7 @@ def file_replaced(known: Certificate, folder: Path) -> dict[str, Any]:
     shutil.copy(folder / "data-1.csv", folder / "data-2.csv")
     tables = list(known.tables)
     data = tables[0].release.model_copy(
-        update={"file": "data-2.csv", "sha256": sha256_of(folder / "data-2.csv")}
+        update={"file": "data-2.csv", "sha256": hash_file(folder / "data-2.csv")}
     )
     tables[1] = tables[1].model_copy(update={"release": data})
     return {"slices": tables}
@@ -440,37 +448,39 @@ def test_a_lie_about_slices_is_found_though_its_seal_fits(
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(sliced, copy)
-    recertified(copy, **lie(certificate_of(copy), copy))
-    assert any(named in problem for problem in verify(copy)), verify(copy)
+    change_certificate(copy, **lie(load_certificate(copy), copy))
+    assert any(named in problem for problem in list_verify_messages(copy)), list_verify_messages(
+        copy
+    )
 
 
 def test_each_slice_has_its_own_k(plain: Path, tmp_path: Path) -> None:
-    assert verify(plain) == []
-    known = certificate_of(plain)
+    assert list_verify_messages(plain) == []
+    known = load_certificate(plain)
     first, second, third = (float(table.parameters["k"]) for table in known.tables)
     assert first == third < second
     assert known.k == first
     shutil.copytree(plain, tmp_path / "swapped")
-    recertified(tmp_path / "swapped", **told_by(known, [{"k": second}, {"k": first}, {}]))
-    assert any(PARAMETERS in problem for problem in verify(tmp_path / "swapped"))
+    change_certificate(tmp_path / "swapped", **told_by(known, [{"k": second}, {"k": first}, {}]))
+    assert any(PARAMETERS in problem for problem in list_verify_messages(tmp_path / "swapped"))
     # A larger k of the first, which it keeps, and one of the second, which it does not.
     for at, beyond in ((0, 0), (1, 1)):
-        events = [as_dict(SafeRelease(int(first), 0.25)) for _ in range(3)]
+        events = [serialize_event(SafeRelease(int(first), 0.25)) for _ in range(3)]
         events[at]["k"] = known.tables[at].release.smallest_class + beyond
         changes: list[Parameters] = [{"k": float(event["k"])} for event in events]
         shutil.copytree(plain, tmp_path / str(at))
-        recertified(tmp_path / str(at), **told_by(known, changes), events=events)
-        problems = verify(tmp_path / str(at))
+        change_certificate(tmp_path / str(at), **told_by(known, changes), events=events)
+        problems = list_verify_messages(tmp_path / str(at))
         assert ["smaller than k" in problem for problem in problems] == [True] * beyond
 
 
 def test_the_truth_told_again_is_no_lie(sliced: Path, tmp_path: Path) -> None:
     """Or every lie above would be found, whatever it says."""
     shutil.copytree(sliced, tmp_path / "copy")
-    known = certificate_of(sliced)
-    recertified(tmp_path / "copy", **told_by(known, NO_CHANGE), events=known.events)
-    assert certificate_of(tmp_path / "copy") == known
-    assert verify(tmp_path / "copy") == []
+    known = load_certificate(sliced)
+    change_certificate(tmp_path / "copy", **told_by(known, NO_CHANGE), events=known.events)
+    assert load_certificate(tmp_path / "copy") == known
+    assert list_verify_messages(tmp_path / "copy") == []
 
 
 def test_a_file_that_was_changed_or_taken_is_named(sliced: Path, tmp_path: Path) -> None:
@@ -478,19 +488,19 @@ def test_a_file_that_was_changed_or_taken_is_named(sliced: Path, tmp_path: Path)
         copy = tmp_path / name.replace("/", "-")
         shutil.copytree(sliced, copy)
         (copy / name).write_text((copy / name).read_text() + "x;x\n")
-        assert any(f"'{name}' was changed" in problem for problem in verify(copy))
+        assert any(f"'{name}' was changed" in problem for problem in list_verify_messages(copy))
         (copy / name).unlink()
-        assert any(f"'{name}' is missing" in problem for problem in verify(copy))
+        assert any(f"'{name}' is missing" in problem for problem in list_verify_messages(copy))
 
 
 def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
     sliced: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(sliced, tmp_path / "copy")
-    said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
-    words = write_statement(Facts("k-anonymity", [said], unit="one row"))
-    promise = Promise(kind="k-anonymity", statement=words, unit="one row")
-    recertified(
-        tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]
+    text: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
+    words = write_statement(Facts("k-anonymity", [text], unit="one row"))
+    promise = CertifiedGuarantee(kind="k-anonymity", statement=words, unit="one row")
+    change_certificate(
+        tmp_path / "copy", method="k-anonymity", parameters=text, guarantee=promise, events=[]
     )
-    assert verify(tmp_path / "copy") != []
+    assert list_verify_messages(tmp_path / "copy") != []

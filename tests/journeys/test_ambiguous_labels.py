@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import make
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
-from incrowd.anonymize.ola import optimal
-from incrowd.codes.hierarchy import from_rows
+from incrowd.anonymize.ola import find_optimal_node
+from incrowd.codes.hierarchy import build_from_rows
 from incrowd.curate.check import check
-from incrowd.engine.count import count_rows
+from incrowd.engine.count import count_tuples_with_kept
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate, information_loss
+from incrowd.evaluation.evaluate import evaluate, information_loss
 from incrowd.findings import Finding
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.labels import ambiguous, read_level
-from incrowd.methods.k_anonymity.classes import lattice_of, suppressible
+from incrowd.measure.labels import find_ambiguous_labels, read_level
+from incrowd.methods.k_anonymity.classes import count_suppressible, make_lattice
 from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, load
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, read_spec_file
 from incrowd.spec.release import ClassesSpec
 
 # Twelve districts in groups of three; the first group is called as the root is.
@@ -57,20 +57,20 @@ def written(folder: Path, release: str, rows: Sequence[tuple[str, ...]] | None =
         f"release: {{{release}}}\n",
         encoding="utf-8",
     )
-    return load(folder / "spec.yaml")
+    return read_spec_file(folder / "spec.yaml")
 
 
 def found_by_search(file: SpecFile) -> float:
     """The loss that the search of levels finds."""
     columns, release = dict(file.spec.columns), file.spec.release
     assert isinstance(release, ClassesSpec)
-    rows = count_rows(open_table(people()), Declared(columns, file.folder), ())
+    rows = count_tuples_with_kept(open_table(people()), ColumnHierarchies(columns, file.folder), ())
     assert release.k is not None
-    scheme = optimal(
+    scheme = find_optimal_node(
         Rollups(rows.counted.hierarchies, rows.counted.frequencies),
-        lattice_of(rows, release),
+        make_lattice(rows, release),
         k=release.k,
-        limit=suppressible(release, rows.frequencies.total),
+        limit=count_suppressible(release, rows.frequencies.total),
         loss="normalised",
         weights=np.ones(3),
     )
@@ -122,16 +122,16 @@ def test_a_foreign_file_is_read_at_the_level_that_fits_all_its_labels(tmp_path: 
     file = written(tmp_path, K5)
     names = {value: label for value, label, _ in ROWS}
     foreign = people().with_columns(pl.col("district").replace_strict(names))
-    found = evaluate(people(), foreign, file)
-    assert found.loss_by_column["district"] == pytest.approx(2 / 11)
-    assert found.readings == ()
+    result = evaluate(people(), foreign, file)
+    assert result.loss_by_column["district"] == pytest.approx(2 / 11)
+    assert result.readings == ()
     # Values beside groups fit no level: then each label is read by itself, as the widest.
     mixed = foreign.with_row_index().with_columns(
         district=pl.when(pl.col("index") == 0).then(pl.lit("d00")).otherwise("district")
     )
-    found = evaluate(people(), mixed.drop("index"), file)
-    assert found.loss_by_column["district"] > 0.3
-    assert found.readings[0].code == "LABEL_LEVEL_UNKNOWN"
+    result = evaluate(people(), mixed.drop("index"), file)
+    assert result.loss_by_column["district"] > 0.3
+    assert result.readings[0].code == "LABEL_LEVEL_UNKNOWN"
     # Suppressed rows show * and fit anywhere.
     starred = pl.concat(
         [foreign, pl.DataFrame({"district": ["*"], "age": ["*"], "sex": ["*"]})],
@@ -141,14 +141,17 @@ def test_a_foreign_file_is_read_at_the_level_that_fits_all_its_labels(tmp_path: 
 
 
 def test_labels_with_two_meanings() -> None:
-    assert ambiguous(from_rows(ROWS)) == {"11": {1: 3, 2: 12}}
-    assert ambiguous(from_rows(PLAIN)) == {}
+    assert find_ambiguous_labels(build_from_rows(ROWS)) == {"11": {1: 3, 2: 12}}
+    assert find_ambiguous_labels(build_from_rows(PLAIN)) == {}
     same = [("a", "a", "all"), ("b", "b", "all")]  # a group of one value, called as the value is
-    assert ambiguous(from_rows(same)) == {}
-    assert read_level("x", from_rows(ROWS), ["11", "12"]) == (1, ())
-    assert read_level("x", from_rows(ROWS), ["12", "13"]) == (None, ())  # nothing in doubt
-    assert read_level("x", from_rows(ROWS), ["11"])[0] == 2
-    assert read_level("x", from_rows(ROWS), ["11", "d00"]) == (0, ())  # what is outside the domain
+    assert find_ambiguous_labels(build_from_rows(same)) == {}
+    assert read_level("x", build_from_rows(ROWS), ["11", "12"]) == (1, ())
+    assert read_level("x", build_from_rows(ROWS), ["12", "13"]) == (None, ())  # nothing in doubt
+    assert read_level("x", build_from_rows(ROWS), ["11"])[0] == 2
+    assert read_level("x", build_from_rows(ROWS), ["11", "d00"]) == (
+        0,
+        (),
+    )  # what is outside the domain
 
 
 @pytest.mark.parametrize(
@@ -170,14 +173,14 @@ def test_check_names_them_and_who_could_be_misled(
     tmp_path: Path, release: str, severity: str, code: str
 ) -> None:
     file = written(tmp_path, release)
-    (found,) = _about_labels(check(open_table(people()), file))
-    assert (found.severity, found.code) == (severity, code)
-    assert "'11' has several meanings (3 values at level 1 and all 12 at level 2" in found.message
+    (result,) = _about_labels(check(open_table(people()), file))
+    assert (result.severity, result.code) == (severity, code)
+    assert "'11' has several meanings (3 values at level 1 and all 12 at level 2" in result.message
     assert not _about_labels(check(open_table(people()), written(tmp_path, release, PLAIN)))
 
 
 def _about_labels(found: list[Finding]) -> list[Finding]:
-    return [one for one in found if one.code.partition("_")[0] in ("LABEL", "LABELS")]
+    return [item for item in found if item.code.partition("_")[0] in ("LABEL", "LABELS")]
 
 
 def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
@@ -188,7 +191,9 @@ def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
     shown = []
     for name, rows in (("flawed", ROWS), ("plain", PLAIN)):
         file = written(tmp_path, release, rows)
-        made = make(people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1))
+        made = publish_unjudged(
+            people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1)
+        )
         assert made.evaluation.slices
         shown.append(made.evaluation.associations)
     assert shown[0] == shown[1]

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 from pydantic import TypeAdapter
-from support.cli import command
-from support.findings import codes
+from support.cli import run_command
+from support.findings import list_codes
 
 from incrowd.curate.check import check
 from incrowd.engine.source import open_table
@@ -19,7 +19,7 @@ from incrowd.methods.exposure import find_weak_parameters
 from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.file import load, taken
+from incrowd.spec.file import load_spec, read_spec_file
 from incrowd.spec.release import ReleaseSpec
 
 FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
@@ -41,14 +41,14 @@ FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
 def test_weak_promises_are_called_so(
     tmp_path: Path, release: dict[str, Any], expected: list[str]
 ) -> None:
-    found = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
-    assert codes(found) == expected
+    weak_parameters = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
+    assert list_codes(weak_parameters) == expected
     if release.get("method") == "k-epsilon":
         return
     table = pl.DataFrame({"x": ["a", "b"] * 400})
-    file = taken({"columns": {"x": FLAT}, "release": release})
-    assert set(expected) <= set(codes(check(open_table(table), file)))
-    assert set(expected) <= set(codes(publish(table, file, output=tmp_path / "out").findings))
+    file = load_spec({"columns": {"x": FLAT}, "release": release})
+    assert set(expected) <= set(list_codes(check(open_table(table), file)))
+    assert set(expected) <= set(list_codes(publish(table, file, output=tmp_path / "out").findings))
 
 
 def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None:
@@ -56,11 +56,11 @@ def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None
     table = pl.DataFrame({"x": ["a", "b"] * 400})
     release = {"k": 3, "beta": 0.9, "epsilon": 1.0, "levels": {"x": 0}}
     made = publish(table, {"columns": {"x": FLAT}, "release": release}, output=tmp_path / "out")
-    assert "DELTA_TOO_LARGE" in codes(made.findings)
+    assert "DELTA_TOO_LARGE" in list_codes(made.findings)
     table.write_parquet(tmp_path / "t.parquet")
     spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    assert "δ = 0.7" in command("check", str(tmp_path / "spec.json")).stdout
+    assert "δ = 0.7" in run_command("check", str(tmp_path / "spec.json")).stdout
 
 
 # What check calls wrong is refused ------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_what_check_calls_wrong_is_refused_and_not_booked(
         change["unit"] = unit
     TABLE.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    file = load(tmp_path / "spec.json")
+    file = read_spec_file(tmp_path / "spec.json")
     assert any(finding.severity == "error" for finding in check(None, file))
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=2, delta=1e-6)
@@ -119,7 +119,7 @@ def test_what_publishing_does_not_mind_is_not_called_wrong(tmp_path: Path) -> No
     table = pl.DataFrame({"x": ["a", "b"] * 400, "s": ["p", "q"] * 400})
     odd = {"role": "sensitive", "hierarchy": {"flat": {"values": ["P"]}}}
     columns = {"x": FLAT, "gone": {"role": "drop"}, "s": odd}
-    file = taken({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
     findings = check(open_table(table), file)
     assert [finding for finding in findings if finding.severity == "error"] == []
     assert {finding.column for finding in findings if finding.severity == "warning"} == {"s"}

@@ -11,21 +11,29 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.findings import codes, verify
-from support.make import make
-from support.releases import COLUMNS, LEVELS, forge, in_order, released, spec, stated
+from support.cli import run_command
+from support.findings import list_codes, list_verify_messages
+from support.releases import (
+    COLUMNS,
+    LEVELS,
+    forge_certificate,
+    get_statement,
+    make_voter_spec,
+    publish_voters,
+    sort_rows,
+)
+from support.unjudged import publish_unjudged
 
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.counts import law_of
-from incrowd.privacy.events import from_dict
+from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
-from incrowd.release.certificate import Certificate, sha256_of
+from incrowd.release.certificate import Certificate, hash_file
 from incrowd.release.ledger import Ledger
-from incrowd.release.parameters import noise_event
+from incrowd.release.parameters import make_noise_event
 
 BUDGET = "method: safe, epsilon: 1, delta: 1.0e-6"
 FIXED = f"release: {{{BUDGET}, draw: counts, {LEVELS}}}"
@@ -60,9 +68,9 @@ def shown_cells(made: Release) -> dict[tuple[object, ...], int]:
 def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_r(
     voters: pl.DataFrame, release: str
 ) -> None:
-    made = publish(voters, spec(release))
+    made = publish(voters, make_voter_spec(release))
     certificate = made.certificate
-    assert verify(made.folder) == []
+    assert list_verify_messages(made.folder) == []
     assert certificate.guarantee.kind == "differential privacy and k-anonymity"
     r, k = int(float(certificate.parameters["r"])), certificate.k
     assert k == 5
@@ -74,34 +82,39 @@ def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_
     assert all(abs(x) <= r for x in off.values())
     assert len(set(off.values())) > 1
     assert all(cell in shown for cell, rows in true.items() if rows >= 2 * r + k)
-    found = made.evaluation
-    assert found.surplus == sum(x for x in off.values() if x > 0)
-    assert found.rows_released == found.rows_original - found.suppressed + found.surplus
+    evaluation = made.evaluation
+    assert evaluation.surplus == sum(x for x in off.values() if x > 0)
+    assert (
+        evaluation.rows_released
+        == evaluation.rows_original - evaluation.suppressed + evaluation.surplus
+    )
     for released_ in (made, made.folder / "data.parquet"):
-        again = evaluate(voters, released_, spec(release))
-        assert again.loss == pytest.approx(found.loss)
-        assert (again.suppressed, again.surplus) == (found.suppressed, found.surplus)
+        again = evaluate(voters, released_, make_voter_spec(release))
+        assert again.loss == pytest.approx(evaluation.loss)
+        assert (again.suppressed, again.surplus) == (evaluation.suppressed, evaluation.surplus)
 
 
 def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
-    made = make(voters, spec(FIXED.replace("draw", "k: 3, draw")))
-    said = stated(made.certificate)
+    made = publish_unjudged(voters, make_voter_spec(FIXED.replace("draw", "k: 3, draw")))
+    statement = get_statement(made.certificate)
     r = int(float(made.certificate.parameters["r"]))
-    assert f"13 with probability {0.932545!r}, otherwise 14" in said["noise_bound"]
-    assert "3-anonymous" in said["k_anonymity"]
-    assert "at least 3 input rows" in said["k_anonymity"]
-    assert f"truncated at ±{r} " in said["noise"]
-    assert f"below {r + 3} are suppressed" in said["noise"]
-    assert "within ±3 with probability at least 0.95." in said["accuracy"]
-    assert f"near the threshold of {r + 3} are biased upward" in said["accuracy"]
-    deviation = law_of(noise_event(made.certificate.parameters)).variance ** 0.5
-    assert f"{deviation:.3g} × √c" in said["noise_sums"]
+    assert f"13 with probability {0.932545!r}, otherwise 14" in statement["noise_bound"]
+    assert "3-anonymous" in statement["k_anonymity"]
+    assert "at least 3 input rows" in statement["k_anonymity"]
+    assert f"truncated at ±{r} " in statement["noise"]
+    assert f"below {r + 3} are suppressed" in statement["noise"]
+    assert "within ±3 with probability at least 0.95." in statement["accuracy"]
+    assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
+    deviation = build_event_law(make_noise_event(made.certificate.parameters)).variance ** 0.5
+    assert f"{deviation:.3g} × √c" in statement["noise_sums"]
 
 
 def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> None:
     small = voters.head(500)
     tossed = Counter(
-        make(small, spec(FIXED), bits=SeededRandomness(seed)).certificate.parameters["r"]
+        publish_unjudged(
+            small, make_voter_spec(FIXED), bits=SeededRandomness(seed)
+        ).certificate.parameters["r"]
         for seed in range(40)
     )
     assert set(tossed) == {13.0, 14.0}  # 13 with probability 0.9325
@@ -111,9 +124,9 @@ def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> N
 @pytest.mark.parametrize("form", ["counted", "expanded"])
 def test_rows_are_repeated_or_counted(voters: pl.DataFrame, form: str, tmp_path: Path) -> None:
     release = FIXED.replace("draw", f"rows: {form}, format: csv, draw")
-    made = released(voters, tmp_path / "out", release)
-    assert verify(made.folder) == []
-    least = made.certificate.least
+    made = publish_voters(voters, tmp_path / "out", release)
+    assert list_verify_messages(made.folder) == []
+    least = made.certificate.threshold
     rows = pl.read_csv(made.folder / "data.csv")
     if form == "counted":
         assert rows["count"].min() >= least  # type: ignore[operator]
@@ -128,50 +141,52 @@ def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
         pl.Series("who", [*range(len(voters))] * 2), pl.lit("drop").alias("height")
     )
     columns = COLUMNS + "  who: {role: identifier}\n"
-    made = make(twice, spec(FIXED, columns, "unit: {id: who}"))
-    assert "each of a different person" in stated(made.certificate)["k_anonymity"]
-    assert "numbers of people" in stated(made.certificate)["unit"]
+    made = publish_unjudged(twice, make_voter_spec(FIXED, columns, "unit: {id: who}"))
+    assert "each of a different person" in get_statement(made.certificate)["k_anonymity"]
+    assert "numbers of people" in get_statement(made.certificate)["unit"]
     assert made.evaluation.rows_original == len(voters)
-    assert verify(made.folder) == []
+    assert list_verify_messages(made.folder) == []
 
 
 def test_a_sample_of_a_population_needs_smaller_crowds(voters: pl.DataFrame) -> None:
-    made = make(voters, spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw")))
-    assert verify(made.folder) == []
+    made = publish_unjudged(
+        voters, make_voter_spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw"))
+    )
+    assert list_verify_messages(made.folder) == []
     assert float(made.certificate.parameters["r"]) < 5
-    assert "population" in stated(made.certificate)
-    assert "probability 0.1," in stated(made.certificate)["assumption_sample"]
+    assert "population" in get_statement(made.certificate)
+    assert "probability 0.1," in get_statement(made.certificate)["assumption_sample"]
 
 
 def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
     slices = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
-    made = make(voters, spec(f"release: {{{BUDGET}, {slices}}}"))
-    assert verify(made.folder) == []
+    made = publish_unjudged(voters, make_voter_spec(f"release: {{{BUDGET}, {slices}}}"))
+    assert list_verify_messages(made.folder) == []
     certificate = made.certificate
     assert {table.parameters["noise"] for table in certificate.tables} == {"gaussian"}
-    events = [from_dict(event) for event in certificate.events]
+    events = [parse_event(event) for event in certificate.events]
     assert Accountant(events).delta(epsilon=1.0) <= 1e-6
     assert all(
         table.release.smallest_class >= float(table.parameters["r"]) + 5
         for table in certificate.tables
         if table.release.rows
     )
-    assert "The 3 files" in stated(certificate)["differential_privacy"]
-    assert len(evaluate(voters, made, spec(FIXED)).slices) == 3
+    assert "The 3 files" in get_statement(certificate)["differential_privacy"]
+    assert len(evaluate(voters, made, make_voter_spec(FIXED)).slices) == 3
 
 
 def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path: Path) -> None:
     """Each release uses its delta up, so that a ledger needs the delta of all of them."""
     path, small = tmp_path / "l", voters.head(2000)
     Ledger(path).set_budget(epsilon=2.0, delta=2e-6)
-    first = make(small, spec(FIXED), ledger=path)
-    assert "LEDGER_DELTA_USED_UP" not in codes(first.findings)
-    told = command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
+    first = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
+    assert "LEDGER_DELTA_USED_UP" not in list_codes(first.findings)
+    told = run_command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
     assert "ε = 1, δ = 1e-06 fits; total (ε, δ) = (2, 2e-06)" in told
-    second = make(small, spec(FIXED), ledger=path)
-    assert "LEDGER_DELTA_USED_UP" in codes(second.findings)
+    second = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
+    assert "LEDGER_DELTA_USED_UP" in list_codes(second.findings)
     with pytest.raises(IncrowdError, match="δ is used up"):
-        make(small, spec(FIXED), ledger=path)
+        publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert vars(Ledger(path).total()) == {"epsilon": 2.0, "delta": 2e-6}
 
 
@@ -179,7 +194,7 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
 def good(voters: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counts") / "out"
     release = SEARCHED.replace("draw", "rows: counted, format: csv, draw")
-    make(voters, spec(release), output=folder)
+    publish_unjudged(voters, make_voter_spec(release), output=folder)
     return folder
 
 
@@ -188,12 +203,12 @@ def forged(good: Path, folder: Path, rows: pl.DataFrame | None = None, **changes
     shutil.copytree(good, folder)
     certificate = Certificate.model_validate_json((folder / "certificate.json").read_bytes())
     if rows is not None:
-        in_order(rows).write_csv(folder / "data.csv")
+        sort_rows(rows).write_csv(folder / "data.csv")
         counts = rows["count"]
         assert certificate.release is not None
         changes["release"] = certificate.release.model_copy(
             update={
-                "sha256": sha256_of(folder / "data.csv"), "rows": int(counts.sum()),
+                "sha256": hash_file(folder / "data.csv"), "rows": int(counts.sum()),
                 "classes": len(rows), "smallest_class": int(counts.min()),  # type: ignore[arg-type]
             }
         )  # fmt: skip
@@ -203,10 +218,10 @@ def forged(good: Path, folder: Path, rows: pl.DataFrame | None = None, **changes
     except ValueError as error:
         return [str(error)]
     with suppress(KeyError, ValueError):  # where there are no words for such a thing
-        changed = changed.stated()
-    changed = changed.sealed()
-    forge(folder, changed)
-    return verify(folder)
+        changed = changed.with_statement()
+    changed = changed.with_seal()
+    forge_certificate(folder, changed)
+    return list_verify_messages(folder)
 
 
 def geometric(r: int, epsilon: float) -> dict[str, Any]:
@@ -227,7 +242,7 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
         "one row too few": (
             {"rows": rows.with_columns(
                 pl.when(pl.int_range(pl.len()) == 0)
-                .then(certificate.least - 1).otherwise("count").alias("count"))},
+                .then(certificate.threshold - 1).otherwise("count").alias("count"))},
             "smaller than r + k",
         ),
         "a larger k": ({"parameters": {**known, "k": 5.0 + smallest}}, "smaller than r + k"),
@@ -330,8 +345,8 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
 def test_how_rows_are_drawn_is_settled_and_said(
     voters: pl.DataFrame, release: str, draw: str, words: str
 ) -> None:
-    made = make(voters.head(3000), spec(f"release: {{{release}}}"))
-    assert made.certificate.by_counts == (draw == "counts")
+    made = publish_unjudged(voters.head(3000), make_voter_spec(f"release: {{{release}}}"))
+    assert made.certificate.has_noisy_counts == (draw == "counts")
     assert words in " ".join(made.reasons)
     assert words in made.report().html.replace("&#39;", "'")
 
@@ -356,42 +371,42 @@ def test_what_does_not_fit_is_refused_with_the_way_out(
     voters: pl.DataFrame, release: str, words: str
 ) -> None:
     with pytest.raises(IncrowdError, match=words):
-        make(voters.head(100), spec(f"release: {{{release}}}"))
+        publish_unjudged(voters.head(100), make_voter_spec(f"release: {{{release}}}"))
 
 
 def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFrame) -> None:
     levels = "levels: {zip: [4, 5], birth_year: [3, 5]}"
-    made = publish(voters, spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
+    made = publish(voters, make_voter_spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
     assert made.certificate.table.scheme["race"].level == 0
-    found = made.evaluation
-    assert found.target == "race"
-    assert sum(one.original for one in found.shifts) == len(voters)
-    assert sum(one.released for one in found.shifts) == found.rows_released
+    evaluation = made.evaluation
+    assert evaluation.target == "race"
+    assert sum(shift.original for shift in evaluation.shifts) == len(voters)
+    assert sum(shift.released for shift in evaluation.shifts) == evaluation.rows_released
     true = dict(voters["race"].value_counts().iter_rows())
-    assert {one.label: one.original for one in found.shifts} == true
+    assert {shift.label: shift.original for shift in evaluation.shifts} == true
     assert "What became of 'race'" in made.report().html.replace("&#39;", "'")
 
 
 def test_a_seed_is_told(voters: pl.DataFrame) -> None:
-    made = make(voters.head(2000), spec(FIXED), bits=SeededRandomness(1))
+    made = publish_unjudged(voters.head(2000), make_voter_spec(FIXED), bits=SeededRandomness(1))
     assert made.certificate.guarantee.statement[0].key == "not_private"
 
 
 def test_a_plan_shows_both_ways_side_by_side() -> None:
-    told = json.loads(command("plan", "--epsilon", "1", "--delta", "1e-6", "--json").stdout)
+    told = json.loads(run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--json").stdout)
     assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(told)
     assert told["counts"]["crowd"] == 19
-    words = command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
+    words = run_command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
     assert "56 people" in words
     assert "19 people" in words
     assert "--draw counts" in words
-    alone = command("plan", "--epsilon", "1", "--delta", "1e-6", "--draw", "sample").stdout
+    alone = run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--draw", "sample").stdout
     assert "19" not in alone
-    counts = command("plan", "--draw", "counts", "--crowd", "19", "--delta", "1e-6", "--json")
+    counts = run_command("plan", "--draw", "counts", "--crowd", "19", "--delta", "1e-6", "--json")
     assert json.loads(counts.stdout)["epsilon"] == pytest.approx(0.927026)
-    paper = command("plan", "--k", "20", "--beta", "0.1", "--epsilon", "1", "--definition", "paper", "--json")  # fmt: skip  # noqa: E501
+    paper = run_command("plan", "--k", "20", "--beta", "0.1", "--epsilon", "1", "--definition", "paper", "--json")  # fmt: skip  # noqa: E501
     assert json.loads(paper.stdout)["counts"] is None
     for wrong in (("--crowd", "19"), ("--draw", "both"), ("--grid", "k", "--draw", "counts")):
-        refused = command("plan", "--delta", "1e-6", *wrong)
+        refused = run_command("plan", "--delta", "1e-6", *wrong)
         assert refused.returncode == 2
         assert "Traceback" not in refused.stderr

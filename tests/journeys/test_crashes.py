@@ -20,14 +20,14 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
-from support.cli import command, wait_for
-from support.releases import COLUMNS, USUAL, released
+from support.cli import run_command, wait_for_step
+from support.releases import COLUMNS, USUAL, publish_voters
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.privacy.events import Event
 from incrowd.publication import publish
-from incrowd.release.folder import fill
+from incrowd.release.folder import fill_folder
 from incrowd.release.ledger import BudgetError, Ledger
 from incrowd.release.verify import verify
 
@@ -42,22 +42,22 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
     """What a release is certified with is what it takes; the sum is what the budget allows."""
     book = ledger(tmp_path / "table.ledger", epsilon=1.2, delta=2e-6)
     usual = USUAL.replace("}}", "}, draw: sample}")
-    one = released(voters, tmp_path / "one", usual, ledger=book)
-    known = one.certificate.guarantee
-    assert vars(book.total()) == {"epsilon": known.epsilon, "delta": known.delta}
+    item = publish_voters(voters, tmp_path / "one", usual, ledger=book)
+    guarantee = item.certificate.guarantee
+    assert vars(book.total()) == {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
     with pytest.raises(BudgetError, match=r"total would be .* = \(2, 2e-06\).*is \(1.2, 2e-06\)"):
-        released(voters, tmp_path / "two", usual, ledger=book)
+        publish_voters(voters, tmp_path / "two", usual, ledger=book)
     assert not (tmp_path / "two").exists()
     assert len(book.spends()) == 1
     small = "release: {k: 20, beta: 0.05, delta: 1.0e-6}"
-    other = released(voters, tmp_path / "small", small, ledger=book)
+    other = publish_voters(voters, tmp_path / "small", small, ledger=book)
     together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
     assert [spend.event for spend in book.spends()] == together
-    certified = [release.certificate.guarantee.epsilon or 0.0 for release in (one, other)]
+    certified = [release.certificate.guarantee.epsilon or 0.0 for release in (item, other)]
     assert book.total().epsilon == pytest.approx(sum(certified), rel=1e-12)
     assert book.total().epsilon > ic.Accountant(together).epsilon(delta=2e-6)
     with pytest.raises(BudgetError, match="nothing was released"):
-        released(voters, tmp_path / "three", small, ledger=book)
+        publish_voters(voters, tmp_path / "three", small, ledger=book)
 
 
 def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) 
         delta=1e-6
     )
     assert true > 0.04
-    assert book.total([book.charge_of([event])] * 4).epsilon >= true
+    assert book.total([book.compute_charge([event])] * 4).epsilon >= true
     with pytest.raises(BudgetError):
         book.book([event] * 4)
     mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
     plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
-    assert book.total([book.charge_of([event]) for event in mixed]).epsilon >= plain
+    assert book.total([book.compute_charge([event]) for event in mixed]).epsilon >= plain
 
 
 def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> None:
-    filling = fill(tmp_path / "out[1]")
+    filling = fill_folder(tmp_path / "out[1]")
     draft = filling.__enter__()
     (draft / "x").write_text("new")
     (tmp_path / "out[1]").mkdir()
@@ -92,9 +92,9 @@ def test_a_folder_that_appears_meanwhile_is_not_destroyed(tmp_path: Path) -> Non
 
 def test_a_changed_table_is_noticed(voters: pl.DataFrame, tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger", epsilon=9, delta=1e-5)
-    assert released(voters, tmp_path / "one", ledger=book, by=publish).findings == ()
-    assert released(voters, tmp_path / "two", ledger=book, by=publish).findings == ()
-    changed = released(voters.head(19_999), tmp_path / "three", ledger=book, by=publish)
+    assert publish_voters(voters, tmp_path / "one", ledger=book, by=publish).findings == ()
+    assert publish_voters(voters, tmp_path / "two", ledger=book, by=publish).findings == ()
+    changed = publish_voters(voters.head(19_999), tmp_path / "three", ledger=book, by=publish)
     assert "The table has changed" in str(changed.findings[0])
 
 
@@ -140,12 +140,12 @@ def test_a_kill_at_any_step_leaves_nothing_half_done(
         env=environment,
         text=True,
     ) as process:
-        wait_for(process, step)
+        wait_for_step(process, step)
         process.send_signal(signal.SIGKILL)
     assert not output.exists()
     spent = len(book.spends())
     assert spent == (0 if step in ("count", "book") else 1)  # booked before anything is drawn
-    done = command(*publishing(on_disk, output, *ledger_option))
+    done = run_command(*publishing(on_disk, output, *ledger_option))
     assert done.returncode == 0, done.stderr
     assert verify(output) == []
     assert len(book.spends()) == spent + 1
@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_nothing(on_disk: Path, tmp_path: Path) -> None:
 
 
 def test_no_permission_to_write(on_disk: Path) -> None:
-    done = command(*publishing(on_disk, Path("/proc/out")))
+    done = run_command(*publishing(on_disk, Path("/proc/out")))
     assert done.returncode == 2
     assert "Cannot write to '/proc/out'" in done.stderr
 
@@ -228,7 +228,7 @@ def test_two_publishers_race_for_a_budget_that_fits_one_many_times(tmp_path: Pat
 
 def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     def run(*arguments: str, status: int = 0) -> str:
-        done = command(*arguments)
+        done = run_command(*arguments)
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
@@ -242,8 +242,8 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
         )
     )
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
-    said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
-    assert "differential privacy" in said
+    text = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
+    assert "differential privacy" in text
     assert "Signature  by " in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
     assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")

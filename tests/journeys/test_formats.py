@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.findings import verify
+from support.findings import list_verify_messages
 from support.formats import FORMATS, SPECS
 
 from incrowd.release.certificate import FORMAT
@@ -20,7 +20,7 @@ FALSE = {"seeded": "NOT private", "rehearsal": "This is a dry run"}
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_a_release_verifies(folder: Path) -> None:
-    problems = verify(folder)
+    problems = list_verify_messages(folder)
     if folder.name in FALSE:
         (problem,) = problems
         assert FALSE[folder.name] in problem
@@ -32,17 +32,22 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     assert [path.name for path in FOLDERS] == sorted(SPECS)
     assert {path.parent.name for path in FOLDERS} == {str(FORMAT)}
     certificates = [read_certificate(folder) for folder in FOLDERS]
-    assert {known.format for known in certificates} == {FORMAT}
-    assert {known.method for known in certificates} == {
+    assert {certificate.format for certificate in certificates} == {FORMAT}
+    assert {certificate.method for certificate in certificates} == {
         "safe", "k-anonymity", "k-epsilon", "synthetic",
     }  # fmt: skip
-    assert {known.by_counts for known in certificates if known.method == "safe"} == {True, False}
-    assert {known.slices is None for known in certificates} == {True, False}
-    assert {known.signature is None for known in certificates} == {True, False}
-    tables = [table.release for known in certificates for table in known.tables]
+    assert {
+        certificate.has_noisy_counts for certificate in certificates if certificate.method == "safe"
+    } == {
+        True,
+        False,
+    }
+    assert {certificate.slices is None for certificate in certificates} == {True, False}
+    assert {certificate.signature is None for certificate in certificates} == {True, False}
+    tables = [table.release for certificate in certificates for table in certificate.tables]
     assert {release.form for release in tables} == {"expanded", "counted"}
     assert {release.file.partition(".")[2] for release in tables} == {"parquet", "csv"}
-    assert {known.guarantee.unit for known in certificates} == {"one row", "one person"}
+    assert {certificate.guarantee.unit for certificate in certificates} == {"one row", "one person"}
 
 
 def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:
@@ -54,9 +59,9 @@ def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:
 
 def test_another_format_is_named(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text(f'{{"format":{FORMAT + 1},"new":[]}}\n')
-    (problem,) = verify(tmp_path)
+    (problem,) = list_verify_messages(tmp_path)
     assert problem.startswith(f"The certificate has format {FORMAT + 1}; this version")
     for text in ('{"format":0}\n', "{}\n"):
         (tmp_path / "certificate.json").write_text(text)
-        (problem,) = verify(tmp_path)
+        (problem,) = list_verify_messages(tmp_path)
         assert problem.startswith("The certificate is not valid: format: ")

@@ -11,17 +11,17 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.fuzzed import IDS, case
+from support.random_cases import IDS, draw_case
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import plan_block
 from incrowd.methods.safe import method as safely
+from incrowd.methods.spec_ledger import plan_block
 from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
-from incrowd.privacy.split import Split
+from incrowd.privacy.split import BudgetSplit
 from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import read_certificate, verify
-from incrowd.spec.file import taken
+from incrowd.spec.file import load_spec
 from incrowd.spec.release import SafeSpec
 
 # Cases 300 to 2,150 reach 4,821 lines outside privacy/; one of them is first met after case 1,200.
@@ -31,14 +31,14 @@ WHOLE, MANY, BATCH = 100, 600, 25
 def refusal(number: int, folder: Path, ledger: Ledger | None) -> str:
     """Why a case is refused; nothing if it is published."""
     try:
-        publish(*case(number), output=folder / "out", ledger=ledger)
+        publish(*draw_case(number), output=folder / "out", ledger=ledger)
     except IncrowdError as error:
         return str(error)
     return ""
 
 
 def is_safe(number: int) -> bool:
-    release: dict[str, Any] = case(number)[1]["release"]
+    release: dict[str, Any] = draw_case(number)[1]["release"]
     return bool(release.get("method", "safe") == "safe")
 
 
@@ -69,7 +69,7 @@ def ends_well(number: int, folder: Path) -> bool:
 def plans(number: int, ledger: Ledger) -> bool:
     """Book two releases of a case in advance; whether that was not refused, and left nothing."""
     try:
-        plan_block(taken(case(number)[1]), ledger, releases=2)
+        plan_block(load_spec(draw_case(number)[1]), ledger, releases=2)
     except IncrowdError:
         assert ledger.spends() == []
         return False
@@ -78,7 +78,7 @@ def plans(number: int, ledger: Ledger) -> bool:
 
 def assert_no_ids(number: int, out: Path) -> None:
     """No column of ids is published, and no scheme or certificate holds one of enough letters."""
-    frame, _ = case(number)
+    frame, _ = draw_case(number)
     for name in set(IDS) & set(frame.columns):
         held = {str(value) for value in frame.get_column(name)}
         if name in ("patient", "respondent") and len(held) < 20:
@@ -87,7 +87,7 @@ def assert_no_ids(number: int, out: Path) -> None:
             assert name not in table.scheme, f"case {number}: '{name}' is published"
         for path in out.glob("*.json"):
             text = path.read_text(encoding="utf-8")
-            assert not any(len(one) > 5 and f'"{one}"' in text for one in held), f"case {number}"
+            assert not any(len(item) > 5 and f'"{item}"' in text for item in held), f"case {number}"
         for path in (*out.glob("*.parquet"), *out.glob("*.csv")):
             data = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
             assert name not in data.columns, f"case {number}: '{name}' is published"
@@ -107,7 +107,7 @@ def test_many_more_without_the_accountant(
 
     def unsettled(
         release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1
-    ) -> Split:
+    ) -> BudgetSplit:
         event: Event = SafeRelease(6, 0.5)
         if release.draw == "counts":
             event = Coin(GeometricCounts(3, 0.5), GeometricCounts(4, 0.5), 0.5)
@@ -115,14 +115,14 @@ def test_many_more_without_the_accountant(
             event = OneOf([SafeRelease(6, 0.5), SafeRelease(14, 0.9)])
         if release.epsilon is None or release.k is not None:
             raise IncrowdError("such a budget is settled by the accountant alone")
-        return Split(
+        return BudgetSplit(
             release.epsilon, 0.999, event, tuple(selections), tuple(choices), tables,
             release.already_sampled,
         )  # fmt: skip
 
-    monkeypatch.setattr(safely, "searched", unsettled)
-    monkeypatch.setattr(safely, "fixed", unsettled)
-    monkeypatch.setattr(safely, "by_counts", unsettled)
+    monkeypatch.setattr(safely, "split_search_budget", unsettled)
+    monkeypatch.setattr(safely, "split_fixed_budget", unsettled)
+    monkeypatch.setattr(safely, "split_counts_budget", unsettled)
     made = 0
     for number in range(start, start + 4 * BATCH):
         folder = tmp_path / str(number)

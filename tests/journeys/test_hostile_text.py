@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from incrowd.cli import commands
 from incrowd.cli import main as cli
 from incrowd.cli import terminal as showing
-from incrowd.cli.terminal import visible
-from incrowd.engine.count import count
+from incrowd.cli.terminal import escape_controls
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine
 from incrowd.privacy.plan import Plan
 from incrowd.publication import publish
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecError, parse, taken
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecError, load_spec, parse_spec
 from incrowd.spec.release import SafeSpec
 
 EVIL = '<img src=x onerror="alert(1)">&--><script>'
@@ -59,14 +59,14 @@ def test_markup_in_names_and_values_is_text(tmp_path: Path) -> None:
 
 
 def test_control_characters_are_made_visible() -> None:
-    assert visible(ESCAPES) == SHOWN
-    assert visible("a\tb\nc é 中 \U0001f600 \u200d") == "a\tb\nc é 中 \U0001f600 \u200d"
-    assert visible("\r\x00\x7f\ud800") == r"\x0d\x00\x7f\ud800"
+    assert escape_controls(ESCAPES) == SHOWN
+    assert escape_controls("a\tb\nc é 中 \U0001f600 \u200d") == "a\tb\nc é 中 \U0001f600 \u200d"
+    assert escape_controls("\r\x00\x7f\ud800") == r"\x0d\x00\x7f\ud800"
 
 
 @given(st.text(alphabet=st.characters()))
 def test_nothing_that_moves_a_terminal_is_left(text: str) -> None:
-    shown = visible(text)
+    shown = escape_controls(text)
     assert not CONTROL.search(shown)
     shown.encode()
 
@@ -80,7 +80,7 @@ def on_terminal(*arguments: str, folder: Path) -> str:
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "500"},
     )  # fmt: skip
     os.close(terminal)
-    said = b""
+    result = b""
     while True:
         try:
             part = os.read(host, 1 << 16)
@@ -88,10 +88,10 @@ def on_terminal(*arguments: str, folder: Path) -> str:
             break
         if not part:
             break
-        said += part
+        result += part
     os.close(host)
     process.wait()
-    return said.decode()
+    return result.decode()
 
 
 @pytest.fixture
@@ -135,10 +135,10 @@ def evil_folder(tmp_path: Path) -> Path:
 def test_a_terminal_gets_no_codes_from_names_or_values(
     evil_folder: Path, arguments: list[str]
 ) -> None:
-    said = on_terminal(*arguments, folder=evil_folder)
+    text = on_terminal(*arguments, folder=evil_folder)
     ours = r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[1A|\x1b\[2K|\r"  # colours, the progress bar
-    assert not CONTROL.search(re.sub(ours, "", said))
-    assert re.search(r"\\(x1b|u001b)\[2J", said)
+    assert not CONTROL.search(re.sub(ours, "", text))
+    assert re.search(r"\\(x1b|u001b)\[2J", text)
 
 
 def test_what_is_piped_is_exact(evil_folder: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_fault_of_ours_is_told_without_codes(
     def fail(_only: str | None) -> None:
         raise RuntimeError(ESCAPES)
 
-    monkeypatch.setattr(commands, "command_line", fail)
+    monkeypatch.setattr(commands, "build_parser", fail)
     with pytest.raises(SystemExit) as done:
         cli.main()
     assert done.value.code == 3
@@ -162,9 +162,9 @@ def test_a_fault_of_ours_is_told_without_codes(
 
 def test_json_holds_no_codes(capsys: pytest.CaptureFixture[str]) -> None:
     showing.print_json({"x": ESCAPES + "\x7f"})
-    said = capsys.readouterr().out
-    assert not CONTROL.search(said)
-    assert json.loads(said) == {"x": ESCAPES + "\x7f"}
+    out = capsys.readouterr().out
+    assert not CONTROL.search(out)
+    assert json.loads(out) == {"x": ESCAPES + "\x7f"}
 
 
 HIGH = [
@@ -183,28 +183,28 @@ def test_a_dictionary_may_hold_any_character(text: str, tmp_path: Path) -> None:
         "columns": {text: {"role": "quasi", "hierarchy": hierarchy, "other": text}},
         "release": {"method": "k-anonymity", "k": 2, "levels": {text: 0}},
     }
-    file = taken(given)
+    file = load_spec(given)
     assert list(file.spec.columns) == [text]
     assert file.spec.columns[text].other == text
-    assert parse(file.text()).spec == file.spec
-    counted = count(
-        local_engine().from_columns({text: [text, "x", "w"]}), Declared(file.spec.columns)
+    assert parse_spec(file.text()).spec == file.spec
+    counted = count_tuples(
+        local_engine().from_columns({text: [text, "x", "w"]}), ColumnHierarchies(file.spec.columns)
     )
     assert counted.hierarchies[0].labels[0][0] == text
     done = publish(pl.DataFrame({text: [text] * 5}), given, output=tmp_path / "out")
     assert "could not be drawn" not in done.report().html
     # JSON is YAML, and a file of it writes such a character as two halves
     (tmp_path / "spec.json").write_text(json.dumps(given))
-    assert taken(tmp_path / "spec.json").spec == file.spec
+    assert load_spec(tmp_path / "spec.json").spec == file.spec
 
 
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(SpecError, match="half a character"):
-        taken({"columns": {"a\ud83d": {"role": "drop"}}})
+        load_spec({"columns": {"a\ud83d": {"role": "drop"}}})
 
 
 def test_a_dictionary_may_hold_what_python_programs_hold() -> None:
-    file = taken(
+    file = load_spec(
         MappingProxyType(
             {
                 "table": Path("x.csv"),

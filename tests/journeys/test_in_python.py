@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.releases import files, spec
+from support.releases import list_files, make_voter_spec
 
 import incrowd as ic
 from incrowd.engine.source import open_table
@@ -26,39 +26,43 @@ def test_the_public_names_are_listed_and_there() -> None:
 
 def test_pandas_in_pandas_out_polars_in_polars_out(voters: pl.DataFrame) -> None:
     pandas = pytest.importorskip("pandas")
-    assert isinstance(publish(voters, spec()).data, pl.DataFrame)
-    made = publish(voters.to_pandas(), spec())
+    assert isinstance(publish(voters, make_voter_spec()).data, pl.DataFrame)
+    made = publish(voters.to_pandas(), make_voter_spec())
     assert isinstance(made.data, pandas.DataFrame)
     assert len(made.data) == made.certificate.table.release.rows
     slices = "release: {epsilon: 1, delta: 1.0e-6, slices: [[zip, sex], [birth_year, race]]}"
-    both = publish(voters.to_pandas(), spec(slices)).data
+    both = publish(voters.to_pandas(), make_voter_spec(slices)).data
     assert [type(frame) for frame in both] == [pandas.DataFrame] * 2
 
 
 def test_what_is_to_be_known_is_warned_of(voters: pl.DataFrame) -> None:
     with pytest.warns(ic.IncrowdWarning, match="come from a seed") as seen:
-        made = publish(voters.head(500), spec(), bits=SeededRandomness(1))
-    assert [getattr(one.message, "finding", None) for one in seen] == list(made.findings)
-    assert all(one.filename == __file__ for one in seen)
+        made = publish(voters.head(500), make_voter_spec(), bits=SeededRandomness(1))
+    assert [getattr(item.message, "finding", None) for item in seen] == list(made.findings)
+    assert all(item.filename == __file__ for item in seen)
 
 
 def test_a_release_is_one_line(voters: pl.DataFrame) -> None:
-    made = publish(voters, spec())
+    made = publish(voters, make_voter_spec())
     shown = repr(made)
     assert "\n" not in shown
     assert len(shown) < 300
     assert f"{made.certificate.table.release.rows:,} rows" in shown
     assert "differential privacy and k-anonymity, epsilon 1, delta 1e-06" in shown
     settings = "release: {method: k-anonymity, k: 5, levels: {zip: 3, sex: 0, birth_year: 4}}"
-    assert ": k-anonymity; " in repr(publish(voters, spec(settings)))
+    assert ": k-anonymity; " in repr(publish(voters, make_voter_spec(settings)))
 
 
 def test_a_release_is_kept(voters: pl.DataFrame, tmp_path: Path) -> None:
-    made = publish(voters, spec())
+    made = publish(voters, make_voter_spec())
     assert made.save(tmp_path / "kept") == tmp_path / "kept"
     assert ic.verify(tmp_path / "kept") == []
-    assert files(tmp_path / "kept") == files(made.folder)
-    assert files(tmp_path / "kept.curator") == ["attacks.json", "evaluation.json", "report.html"]
+    assert list_files(tmp_path / "kept") == list_files(made.folder)
+    assert list_files(tmp_path / "kept.curator") == [
+        "attacks.json",
+        "evaluation.json",
+        "report.html",
+    ]
     made.save(tmp_path / "again", curator=tmp_path / "mine")
     assert (tmp_path / "mine" / "report.html").exists()
     with pytest.raises(ic.IncrowdError, match="kept"):
@@ -92,7 +96,7 @@ def test_the_table_comes_before_the_spec(
     voters: pl.DataFrame, tmp_path: Path, task: Callable[..., Any]
 ) -> None:
     """Swapped, they are refused by a message that says so, whatever either is given as."""
-    file = spec()
+    file = make_voter_spec()
     task(voters.head(50), file)
     voters.head(50).write_csv(tmp_path / "voters.csv")
     (tmp_path / "spec.yaml").write_text(file.text(), encoding="utf-8")
@@ -109,7 +113,7 @@ def test_the_table_comes_before_the_spec(
 @pytest.mark.parametrize("task", [ic.evaluate, ic.attack])
 def test_the_spec_comes_last(voters: pl.DataFrame, task: Callable[..., Any]) -> None:
     with pytest.raises(ic.ParameterError, match=r"'spec'.*table comes first"):
-        task(spec(), voters, voters)
+        task(make_voter_spec(), voters, voters)
 
 
 def test_a_draft_is_published_once_it_is_confirmed(voters: pl.DataFrame) -> None:
@@ -119,19 +123,19 @@ def test_a_draft_is_published_once_it_is_confirmed(voters: pl.DataFrame) -> None
         with pytest.raises(ic.IncrowdError, match="confirm"):
             ic.publish(table, unconfirmed)
     step = ic.confirm(draft, ["sex", ("race", "role")])
-    assert "sex" not in step.spec.unconfirmed
-    assert "role" not in step.spec.unconfirmed["race"]
-    assert set(step.spec.unconfirmed["race"]) | {"role"} == set(
-        ic.confirm(draft, []).spec.unconfirmed["race"]
+    assert "sex" not in step.spec.unconfirmed_entries
+    assert "role" not in step.spec.unconfirmed_entries["race"]
+    assert set(step.spec.unconfirmed_entries["race"]) | {"role"} == set(
+        ic.confirm(draft, []).spec.unconfirmed_entries["race"]
     )
     every = ic.confirm(step, all=True)
-    assert not every.spec.unconfirmed
+    assert not every.spec.unconfirmed_entries
     with pytest.raises(ic.IncrowdError, match="unit"):  # it is a decision of its own
         ic.publish(table, every)
     every = ic.confirm(every, unit=True)
     assert ic.publish(table, every).certificate.table.release.rows > 0
     listed = ic.confirm(draft, ["sex", "race", "birth_year"], unit=True)
-    assert not listed.spec.unconfirmed
+    assert not listed.spec.unconfirmed_entries
     assert listed.text() == every.text() == ic.confirm(every, ["sex"]).text()
 
 

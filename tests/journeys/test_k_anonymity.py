@@ -16,19 +16,19 @@ import numpy as np
 import polars as pl
 import pytest
 from pycanon import anonymity
-from support.cli import wait_for
+from support.cli import wait_for_step
 from support.patients import (
     ALGORITHMS,
     COLUMNS,
     KEPT,
     QUASI,
     SMALL,
-    plain,
-    read,
-    released,
-    shown_rows,
+    convert_for_pycanon,
+    count_shown_rows,
+    publish_patients,
+    read_released_rows,
 )
-from support.releases import files, stated
+from support.releases import get_statement, list_files
 
 from incrowd.cli.main import main
 from incrowd.errors import IncrowdError
@@ -44,15 +44,15 @@ def test_every_algorithm_holds_together(
     patients: pl.DataFrame, tmp_path: Path, algorithm: str, rows: str, ending: str
 ) -> None:
     settings = f"k: 6, algorithm: {algorithm}, rows: {rows}, format: {ending}"
-    result = released(patients, tmp_path / "out", settings)
+    result = publish_patients(patients, tmp_path / "out", settings)
     assert verify(tmp_path / "out") == []
-    data = read(tmp_path / "out")
+    data = read_released_rows(tmp_path / "out")
     assert data.columns == [*QUASI, *KEPT, *(["count"] if rows == "counted" else [])]
     facts = result.certificate.table.release
-    found = plain(data)
-    assert len(found) == facts.rows
-    assert anonymity.k_anonymity(found, QUASI) == facts.smallest_class >= 6
-    assert len(found.groupby(QUASI)) == facts.classes
+    outcome = convert_for_pycanon(data)
+    assert len(outcome) == facts.rows
+    assert anonymity.k_anonymity(outcome, QUASI) == facts.smallest_class >= 6
+    assert len(outcome.groupby(QUASI)) == facts.classes
     for path in (tmp_path / "out").rglob("*"):
         if path.is_file():
             assert b"@example.org" not in path.read_bytes()
@@ -84,7 +84,7 @@ def label_of(zip_code: str, sex: str, year: int | None, levels: tuple[int, ...])
 def test_full_domain_recoding_row_by_row(
     patients: pl.DataFrame, tmp_path: Path, settings: str
 ) -> None:
-    result = released(patients, tmp_path / "out", f"k: 5, {settings}", by=publish)
+    result = publish_patients(patients, tmp_path / "out", f"k: 5, {settings}", by=publish)
     levels = tuple(result.certificate.table.scheme[name].level or 0 for name in QUASI)
     if "levels" in settings:
         assert 1 <= levels[0] <= 3
@@ -99,15 +99,15 @@ def test_full_domain_recoding_row_by_row(
     if "starred" in settings:
         assert lost > 0
         expected[("*", "*", "*", None, None)] += lost
-    data = read(tmp_path / "out")
+    data = read_released_rows(tmp_path / "out")
     if "counted" in settings:
-        found: Counter[tuple[object, ...]] = Counter()
+        counter: Counter[tuple[object, ...]] = Counter()
         for *labels, count in data.iter_rows():
-            found[tuple(labels)] += count
-        assert len(found) == len(data)
+            counter[tuple(labels)] += count
+        assert len(counter) == len(data)
     else:
-        found = shown_rows(data)
-    assert found == expected
+        counter = count_shown_rows(data)
+    assert counter == expected
     assert result.evaluation.suppressed == lost
     assert data.schema["weight"] == pl.Float64
     share = {"suppression: 0": 0, "suppression: 0.3, candidates: minimal": 0.3}.get(settings, 0.05)
@@ -139,31 +139,33 @@ def test_mondrian_shows_every_row_in_the_one_class_that_holds_it(
     patients: pl.DataFrame, tmp_path: Path, settings: str
 ) -> None:
     known = patients.drop_nulls()
-    released(known, tmp_path / "out", f"k: 8, algorithm: mondrian{settings}", ORDERED)
-    frame = read(tmp_path / "out")
+    publish_patients(known, tmp_path / "out", f"k: 8, algorithm: mondrian{settings}", ORDERED)
+    frame = read_released_rows(tmp_path / "out")
     if "count" not in frame.columns:
         frame = frame.group_by(pl.all()).len("count")
-    found: dict[tuple[Any, ...], Counter[Any]] = {}
+    result: dict[tuple[Any, ...], Counter[Any]] = {}
     for *row, count in frame.iter_rows():
-        found.setdefault(tuple(row[:3]), Counter())[tuple(row[3:])] += count
+        result.setdefault(tuple(row[:3]), Counter())[tuple(row[3:])] += count
     expected: dict[tuple[Any, ...], Counter[Any]] = {}
     for values in known.select(*QUASI, *KEPT).iter_rows():
         (box,) = [
             box
-            for box in found
+            for box in result
             if all(within(x, value) for x, value in zip(box, values[:3], strict=True))
         ]
         expected.setdefault(box, Counter())[values[3:]] += 1
-    assert found == expected
-    assert all(held.total() >= 8 for held in found.values())
-    assert len(found) > 50
+    assert result == expected
+    assert all(held.total() >= 8 for held in result.values())
+    assert len(result) > 50
 
 
 def test_clusters_hold_rows_of_the_table(patients: pl.DataFrame, tmp_path: Path) -> None:
     known = patients.drop_nulls()
-    result = released(known, tmp_path / "out", "k: 5, algorithm: cluster", ORDERED, by=publish)
+    result = publish_patients(
+        known, tmp_path / "out", "k: 5, algorithm: cluster", ORDERED, by=publish
+    )
     rows = list(known.select(*QUASI, *KEPT).iter_rows())
-    data = read(tmp_path / "out")
+    data = read_released_rows(tmp_path / "out")
     assert Counter(data.select(KEPT).iter_rows()) == Counter(row[3:] for row in rows)
     for box, part in data.group_by(QUASI):
         fitting = Counter(
@@ -176,34 +178,34 @@ def test_clusters_hold_rows_of_the_table(patients: pl.DataFrame, tmp_path: Path)
 
 
 def test_duplicates_are_real_rows(patients: pl.DataFrame, tmp_path: Path) -> None:
-    result = released(patients, tmp_path / "out", "k: 5, algorithm: duplicate", ORDERED)
-    real = shown_rows(patients.select(*QUASI, *KEPT))
-    data = read(tmp_path / "out")
+    result = publish_patients(patients, tmp_path / "out", "k: 5, algorithm: duplicate", ORDERED)
+    real = count_shown_rows(patients.select(*QUASI, *KEPT))
+    data = read_released_rows(tmp_path / "out")
     assert set(data.iter_rows()) <= set(real)
     assert len(data) == len(patients)
-    assert "Real records" in stated(result.certificate)["known_attacks"]
+    assert "Real records" in get_statement(result.certificate)["known_attacks"]
 
 
 def test_duplicates_are_drawn_anew(patients: pl.DataFrame, tmp_path: Path) -> None:
-    one = released(patients.head(200), tmp_path / "a", "k: 5, algorithm: duplicate")
-    two = released(patients.head(200), tmp_path / "b", "k: 5, algorithm: duplicate")
-    assert one.certificate.table.release.sha256 != two.certificate.table.release.sha256
+    item = publish_patients(patients.head(200), tmp_path / "a", "k: 5, algorithm: duplicate")
+    two = publish_patients(patients.head(200), tmp_path / "b", "k: 5, algorithm: duplicate")
+    assert item.certificate.table.release.sha256 != two.certificate.table.release.sha256
 
 
 def test_starred_rows_are_in_no_class(patients: pl.DataFrame, tmp_path: Path) -> None:
-    stars = released(patients, tmp_path / "stars", "k: 5, suppressed: starred", by=publish)
-    dropped = released(patients, tmp_path / "dropped", "k: 5", by=publish)
+    stars = publish_patients(patients, tmp_path / "stars", "k: 5, suppressed: starred", by=publish)
+    dropped = publish_patients(patients, tmp_path / "dropped", "k: 5", by=publish)
     assert verify(tmp_path / "stars") == []
     one, two = stars.certificate.table.release, dropped.certificate.table.release
     assert one.rows == len(patients) > two.rows
     assert (one.classes, one.smallest_class) == (two.classes, two.smallest_class)
     first, second = (
-        replace(found, utility=found.utility and replace(found.utility, accuracy=None))
-        for found in (stars.evaluation, dropped.evaluation)
+        replace(item, utility=item.utility and replace(item.utility, accuracy=None))
+        for item in (stars.evaluation, dropped.evaluation)
     )
     assert first == second  # but for a classifier, which learns from starred rows, too
-    assert "suppressed_rows" in stated(stars.certificate)
-    assert "suppressed_rows" not in stated(dropped.certificate)
+    assert "suppressed_rows" in get_statement(stars.certificate)
+    assert "suppressed_rows" not in get_statement(dropped.certificate)
 
 
 @pytest.mark.parametrize("suppressed", ["starred", "dropped"])
@@ -219,7 +221,7 @@ def test_a_class_that_shows_nothing_is_a_class_all_the_same(
 ) -> None:
     columns = f"columns: {{a: {{role: quasi, hierarchy: {hierarchy}}}}}"
     settings = f"k: 5, suppression: 0, suppressed: {suppressed}"
-    result = released(pl.DataFrame({"a": values}), tmp_path / "out", settings, columns)
+    result = publish_patients(pl.DataFrame({"a": values}), tmp_path / "out", settings, columns)
     assert verify(tmp_path / "out") == []
     assert result.certificate.table.release.rows == len(values)
     if suppressed == "dropped":
@@ -231,35 +233,41 @@ def test_a_class_that_shows_nothing_is_a_class_all_the_same(
 
 def test_the_certificate_says_what_it_is_not(patients: pl.DataFrame, tmp_path: Path) -> None:
     for algorithm in ALGORITHMS:
-        result = released(patients.head(200), tmp_path / algorithm, f"k: 5, algorithm: {algorithm}")
-        known = result.certificate
-        said = stated(known)
-        assert "5-anonymous" in said["k_anonymity"]
-        assert "NOT differential privacy" in said["not_differential_privacy"]
-        assert "known_attacks" in said
-        assert (known.guarantee.epsilon, known.guarantee.delta, known.events) == (None, None, [])
-        assert known.kept == KEPT
-        assert known.method == known.guarantee.kind == "k-anonymity"
+        result = publish_patients(
+            patients.head(200), tmp_path / algorithm, f"k: 5, algorithm: {algorithm}"
+        )
+        certificate = result.certificate
+        statement = get_statement(certificate)
+        assert "5-anonymous" in statement["k_anonymity"]
+        assert "NOT differential privacy" in statement["not_differential_privacy"]
+        assert "known_attacks" in statement
+        assert (certificate.guarantee.epsilon, certificate.guarantee.delta, certificate.events) == (
+            None,
+            None,
+            [],
+        )
+        assert certificate.kept == KEPT
+        assert certificate.method == certificate.guarantee.kind == "k-anonymity"
         report = (tmp_path / f"{algorithm}.curator" / "report.html").read_text()
-        assert said["not_differential_privacy"] in report
+        assert statement["not_differential_privacy"] in report
 
 
 def test_the_unit_is_said_in_words_that_make_sense(tmp_path: Path) -> None:
     table = pl.DataFrame({"id": [i // 3 for i in range(90)], "x": ["a"] * 90})
     columns = "unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: quasi, hierarchy: flat}}"
-    result = released(table, tmp_path / "out", "k: 5", columns)
+    result = publish_patients(table, tmp_path / "out", "k: 5", columns)
     assert result.certificate.table.release.rows == result.evaluation.rows_original == 30
     assert result.certificate.guarantee.unit == "one person"
-    assert "One row per person" in stated(result.certificate)["unit"]
+    assert "One row per person" in get_statement(result.certificate)["unit"]
     assert verify(tmp_path / "out") == []
-    assert read(tmp_path / "out").columns == ["x"]
+    assert read_released_rows(tmp_path / "out").columns == ["x"]
 
 
 def test_everything_may_be_suppressed(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": [f"v{i}" for i in range(20)], "s": ["p"] * 20})
     settings = "k: 5, suppression: 1, levels: {x: 0}"
     for suppressed in ("dropped", "starred"):
-        result = released(
+        result = publish_patients(
             table,
             tmp_path / suppressed,
             f"{settings}, suppressed: {suppressed}",
@@ -279,10 +287,11 @@ def test_a_heavy_column_loses_less(patients: pl.DataFrame, tmp_path: Path, algor
     heavy = COLUMNS.replace("birth_year: {", "birth_year: {weight: 20, ")
     light = COLUMNS.replace("birth_year: {", "birth_year: {weight: 0.05, ")
     lost = [
-        released(patients, tmp_path / name, f"k: 5, algorithm: {algorithm}", columns, by=publish)
-        .evaluation.loss_by_column["birth_year"]
+        publish_patients(
+            patients, tmp_path / name, f"k: 5, algorithm: {algorithm}", columns, by=publish
+        ).evaluation.loss_by_column["birth_year"]
         for name, columns in (("heavy", heavy), ("light", light))
-    ]  # fmt: skip
+    ]
     assert lost[0] < lost[1]
 
 
@@ -296,13 +305,16 @@ def test_an_independent_tool_finds_it_diverse(
 ) -> None:
     diverse = f"diagnosis: {{role: sensitive, diversity: {{{rule}}}}}"
     columns = COLUMNS.replace("diagnosis: {role: sensitive}", diverse)
-    result = released(
+    result = publish_patients(
         patients, tmp_path / "out", f"k: 5, algorithm: {algorithm}", columns, by=publish
     )
-    plain_result = released(
+    plain_result = publish_patients(
         patients, tmp_path / "plain", f"k: 5, algorithm: {algorithm}", by=publish
     )
-    data, without = plain(read(tmp_path / "out")), plain(read(tmp_path / "plain"))
+    data, without = (
+        convert_for_pycanon(read_released_rows(tmp_path / "out")),
+        convert_for_pycanon(read_released_rows(tmp_path / "plain")),
+    )
     kind, least = rule.split(": ")
     if kind == "distinct":
         assert anonymity.l_diversity(data, QUASI, ["diagnosis"]) >= 3
@@ -313,9 +325,9 @@ def test_an_independent_tool_finds_it_diverse(
             shares = part["diagnosis"].value_counts(normalize=True).to_numpy()
             assert np.exp(-(shares * np.log(shares)).sum()) >= float(least) - 1e-9
     assert anonymity.k_anonymity(data, QUASI) >= 5
-    said = stated(result.certificate)["rules"]
-    assert "'diagnosis'" in said
-    assert kind in said
+    statement = get_statement(result.certificate)["rules"]
+    assert "'diagnosis'" in statement
+    assert kind in statement
     assert verify(tmp_path / "out") == []
     assert plain_result.evaluation.loss < result.evaluation.loss
 
@@ -332,17 +344,17 @@ def test_an_independent_tool_finds_it_close(
     columns = COLUMNS.replace(f"{column}: {{role: sensitive}}", close)
     settings = f"k: 5, algorithm: {algorithm}"
     settings += ", suppression: 0" if algorithm == "ola" else ""
-    released(whole, tmp_path / "out", settings, columns)
-    data = read(tmp_path / "out")
-    table = plain(data)
+    publish_patients(whole, tmp_path / "out", settings, columns)
+    data = read_released_rows(tmp_path / "out")
+    table = convert_for_pycanon(data)
     if kind == "ordered":
         table["weight"] = data["weight"].to_list()
     assert len(table) == len(whole)
     assert anonymity.t_closeness(table, QUASI, [column]) <= most + 1e-9
-    released(whole, tmp_path / "plain", settings)
-    loose = plain(read(tmp_path / "plain"))
+    publish_patients(whole, tmp_path / "plain", settings)
+    loose = convert_for_pycanon(read_released_rows(tmp_path / "plain"))
     if kind == "ordered":
-        loose["weight"] = read(tmp_path / "plain")["weight"].to_list()
+        loose["weight"] = read_released_rows(tmp_path / "plain")["weight"].to_list()
     assert anonymity.t_closeness(loose, QUASI, [column]) > most
 
 
@@ -359,14 +371,14 @@ def test_dates_are_close_along_the_calendar_however_they_are_written(tmp_path: P
             "columns:\n  a: {role: quasi, hierarchy: flat}\n"
             f"  day: {{role: sensitive, hierarchy: {dates}, closeness: {{ordered: {most}}}}}"
         )
-        released(table, tmp_path / most, "k: 5, suppression: 0", columns)
-        assert set(read(tmp_path / most)["a"].to_list()) == shown
+        publish_patients(table, tmp_path / most, "k: 5, suppression: 0", columns)
+        assert set(read_released_rows(tmp_path / most)["a"].to_list()) == shown
 
 
 def test_no_rule_at_all_is_no_rule(tmp_path: Path) -> None:
     table = pl.DataFrame({"a": ["x"] * 10, "s": [1, 2] * 5})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, s: {role: sensitive, diversity: {}}}"
-    released(table, tmp_path / "out", "k: 5", columns)
+    publish_patients(table, tmp_path / "out", "k: 5", columns)
     assert verify(tmp_path / "out") == []
 
 
@@ -400,7 +412,7 @@ def test_what_cannot_be_published_leaves_nothing(
 ) -> None:
     table = pl.DataFrame({"x": [f"v{i}" for i in range(20)], "s": ["p", "q", "r", "p"] * 5})
     with pytest.raises(IncrowdError) as error:
-        released(table, tmp_path / "out", settings, SMALL % (quasi, sensitive))
+        publish_patients(table, tmp_path / "out", settings, SMALL % (quasi, sensitive))
     assert part in str(error.value)
     assert "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
@@ -409,15 +421,15 @@ def test_what_cannot_be_published_leaves_nothing(
 def test_a_noisy_column_and_a_ledger_are_refused(tmp_path: Path, patients: pl.DataFrame) -> None:
     noisy = COLUMNS.replace("weight: {role: sensitive}", "weight: {role: noisy, precision: 0.1}")
     with pytest.raises(IncrowdError, match="'weight': the role `noisy` is for"):
-        released(patients, tmp_path / "out", "k: 5", noisy)
+        publish_patients(patients, tmp_path / "out", "k: 5", noisy)
     with pytest.raises(IncrowdError, match="not differentially private, so no ledger can"):
-        released(patients, tmp_path / "out", "k: 5", ledger=tmp_path / "ledger")
+        publish_patients(patients, tmp_path / "out", "k: 5", ledger=tmp_path / "ledger")
     assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
 
 
 def test_no_quasi_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="no quasi-identifier"):
-        released(
+        publish_patients(
             pl.DataFrame({"s": [1, 2]}), tmp_path / "out", "k: 2", "columns: {s: {role: sensitive}}"
         )
 
@@ -428,22 +440,24 @@ def test_a_failure_without_a_folder_leaves_nothing(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     with pytest.raises(IncrowdError, match="fewer than k"):
-        released(pl.DataFrame({"x": ["a"], "s": [1]}), None, "k: 5", SMALL % ("", ""))
+        publish_patients(pl.DataFrame({"x": ["a"], "s": [1]}), None, "k: 5", SMALL % ("", ""))
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_what_failed_was_not_released(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": [f"v{i}" for i in range(20)], "s": ["p"] * 20})
     with pytest.raises(IncrowdError, match="No scheme"):
-        released(
+        publish_patients(
             table,
             tmp_path / "a",
             "k: 5, suppression: 0, levels: {x: 0}",
             SMALL % ("", ""),
             by=publish,
         )
-    assert released(table, tmp_path / "b", "k: 5", SMALL % ("", ""), by=publish).findings == ()
-    again = released(table, tmp_path / "c", "k: 5", SMALL % ("", ""), by=publish)
+    assert (
+        publish_patients(table, tmp_path / "b", "k: 5", SMALL % ("", ""), by=publish).findings == ()
+    )
+    again = publish_patients(table, tmp_path / "c", "k: 5", SMALL % ("", ""), by=publish)
     assert "was released before" in str(again.findings[0])
 
 
@@ -468,20 +482,20 @@ def test_the_command_publishes_and_verifies(
         return stop.value.code, shown.out + shown.err  # type: ignore[return-value]
 
     spec, out = str(on_disk / "spec.yaml"), on_disk / "out"
-    code, said = run("publish", spec, "-o", str(out))
+    code, text = run("publish", spec, "-o", str(out))
     assert code == 0
     for part in ("groups", "NOT differential privacy", "Missing", "Generalized"):
-        assert part in said
-    assert files(out) == [
+        assert part in text
+    assert list_files(out) == [
         "README.md", "certificate.html", "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/sex.csv",
     ]  # fmt: skip
-    code, said = run("verify", str(out))
+    code, text = run("verify", str(out))
     assert code == 0
-    assert "NOT differential privacy" in said
-    code, said = run("publish", spec, "-o", str(on_disk / "b"), "--ledger", str(on_disk / "l"))
+    assert "NOT differential privacy" in text
+    code, text = run("publish", spec, "-o", str(on_disk / "b"), "--ledger", str(on_disk / "l"))
     assert code == 2
-    assert "Remove --ledger" in said
+    assert "Remove --ledger" in text
     assert not (on_disk / "b").exists()
     assert not (on_disk / "l").exists()
 
@@ -495,7 +509,7 @@ def test_an_interrupt_leaves_nothing_behind(on_disk: Path, step: str) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "INCROWD_PAUSE_AT": step},
     ) as process:  # fmt: skip
-        wait_for(process, step)
+        wait_for_step(process, step)
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=60)
     assert process.returncode not in (0, 3)

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 from support import readers
-from support.findings import verify
-from support.make import make
-from support.readers import certificate_of, rewritten
+from support.findings import list_verify_messages
+from support.readers import load_certificate, reseal_certificate
+from support.unjudged import publish_unjudged
 
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 
 
 @pytest.mark.parametrize("method", ["ola", "mondrian", "search", "duplicate"])
@@ -20,21 +20,21 @@ from incrowd.codes.forms import Form
 def test_another_form_is_refused(
     tmp_path: Path, settled_once: None, method: str, writing: str
 ) -> None:
-    readers.released(tmp_path / "out", method, writing)
-    certificate = certificate_of(tmp_path / "out")
-    assert verify(tmp_path / "out") == []
+    readers.publish_reader_table(tmp_path / "out", method, writing)
+    certificate = load_certificate(tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []
     assert certificate.scheme is not None
     for name, column in certificate.scheme.items():
         for form in get_args(Form):
             if form == column.labels:
                 continue
             changed = {**certificate.scheme, name: column.model_copy(update={"labels": form})}
-            rewritten(tmp_path / "out", certificate.model_copy(update={"scheme": changed}))
-            problems = verify(tmp_path / "out")
+            reseal_certificate(tmp_path / "out", certificate.model_copy(update={"scheme": changed}))
+            problems = list_verify_messages(tmp_path / "out")
             assert len(problems) == 1
             assert f"'{name}'" in problems[0]
-    rewritten(tmp_path / "out", certificate)
-    assert verify(tmp_path / "out") == []
+    reseal_certificate(tmp_path / "out", certificate)
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "cluster"])
@@ -53,8 +53,8 @@ def test_cuts_of_intervals_with_open_ends_verify(
     table = pl.DataFrame({"x": [-20, 1, 2, 7, 8, 13, 14, 99] * 2})
     release = {"method": "k-anonymity", "k": 4, "algorithm": algorithm}
     columns = {"x": {"role": "quasi", "hierarchy": rule}}
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
-    assert verify(tmp_path / "out") == []
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_cuts_of_brackets_verify(tmp_path: Path, values: list[str]) -> None:
     table = pl.DataFrame({"x": values * 2})
     release = {"method": "k-anonymity", "k": 4, "algorithm": "mondrian"}
     columns = {"x": {"role": "quasi", "hierarchy": {"order": {"values": values}}}}
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
-    assert verify(tmp_path / "out") == []
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []

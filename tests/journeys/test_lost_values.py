@@ -8,22 +8,22 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.covid import COLUMNS, FIXED, covid_spec, covid_tests, fixed_levels
-from support.findings import codes
-from support.pages import outline
+from support.cli import run_command
+from support.covid import COLUMNS, FIXED, format_fixed_levels, make_covid_spec, make_covid_table
+from support.findings import list_codes
+from support.pages import read_outline
 
-from incrowd.cli.results import published
+from incrowd.cli.results import describe_release
 from incrowd.curate.check import check
-from incrowd.evaluation.measures import evaluate
-from incrowd.evaluation.report.summary import summary
+from incrowd.evaluation.evaluate import evaluate
+from incrowd.evaluation.report.summary import summarize_release
 from incrowd.measure.evaluation import Evaluation
 from incrowd.publication import Release, publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
-SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"
-TABLE = covid_tests()
+SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {format_fixed_levels()}"
+TABLE = make_covid_table()
 HIDDEN = ("zip", "day", "clinic", "group", "drive_through")
 
 
@@ -32,7 +32,7 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Release:
     folder = tmp_path_factory.mktemp("counts")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        return publish(TABLE, covid_spec(SAFE), output=folder / "out")
+        return publish(TABLE, make_covid_spec(SAFE), output=folder / "out")
 
 
 def report_of(release: Release) -> str:
@@ -41,24 +41,25 @@ def report_of(release: Release) -> str:
 
 def positives(found: Evaluation) -> str:
     """What is said of the positive tests, with the figures of a count by hand."""
-    (one,) = (one for one in found.lost.values if one.labels == ("positive",))
-    assert one.columns == ("result",)
-    assert one.rows == TABLE.filter(pl.col("result") == "positive").height
-    return f"result = positive ({100 * (1 - one.released / one.rows):.1f} % of {one.rows:,} rows"
+    (result,) = (value for value in found.lost.values if value.labels == ("positive",))
+    assert result.columns == ("result",)
+    assert result.rows == TABLE.filter(pl.col("result") == "positive").height
+    lost = 100 * (1 - result.released / result.rows)
+    return f"result = positive ({lost:.1f} % of {result.rows:,} rows"
 
 
 def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Release) -> None:
     shown = counts.data
-    (one,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
-    assert one.released == shown.filter(pl.col("result") == "positive").height
+    (item,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
+    assert item.released == shown.filter(pl.col("result") == "positive").height
     lines = [finding.message for finding in counts.evaluation.lost.findings()]
     assert len(lines) == 3
     assert positives(counts.evaluation) in lines[0]
     assert "with result = positive (all of " in lines[1]
     assert "zip, day, clinic, group" in lines[2]
-    terminal = published(counts)
-    card = summary(counts.certificate, counts.evaluation).loss.sentences
-    page = outline(report_of(counts)).text
+    terminal = describe_release(counts)
+    card = summarize_release(counts.certificate, counts.evaluation).loss.sentences
+    page = read_outline(report_of(counts)).text
     for line in lines:
         assert line in terminal
         assert line in card
@@ -75,10 +76,10 @@ def test_nothing_of_it_is_handed_out(counts: Release) -> None:
 
 
 def test_columns_that_show_nothing_are_not_drawn_as_perfect(counts: Release) -> None:
-    found, page = counts.evaluation, report_of(counts)
-    assert found.utility is not None
-    assert not {*HIDDEN} & {*found.utility.distance_by_column}
-    for pair in found.utility.associations:
+    result, page = counts.evaluation, report_of(counts)
+    assert result.utility is not None
+    assert not {*HIDDEN} & {*result.utility.distance_by_column}
+    for pair in result.utility.associations:
         assert not {*HIDDEN} & {pair.first, pair.second}
     for name in HIDDEN:
         row = re.findall(rf"<tr><td>{name}</td>(.*?)</tr>", page)[0]
@@ -95,11 +96,11 @@ def test_columns_that_show_nothing_are_not_drawn_as_perfect(counts: Release) -> 
 def test_of_a_release_that_shows_nothing_no_figure_is_good(tmp_path: Path) -> None:
     levels = {**FIXED, "gender": 1, "age": 5, "insurer": 1, "class": 1, "result": 1}
     listed = ", ".join(f"{name}: {level}" for name, level in levels.items())
-    spec = covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{listed}}}")
+    spec = make_covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{listed}}}")
     release = publish(TABLE, spec, output=tmp_path / "out")
     assert {*release.evaluation.lost.nothing_shown} == {*levels}
     assert release.evaluation.utility is None
-    words = outline(report_of(release)).text
+    words = read_outline(report_of(release)).text
     assert "0.0 % (median" not in words
     assert "on other machines" not in words
     again = evaluate(TABLE, release, spec)
@@ -108,11 +109,11 @@ def test_of_a_release_that_shows_nothing_no_figure_is_good(tmp_path: Path) -> No
 
 def test_what_is_not_shown_cannot_be_inferred(tmp_path: Path) -> None:
     levels = ", ".join(f"{x}: {y}" for x, y in {**FIXED, "result": 1}.items())
-    spec = covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{levels}}}")
+    spec = make_covid_spec(f"method: safe, epsilon: 1, delta: 1.0e-6, levels: {{{levels}}}")
     release = publish(TABLE, spec, output=tmp_path / "out")
     attacked = json.loads((release.curator / "attacks.json").read_text())
     assert attacked["attacks"]
-    assert "inference" not in [one["attack"] for one in attacked["attacks"]]
+    assert "inference" not in [item["attack"] for item in attacked["attacks"]]
     assert any("'result' was not run" in note for note in attacked["notes"])
 
 
@@ -123,7 +124,7 @@ def test_a_full_mask_is_nothing(tmp_path: Path) -> None:
         "sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}}"
     )
     for method in ("k-anonymity, k: 5", "safe, epsilon: 2, delta: 1.0e-3"):
-        spec = parse(f"{columns}\nrelease: {{method: {method}, levels: {{zip: 5, sex: 0}}}}")
+        spec = parse_spec(f"{columns}\nrelease: {{method: {method}, levels: {{zip: 5, sex: 0}}}}")
         release = publish(table, spec, output=tmp_path / method[:4])
         assert release.data["zip"].unique().to_list() == ["*****"]
         assert release.evaluation.lost.nothing_shown == ("zip",)
@@ -136,12 +137,12 @@ def test_values_of_columns_that_are_kept_are_looked_at_too(tmp_path: Path) -> No
     table = pl.DataFrame(
         {"x": ["a"] * 500 + ["b"] * 4 + ["c"] * 4 + ["d"] * 40, "s": ["no"] * 500 + ["yes"] * 48}
     )
-    spec = parse(
+    spec = parse_spec(
         "columns: {x: {role: quasi, hierarchy: flat}, s: {role: sensitive}}\n"
         "release: {method: k-anonymity, k: 50, suppression: 0.2, levels: {x: 0}}"
     )
     release = publish(table, spec, output=tmp_path / "out")
-    named = [one.name for one in release.evaluation.lost.values]
+    named = [value.name for value in release.evaluation.lost.values]
     assert named == ["s = yes", "x = d"]
     assert evaluate(table, release, spec).lost == release.evaluation.lost
 
@@ -150,15 +151,15 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     TABLE.write_parquet(tmp_path / "covid.parquet")
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
-    said = command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
-    assert "result = positive (" in said
-    assert "suppressed columns: zip, day, clinic, group" in said
+    stdout = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
+    assert "result = positive (" in stdout
+    assert "suppressed columns: zip, day, clinic, group" in stdout
     (data,) = (tmp_path / "out").glob("data.*")
-    again = command(
+    again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),
         "--spec", str(spec),
     ).stdout  # fmt: skip
-    lines = [line for line in said.splitlines() if "that lost" in line]
+    lines = [line for line in stdout.splitlines() if "that lost" in line]
     assert len(lines) == 2
     assert all(line in again for line in lines)
     assert len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*suppressed", again)) == 5
@@ -166,16 +167,20 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
 
 def test_the_pre_flight_says_in_private_what_would_be_lost() -> None:
     """Only the part that may read the table does, and it says that it is private."""
-    findings = check(TABLE, covid_spec(SAFE))
-    (found,) = [one for one in findings if one.code == "VALUES_EXPECTED_LOST"]
-    assert "For you only" in found.message
-    assert found.severity == "warning"
-    assert "result = positive" in found.message
-    some = [str(one) for one in findings if one.topic == "forecast" and one is not found]
+    findings = check(TABLE, make_covid_spec(SAFE))
+    (result,) = [finding for finding in findings if finding.code == "VALUES_EXPECTED_LOST"]
+    assert "For you only" in result.message
+    assert result.severity == "warning"
+    assert "result = positive" in result.message
+    some = [
+        str(finding)
+        for finding in findings
+        if finding.topic == "forecast" and finding is not result
+    ]
     assert some
     assert not any("positive" in line for line in some)
 
 
 @pytest.mark.parametrize("release", ["method: k-anonymity, k: 5", "method: safe, epsilon: 1"])
 def test_where_levels_are_open_the_pre_flight_says_nothing_of_values(release: str) -> None:
-    assert "VALUES_EXPECTED_LOST" not in codes(check(TABLE, covid_spec(release)))
+    assert "VALUES_EXPECTED_LOST" not in list_codes(check(TABLE, make_covid_spec(release)))

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import polars as pl
-from support.cli import command
+from support.cli import run_command
 
 SPEC = """\
 table: t.csv
@@ -25,19 +25,19 @@ def release(folder: Path, levels: str) -> tuple[int, str, dict[str, object]]:
     sexes = [draw.choice(["f", "m"]) for _ in towns]
     pl.DataFrame({"town": towns, "sex": sexes}).write_csv(folder / "t.csv")
     (folder / "spec.yaml").write_text(SPEC.replace("{LEVELS}", levels), encoding="utf-8")
-    done = command("publish", str(folder / "spec.yaml"), "-o", str(folder / "out"), "--json")
+    done = run_command("publish", str(folder / "spec.yaml"), "-o", str(folder / "out"), "--json")
     return done.returncode, done.stderr, json.loads(done.stdout)
 
 
 def test_a_release_of_a_few_rows_ends_as_an_empty_one(tmp_path: Path) -> None:
-    status, said, known = release(tmp_path, "{town: 0, sex: 1}")
+    status, text, known = release(tmp_path, "{town: 0, sex: 1}")
     assert status == 4
-    assert "are published, less than 5 %" in said
-    assert "5 %" in said
+    assert "are published, less than 5 %" in text
+    assert "5 %" in text
     assert (known["empty"], known["nearly_empty"]) == (False, True)
 
 
 def test_a_release_of_most_rows_is_done(tmp_path: Path) -> None:
-    status, said, known = release(tmp_path, "{town: 1, sex: 0}")
+    status, text, known = release(tmp_path, "{town: 1, sex: 0}")
     assert (status, known["nearly_empty"]) == (0, False)
-    assert "Hardly" not in said
+    assert "Hardly" not in text

@@ -12,15 +12,15 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from support import readers
-from support.findings import verify
-from support.make import make
-from support.readers import METHODS, certificate_of, rewritten
+from support.findings import list_verify_messages
+from support.readers import METHODS, load_certificate, reseal_certificate
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import Release
-from incrowd.release.certificate import sha256_of
-from incrowd.spec.file import parse
+from incrowd.release.certificate import hash_file
+from incrowd.spec.file import parse_spec
 
 PLAIN: dict[str, Any] = {
     "compression": "zstd", "store_schema": False, "write_statistics": False,
@@ -33,7 +33,7 @@ def of_numbers(
     column = {"role": "quasi", "hierarchy": {"flat": {"values": values}}}
     columns: dict[str, Any] = {"x": column if other is None else {**column, "other": other}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"x": 0}, **more}
-    return make(pl.DataFrame({"x": held}, strict=False),
+    return publish_unjudged(pl.DataFrame({"x": held}, strict=False),
                    {"columns": columns, "release": release}, output=folder)  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_numbers_are_numbers_where_nothing_else_is_shown(
     for written in ("parquet", "csv"):
         folder = tmp_path / written
         release = of_numbers(folder, values, held * 5, other=other, format=written)
-        assert verify(folder) == []
+        assert list_verify_messages(folder) == []
         assert release.certificate.table.scheme["x"].labels == form
         assert release.data["x"].dtype == dtype
     assert pl.read_parquet(tmp_path / "parquet" / "data.parquet")["x"].dtype == dtype
@@ -73,16 +73,20 @@ def test_masks_stay_text(tmp_path: Path) -> None:
     columns = {"zip": {"role": "quasi", "hierarchy": {"mask": {"length": 5}}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"zip": 0}}
     table = pl.DataFrame({"zip": ["10001", "90210"] * 5})
-    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = publish_unjudged(
+        table, {"columns": columns, "release": release}, output=tmp_path / "out"
+    )
     assert done.data["zip"].dtype == pl.String
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 def test_whole_labels_of_a_level_are_whole_whatever_the_values_are(tmp_path: Path) -> None:
     columns = {"x": {"role": "quasi", "hierarchy": {"groups": {"10": [1, 2.5], "20": ["a"]}}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"x": 1}}
     table = pl.DataFrame({"x": ["1", "2.5", "a"] * 4})
-    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = publish_unjudged(
+        table, {"columns": columns, "release": release}, output=tmp_path / "out"
+    )
     assert done.data["x"].dtype == pl.Int64
 
 
@@ -92,9 +96,11 @@ def test_years_of_dates_are_whole_numbers(tmp_path: Path) -> None:
     columns = {"day": {"role": "quasi", "hierarchy": {"dates": dates}}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"day": 3}}
     table = pl.DataFrame({"day": ["2020-03-04", "2021-05-06"] * 5})
-    done = make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    done = publish_unjudged(
+        table, {"columns": columns, "release": release}, output=tmp_path / "out"
+    )
     assert done.data["day"].dtype == pl.Int64
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 def test_starred_rows_make_numbers_text_and_the_release_holds(tmp_path: Path) -> None:
@@ -104,33 +110,35 @@ def test_starred_rows_make_numbers_text_and_the_release_holds(tmp_path: Path) ->
                              suppression=0.1, format=written)  # fmt: skip
         assert release.certificate.table.scheme["x"].labels == "numbers or text"
         assert set(release.data["x"].to_list()) == {"1", "2", "*"}
-        assert verify(tmp_path / written) == []
+        assert list_verify_messages(tmp_path / written) == []
 
 
 def test_a_frame_of_pandas_gives_one_with_numbers(tmp_path: Path) -> None:
-    table = readers.people().to_pandas()
-    release = readers.released(tmp_path / "out", "ola", table=table)
+    table = readers.make_reader_table().to_pandas()
+    release = readers.publish_reader_table(tmp_path / "out", "ola", table=table)
     assert isinstance(release.data, pd.DataFrame)
     assert release.data["n"].dtype == "int64"
     assert release.data["half"].dtype == "float64"
     assert not pd.api.types.is_numeric_dtype(release.data["code"])
-    again = readers.released(tmp_path / "again", "ola", table=readers.people())
+    again = readers.publish_reader_table(
+        tmp_path / "again", "ola", table=readers.make_reader_table()
+    )
     assert release.data["n"].tolist() == again.data["n"].to_list()
 
 
 @pytest.mark.parametrize("method", ["ola", "duplicate"])
 def test_numbers_are_measured_as_their_texts_are(tmp_path: Path, method: str) -> None:
-    release = readers.released(tmp_path / "out", method)
-    spec = parse(f"{readers.columns_of(method)}\nrelease: {{{METHODS[method]}}}\n")
-    people = readers.people()
-    frame = release.tables[0].frame()
+    release = readers.publish_reader_table(tmp_path / "out", method)
+    spec = parse_spec(f"{readers.format_columns(method)}\nrelease: {{{METHODS[method]}}}\n")
+    people = readers.make_reader_table()
+    frame = release.tables[0].to_frame()
     assert frame["n"].dtype == pl.Int64
     numbers = ["n", "half", "age"] if method == "duplicate" else ["n", "half"]
     texts = frame.with_columns(
         pl.Series(name, [f"{x:g}" for x in frame[name].to_list()]) for name in numbers
     )
-    found, expected = (evaluate(people, one, spec).as_dict() for one in (frame, texts))
-    _same(found, expected)
+    result, expected = (evaluate(people, item, spec).as_dict() for item in (frame, texts))
+    _same(result, expected)
     _same(evaluate(people, tmp_path / "out" / "data.parquet", spec).as_dict(), expected)
 
 
@@ -141,8 +149,8 @@ def _same(found: Any, expected: Any) -> None:
             _same(found[name], expected[name])
     elif isinstance(expected, list | tuple):
         assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            _same(one, other)
+        for first, other in zip(found, expected, strict=True):
+            _same(first, other)
     elif isinstance(expected, float) and not math.isnan(expected):
         assert found == pytest.approx(expected)
     elif not isinstance(expected, float):
@@ -151,7 +159,7 @@ def _same(found: Any, expected: Any) -> None:
 
 def forged(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     """Other data in the same release, with a certificate and a page that fit."""
-    certificate = certificate_of(folder)
+    certificate = load_certificate(folder)
     path = folder / certificate.table.release.file
     text = path.suffix == ".csv"
     frame = pl.read_csv(path, infer_schema=False) if text else pl.read_parquet(path)
@@ -162,8 +170,8 @@ def forged(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None
         texts = [name for name in made.columns if made[name].dtype == pl.String]
         arrow = made.to_arrow(compat_level=pl.CompatLevel.oldest())
         pq.write_table(arrow, path, use_dictionary=texts, **PLAIN)
-    release = certificate.table.release.model_copy(update={"sha256": sha256_of(path)})
-    rewritten(folder, certificate.model_copy(update={"release": release}))
+    release = certificate.table.release.model_copy(update={"sha256": hash_file(path)})
+    reseal_certificate(folder, certificate.model_copy(update={"release": release}))
 
 
 @pytest.mark.parametrize("written", ["parquet", "csv"])
@@ -177,18 +185,20 @@ def test_numbers_in_another_spelling_are_refused(
 ) -> None:
     of_numbers(tmp_path / "out", [1, 2, 3], [1, 2, 3] * 5, format=written)
     forged(tmp_path / "out", lambda frame: frame)
-    assert verify(tmp_path / "out") == []  # what forges does no harm by itself
+    assert list_verify_messages(tmp_path / "out") == []  # what forges does no harm by itself
     forged(tmp_path / "out", lambda frame: frame.with_columns(
         pl.col("x").cast(pl.String).map_elements(spelling, return_dtype=pl.String)))  # fmt: skip
     fine = written == "csv" and spelling("1") == "1"
-    assert (verify(tmp_path / "out") == []) == fine
+    assert (list_verify_messages(tmp_path / "out") == []) == fine
 
 
 def test_text_that_could_have_been_numbers_is_refused(tmp_path: Path) -> None:
     """Whoever writes 'numbers or text' for numbers would tell that more was there."""
     of_numbers(tmp_path / "out", [1, 2, 3], [1, 2, 3] * 5)
-    certificate = certificate_of(tmp_path / "out")
+    certificate = load_certificate(tmp_path / "out")
     column = certificate.table.scheme["x"].model_copy(update={"labels": "numbers or text"})
-    rewritten(tmp_path / "out", certificate.model_copy(update={"scheme": {"x": column}}))
+    reseal_certificate(tmp_path / "out", certificate.model_copy(update={"scheme": {"x": column}}))
     forged(tmp_path / "out", lambda frame: frame.cast(pl.String))
-    assert verify(tmp_path / "out") == ["The labels of column 'x' are not 'numbers or text'."]
+    assert list_verify_messages(tmp_path / "out") == [
+        "The labels of column 'x' are not 'numbers or text'."
+    ]

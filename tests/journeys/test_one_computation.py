@@ -9,22 +9,22 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.covid import covid_spec, covid_tests, fixed_levels
-from support.pages import outline
+from support.covid import format_fixed_levels, make_covid_spec, make_covid_table
+from support.pages import read_outline
 
 from incrowd.cli.evaluation_facts import evaluation_facts
-from incrowd.cli.results import published
-from incrowd.curate.explore import explore
-from incrowd.curate.tradeoff import choices
+from incrowd.cli.results import describe_release
+from incrowd.curate.explore import explore_schemes
+from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
-from incrowd.measure.evaluation import ByLabels
+from incrowd.evaluation.evaluate import evaluate
+from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.publication import Release, publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 UNITS = ("one row per person", "{id: subject}")
-SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {fixed_levels()}"
+SAFE = f"method: safe, epsilon: 1, delta: 1.0e-6, {format_fixed_levels()}"
 WAYS = {
     "counts": SAFE,
     "counts, searched": "method: safe, epsilon: 1, delta: 1.0e-6",
@@ -36,16 +36,16 @@ WAYS = {
 }
 # What a release alone knows: what it was searched among, and what it was trained on.
 OWN = {"search", "accuracy"}
-PEOPLE = covid_tests(6000)
+PEOPLE = make_covid_table(6000)
 
 
 def made(folder: Path, way: str, unit: str) -> Release:
-    return publish(PEOPLE, covid_spec(WAYS[way], unit), output=folder / "out")
+    return publish(PEOPLE, make_covid_spec(WAYS[way], unit), output=folder / "out")
 
 
 def evaluated(release: Release, way: str, unit: str) -> Any:
-    found = evaluate(PEOPLE, release, covid_spec(WAYS[way], unit))
-    return json.loads(json.dumps(found.as_dict()))
+    result = evaluate(PEOPLE, release, make_covid_spec(WAYS[way], unit))
+    return json.loads(json.dumps(result.as_dict()))
 
 
 def differences(published_: Any, again: Any, at: str = "") -> list[str]:
@@ -60,7 +60,7 @@ def differences(published_: Any, again: Any, at: str = "") -> list[str]:
         ]
     if isinstance(published_, list) and len(published_) == len(again):
         pairs = enumerate(zip(published_, again, strict=True))
-        return [text for x, (one, two) in pairs for text in differences(one, two, f"{at}[{x}]")]
+        return [text for x, (item, two) in pairs for text in differences(item, two, f"{at}[{x}]")]
     if isinstance(published_, float):  # sums of the same numbers in another order
         return [] if again == pytest.approx(published_, rel=1e-11, abs=1e-12) else [at]
     return [] if published_ == again else [f"{at}: {published_} against {again}"]
@@ -77,7 +77,7 @@ def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
     assert differences(stored, again) == []
     filled = {name for name, value in stored.items() if value not in (None, [], {}, 0)}
     assert filled - {name for name, value in again.items() if value is not None} <= OWN
-    words = outline((release.curator / "report.html").read_text()).text
+    words = read_outline((release.curator / "report.html").read_text()).text
     assert f"{100 * again['loss']:.1f} %" in words
     people = f"from one row of each of {again['rows_original']:,} people"
     assert (people in words) is (unit == UNITS[1])
@@ -89,21 +89,21 @@ def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
     tmp_path: Path, unit: str
 ) -> None:
     release = made(tmp_path, "counts", unit)
-    found = evaluate(PEOPLE, release, covid_spec(SAFE, unit))
-    assert isinstance(found, ByLabels)
-    said = "\n".join(published(release))
-    assert f"Missing: {release.evaluation.suppressed:,} of " in said
-    missing = dict(evaluation_facts(found))["Missing"]
+    result = evaluate(PEOPLE, release, make_covid_spec(SAFE, unit))
+    assert isinstance(result, LabelEvaluation)
+    text = "\n".join(describe_release(release))
+    assert f"Missing: {release.evaluation.suppressed:,} of " in text
+    missing = dict(evaluation_facts(result))["Missing"]
     assert missing.startswith(f"{release.evaluation.suppressed:,} rows")
     for finding in release.evaluation.lost.findings():
-        assert finding.message in said
-        assert finding in found.findings()
+        assert finding.message in text
+        assert finding in result.findings()
 
 
 def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
     for unit in UNITS:
-        file = covid_spec(WAYS["classes"], unit)
-        best = explore(file, open_table(PEOPLE)).best
+        file = make_covid_spec(WAYS["classes"], unit)
+        best = explore_schemes(file, open_table(PEOPLE)).best
         assert best is not None
         release = publish(PEOPLE, file, output=tmp_path / unit.strip("{}").replace(" ", "-"))
         scheme = release.certificate.table.scheme.values()
@@ -115,13 +115,13 @@ def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
 
 def test_explore_says_that_one_row_of_each_person_is_judged() -> None:
     for unit, people in zip(UNITS, (False, True), strict=True):
-        found = explore(covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
-        assert found.one_row_each is people
-        assert found.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
+        result = explore_schemes(make_covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
+        assert result.one_row_each is people
+        assert result.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
 
 
 def test_pairs_of_k_and_epsilon_are_judged_by_one_row_of_each_person() -> None:
-    file = parse(
+    file = parse_spec(
         """
 unit: {id: who}
 columns:
@@ -138,8 +138,10 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
             "weight": [50 + at % 40 for at in range(200)],
         }
     )
-    found = choices(file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,))
-    assert found.rows == 100
+    tradeoff = compute_tradeoff(
+        file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,)
+    )
+    assert tradeoff.rows == 100
 
 
 def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_curator_alone(
@@ -160,13 +162,13 @@ def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_cu
 
 
 def test_a_second_k_anonymous_release_shows_the_same_row_of_each_person(tmp_path: Path) -> None:
-    one, two = (made(tmp_path / name, "classes", UNITS[1]) for name in ("one", "two"))
-    assert one.certificate.table.release.sha256 == two.certificate.table.release.sha256
+    item, two = (made(tmp_path / name, "classes", UNITS[1]) for name in ("one", "two"))
+    assert item.certificate.table.release.sha256 == two.certificate.table.release.sha256
 
 
 def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) -> None:
     release = made(tmp_path, "counts", UNITS[1])
-    data, spec = release.folder / "data.parquet", covid_spec(SAFE, UNITS[1])
+    data, spec = release.folder / "data.parquet", make_covid_spec(SAFE, UNITS[1])
     if not data.exists():
         data = release.folder / "data.csv"
     assert evaluate(PEOPLE, data, spec).readings == ()
@@ -175,9 +177,9 @@ def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) 
     (finding,) = evaluate(PEOPLE, data, spec).readings
     assert finding.code == "USED_ROWS_UNKNOWN"
     assert "--curator" in finding.remedy
-    found = evaluate(PEOPLE, data, spec, curator=moved)
-    assert found.readings == ()
-    assert found.suppressed == release.evaluation.suppressed
+    result = evaluate(PEOPLE, data, spec, curator=moved)
+    assert result.readings == ()
+    assert result.suppressed == release.evaluation.suppressed
     other = made(tmp_path / "other", "counts", UNITS[1])  # its rows are other ones
     assert len(evaluate(PEOPLE, data, spec, curator=other.curator).readings) == 1
 
@@ -185,6 +187,6 @@ def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) 
 def test_no_loss_is_above_one_whatever_noise_adds(tmp_path: Path) -> None:
     release = made(tmp_path, "counts", UNITS[0])
     assert release.evaluation.surplus
-    for found in (release.evaluation, evaluate(PEOPLE, release, covid_spec(SAFE))):
-        assert max(found.loss_by_column.values()) == 1.0
-        assert 0 < found.loss < 1
+    for item in (release.evaluation, evaluate(PEOPLE, release, make_covid_spec(SAFE))):
+        assert max(item.loss_by_column.values()) == 1.0
+        assert 0 < item.loss < 1

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.cli import command, wait_for
-from support.findings import verify
-from support.releases import files, forge, stated
-from support.seam import PinnedRandomness
+from support.cli import run_command, wait_for_step
+from support.findings import list_verify_messages
+from support.pinned_randomness import PinnedRandomness
+from support.releases import forge_certificate, get_statement, list_files
 
 import incrowd as ic
 from incrowd.engine import source
@@ -27,7 +27,7 @@ from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
 from incrowd.release import write
-from incrowd.release.keys import public_key
+from incrowd.release.keys import read_public_key
 from incrowd.release.ledger import Ledger
 
 SPEC: dict[str, Any] = {
@@ -51,12 +51,12 @@ def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
     release = made(tmp_path / "out")
     assert release.curator == tmp_path / "out.curator"
     assert release.curator.stat().st_mode & 0o077 == 0
-    assert files(release.curator) == ["attacks.json", "evaluation.json", "report.html"]
-    assert files(tmp_path / "out") == [
+    assert list_files(release.curator) == ["attacks.json", "evaluation.json", "report.html"]
+    assert list_files(tmp_path / "out") == [
         "README.md", "certificate.html", "certificate.json", "data.parquet", "scheme/x.csv",
     ]  # fmt: skip
     elsewhere = made(tmp_path / "two", curator=tmp_path / "deep" / "private")
-    assert files(elsewhere.curator) == ["attacks.json", "evaluation.json", "report.html"]
+    assert list_files(elsewhere.curator) == ["attacks.json", "evaluation.json", "report.html"]
     assert not (tmp_path / "two.curator").exists()
     assert "Private" in elsewhere.report().html
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_recognised_is_refused_before_the_spend(tmp_path: Path) -
     odd = TABLE.with_columns(pl.Series("o", [object()] * len(TABLE), dtype=pl.Object))
     columns = {**SPEC["columns"], "o": {"role": "drop"}}
     release = made(tmp_path / "out", odd, spec={"columns": columns}, ledger=book)
-    assert release.booked
+    assert release.is_booked
     assert len(book.spends()) == 1
 
 
@@ -129,7 +129,7 @@ def test_the_curators_folder_appears_first_and_goes_with_the_release(
 def test_a_folder_with_the_private_part_in_it_does_not_verify(tmp_path: Path) -> None:
     made(tmp_path / "out")
     (tmp_path / "out.curator").rename(tmp_path / "out" / "curator")
-    assert verify(tmp_path / "out") == [
+    assert list_verify_messages(tmp_path / "out") == [
         "The folder holds 'curator', which is private and covered by no guarantee."
     ]
 
@@ -141,11 +141,12 @@ def test_what_the_certificate_does_not_cover_does_not_belong(tmp_path: Path, nam
     path.parent.mkdir(exist_ok=True)
     path.write_text("ann,34,x")
     assert any(
-        "is not covered by the certificate" in problem for problem in verify(tmp_path / "out")
+        "is not covered by the certificate" in problem
+        for problem in list_verify_messages(tmp_path / "out")
     )
     path.unlink()
     path.symlink_to("/etc/hosts")
-    assert verify(tmp_path / "out") != []
+    assert list_verify_messages(tmp_path / "out") != []
 
 
 # Seeds and signatures ------------------------------------------------------------------------
@@ -154,19 +155,23 @@ def test_what_the_certificate_does_not_cover_does_not_belong(tmp_path: Path, nam
 def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_path: Path) -> None:
     release = made(tmp_path / "out", bits=SeededRandomness(3))
     assert release.certificate.guarantee.statement[0].key == "not_private"
-    assert verify(tmp_path / "out") == [
+    assert list_verify_messages(tmp_path / "out") == [
         "The random numbers came from a seed: this release is NOT private."
     ]
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
     TABLE.write_parquet(tmp_path / "t.parquet")
-    said = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1")
-    assert "satisfies" not in said.stdout
-    assert "NOT private" in said.stdout
-    assert command("verify", str(tmp_path / "b")).returncode == 1
+    command = run_command(
+        "publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1"
+    )
+    assert "satisfies" not in command.stdout
+    assert "NOT private" in command.stdout
+    assert run_command("verify", str(tmp_path / "b")).returncode == 1
     # whoever takes the word out of the certificate must change the statement as well
-    known = release.certificate.model_copy(update={"randomness": "system"}).sealed()
-    forge(tmp_path / "out", known)
-    assert verify(tmp_path / "out") == ["The statement differs from what the events guarantee."]
+    known = release.certificate.model_copy(update={"randomness": "system"}).with_seal()
+    forge_certificate(tmp_path / "out", known)
+    assert list_verify_messages(tmp_path / "out") == [
+        "The statement differs from what the events guarantee."
+    ]
 
 
 def test_who_must_have_signed(tmp_path: Path) -> None:
@@ -178,16 +183,16 @@ def test_who_must_have_signed(tmp_path: Path) -> None:
     pem = tmp_path / "public.pem"
     pem.write_bytes(mine.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     name = mine.public_key().public_bytes_raw().hex()
-    assert public_key(str(pem)) == public_key(name.upper()) == name
+    assert read_public_key(str(pem)) == read_public_key(name.upper()) == name
     for key in (name, str(pem)):
-        assert verify(tmp_path / "out", key=key) == []
-    forge(tmp_path / "out", release.certificate.signed(other))
-    assert ", not by " in verify(tmp_path / "out", key=name)[0]
-    forge(tmp_path / "out", release.certificate.sealed())
-    assert verify(tmp_path / "out") == []  # that it was signed cannot be seen
-    assert "signed by nobody" in verify(tmp_path / "out", key=name)[0]
-    assert command("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1
-    assert command("verify", str(tmp_path / "out"), "--key", "nonsense").returncode == 2
+        assert list_verify_messages(tmp_path / "out", key=key) == []
+    forge_certificate(tmp_path / "out", release.certificate.with_signature(other))
+    assert ", not by " in list_verify_messages(tmp_path / "out", key=name)[0]
+    forge_certificate(tmp_path / "out", release.certificate.with_seal())
+    assert list_verify_messages(tmp_path / "out") == []  # that it was signed cannot be seen
+    assert "signed by nobody" in list_verify_messages(tmp_path / "out", key=name)[0]
+    assert run_command("verify", str(tmp_path / "out"), "--key", str(pem)).returncode == 1
+    assert run_command("verify", str(tmp_path / "out"), "--key", "nonsense").returncode == 2
 
 
 # People without an id ------------------------------------------------------------------------
@@ -216,8 +221,8 @@ def test_rows_without_an_id_are_refused_or_left_out(tmp_path: Path, kind: Any) -
         )  # fmt: skip
         assert release.evaluation.rows_original == 600
         assert release.certificate.guarantee.without_id == "dropped"
-        assert "without_id" in stated(release.certificate)
-        assert verify(tmp_path / name) == []
+        assert "without_id" in get_statement(release.certificate)
+        assert list_verify_messages(tmp_path / name) == []
     data = [(tmp_path / name / "data.parquet").read_bytes() for name in "bc"]
     assert len(data[0]) > 100
 
@@ -234,7 +239,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=3, delta=1e-5)
     publishing = ["publish", str(tmp_path / "spec.json"), "--ledger", str(book.path), "-o"]
-    done = command(*publishing, str(tmp_path / "out"))
+    done = run_command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
     assert expected.startswith("Forecast: crowd size 19 rows.")
@@ -243,25 +248,25 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
         f"Published an empty release to {tmp_path / 'out'}/ and booked it in the ledger"
     )
     assert "each of at least" not in done.stdout
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
     assert len(book.spends()) == 1
     report = (tmp_path / "out.curator" / "report.html").read_text()
     assert "Nothing was published" in report
     assert json.loads((tmp_path / "out.curator" / "evaluation.json").read_text())[
         "detail_by_column"
     ] == {"x": 0.0}
-    second = command(*publishing, str(tmp_path / "two"), "--json")
+    second = run_command(*publishing, str(tmp_path / "two"), "--json")
     known = json.loads(second.stdout)
     assert (known["booked"], known["empty"], second.returncode) == (True, True, 4)
     book.set_budget(epsilon=2, delta=1e-5)
-    refused = command(*publishing, str(tmp_path / "refused"), "--json")
+    refused = run_command(*publishing, str(tmp_path / "refused"), "--json")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert not (tmp_path / "refused").exists()
     assert len(book.spends()) == 2
-    alone = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
+    alone = run_command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
     assert alone.returncode == 4
-    said = alone.stdout.removeprefix(expected)
-    assert said.startswith(f"Published an empty release to {tmp_path / 'three'}/: every group")
+    text = alone.stdout.removeprefix(expected)
+    assert text.startswith(f"Published an empty release to {tmp_path / 'three'}/: every group")
 
 
 @pytest.mark.parametrize(("draw", "rows"), [("counts", 1000), ("sample", 4000)])
@@ -269,7 +274,7 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
     """A coarser level is named only where it would bring rows above the crowd."""
 
     def advised(values: list[str], levels: int) -> str:
-        from incrowd.cli.results import published
+        from incrowd.cli.results import describe_release
 
         column = {"role": "quasi", "hierarchy": {"csv": str(tmp_path / "h.csv")}}
         (tmp_path / "h.csv").write_text("\n".join(f"v{i};g{i // levels};*" for i in range(40)))
@@ -280,7 +285,7 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
                 "epsilon": 1, "delta": 1e-6, "draw": draw, "levels": {"x": 0, "y": 0}}},
             output=tmp_path / f"out{len(values)}",
         )  # fmt: skip
-        return " ".join(published(release))
+        return " ".join(describe_release(release))
 
     helps = advised([f"v{i % 40}" for i in range(rows)], levels=20)
     assert "Use a coarser level of 'x' or 'y'" in helps
@@ -292,18 +297,18 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
     """Sixty alike are more than the crowd of 55; that none is drawn is chance, not their number."""
 
     class Unlucky(PinnedRandomness):
-        def words(self, count: int) -> Any:
-            return super().words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
+        def draw_words(self, count: int) -> Any:
+            return super().draw_words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
 
-    from incrowd.cli.results import published
+    from incrowd.cli.results import describe_release
 
     table = pl.DataFrame({"x": ["a"] * 60})
     usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}
     release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
-    said = " ".join(published(release))
-    assert release.empty
-    assert "empty by chance: 100 % of rows" in said
-    assert "below the crowd size" not in said
+    text = " ".join(describe_release(release))
+    assert release.is_empty
+    assert "empty by chance: 100 % of rows" in text
+    assert "below the crowd size" not in text
     assert "by chance" in release.report().html
 
 
@@ -326,14 +331,16 @@ def test_what_fails_after_the_release_says_that_it_is_there(
             assert name == "shown"
 
     monkeypatch.setattr(Release, "save_table", fails)
-    monkeypatch.setattr(source, "catalogue", lambda _engine: Free())
+    monkeypatch.setattr(source, "require_catalog", lambda _engine: Free())
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
     TABLE.write_parquet(tmp_path / "t.parquet")
     out = tmp_path / "out"
-    done = command("publish", str(tmp_path / "spec.json"), "-o", str(out), "--spark-table", "shown")
+    done = run_command(
+        "publish", str(tmp_path / "spec.json"), "-o", str(out), "--spark-table", "shown"
+    )
     assert done.returncode == status
     assert f"The release exists and counts: {out}" in done.stderr
-    assert verify(out) == []
+    assert list_verify_messages(out) == []
 
 
 @pytest.mark.parametrize("step", ["count", "draw", "write"])
@@ -350,13 +357,13 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
         command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "INCROWD_PAUSE_AT": step},
     ) as process:  # fmt: skip
-        wait_for(process, step)
+        wait_for_step(process, step)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
+        _, text = process.communicate()
     assert process.returncode == 130
     booked = step != "count"
-    assert said.startswith("incrowd: Interrupted.")
-    assert ("The spend is booked and counts, and nothing was released." in said) == booked
+    assert text.startswith("incrowd: Interrupted.")
+    assert ("The spend is booked and counts, and nothing was released." in text) == booked
     assert len(book.spends()) == booked
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out.curator").exists()
@@ -367,8 +374,8 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
 
 @given(st.text(alphabet="=+-@'\t\rab1.5\uff1d", max_size=6))
 def test_an_escaped_text_is_read_back_and_runs_nothing(text: str) -> None:
-    written = write.escaped(text)
-    assert write.unescaped(written) == text
+    written = write.escape_formula(text)
+    assert write.unescape_formula(written) == text
     if written[:1] in ("=", "+", "@", "\t", "\r", "\uff1d"):
         assert written[0] == "+"
         float(written)  # a number
@@ -387,9 +394,9 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
     assert plain.certificate.table.release.formulas is None
     for rows in ("expanded", "counted"):
-        asked = {**spec["release"], "formulas": "escape", "rows": rows}
-        release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
-        assert verify(tmp_path / rows) == []
+        request = {**spec["release"], "formulas": "escape", "rows": rows}
+        release = publish(table, {**spec, "release": request}, output=tmp_path / rows)
+        assert list_verify_messages(tmp_path / rows) == []
         assert release.certificate.table.release.formulas == "escaped"
         data = pl.read_csv(tmp_path / rows / "data.csv", infer_schema=False)
         assert data.columns[0] == "'=1+1"
@@ -398,10 +405,10 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
             "'=cmd|' /C calc'!A0", "'@sum", "'+1+1", "-5 to -1", "-label", "''=x", "5", "7",
         }  # fmt: skip
         assert release.data.columns[0] == "=1+1"
-        found = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
-        assert found.loss == pytest.approx(1 - found.rows_released / 2400)
+        result = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
+        assert result.loss == pytest.approx(1 - result.rows_released / 2400)
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
-        assert verify(tmp_path / rows) != []
+        assert list_verify_messages(tmp_path / rows) != []
     with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
-        publish(table, {**spec, "release": {**asked, "format": "parquet"}}, output=tmp_path / "p")
+        publish(table, {**spec, "release": {**request, "format": "parquet"}}, output=tmp_path / "p")

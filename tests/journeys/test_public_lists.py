@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import make
+from support.unjudged import publish_unjudged
 
 from incrowd.release.verify import verify
-from incrowd.spec.build import build
-from incrowd.spec.file import parse
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.file import parse_spec
 
 COLUMNS = """
 columns:
@@ -41,8 +41,8 @@ def people() -> pl.DataFrame:
 
 def values(people: pl.DataFrame) -> Counter[tuple[object, ...]]:
     """The rows of the table by the values that their texts stand for."""
-    found = people.with_columns(pl.col(name).replace(texts) for name, texts in WRITTEN.items())
-    return Counter(found.iter_rows())
+    result = people.with_columns(pl.col(name).replace(texts) for name, texts in WRITTEN.items())
+    return Counter(result.iter_rows())
 
 
 @pytest.mark.parametrize("algorithm", ["ola", "mondrian"])
@@ -50,10 +50,10 @@ def test_spellings_are_one_value_and_crowds_are_counted_by_it(
     people: pl.DataFrame, tmp_path: Path, algorithm: str
 ) -> None:
     """Every crowd of values is large enough, though none of spellings is: all rows stay whole."""
-    spec = parse(f"{COLUMNS}{{method: k-anonymity, k: 20, algorithm: {algorithm}}}")
+    spec = parse_spec(f"{COLUMNS}{{method: k-anonymity, k: 20, algorithm: {algorithm}}}")
     true = values(people)
     assert max(Counter(people.iter_rows()).values()) < 20 < min(true.values())
-    made = make(people, spec, output=tmp_path / "out")
+    made = publish_unjudged(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert Counter(made.data.iter_rows()) == true
 
@@ -71,14 +71,17 @@ def test_spellings_are_one_value_and_crowds_are_counted_by_it(
 def test_labels_lie_on_the_paths_of_the_values(
     people: pl.DataFrame, tmp_path: Path, release: str
 ) -> None:
-    spec = parse(f"{COLUMNS}{release}")
-    made = make(people, spec, output=tmp_path / "out")
+    spec = parse_spec(f"{COLUMNS}{release}")
+    made = publish_unjudged(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     assert len(made.data) > 3000
     for name, texts in WRITTEN.items():
         column = made.certificate.table.scheme[name]
         assert column.file is not None  # the domain is listed, whatever the table holds
-        rows = {row[0]: row for row in build(spec.spec.columns[name], folder=Path()).rows()}
+        rows = {
+            row[0]: row
+            for row in build_hierarchy(spec.spec.columns[name], folder=Path()).list_rows()
+        }
         paths = [rows.get(value, (value,) * 3 + ("*",)) for value in texts.values()]
         levels = slice(None) if column.level is None else slice(column.level, column.level + 1)
         assert set(made.data[name]) <= {label for path in paths for label in path[levels]} | {"*"}

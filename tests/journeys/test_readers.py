@@ -12,8 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from support import readers
-from support.make import make
-from support.readers import WRITINGS, blocks, certificate_of, page_of
+from support.readers import WRITINGS, list_code_blocks, load_certificate, read_readme
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice
@@ -31,9 +31,9 @@ RUN = [
 
 def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The frame that each Python example makes of each file, in the order of the page."""
-    files = [table.release.file for table in certificate_of(folder).tables]
-    page = page_of(folder)
-    codes = blocks(page, "python")
+    files = [table.release.file for table in load_certificate(folder).tables]
+    page = read_readme(folder)
+    codes = list_code_blocks(page, "python")
     if "The other files are loaded in the same way." in page:
         codes = [code.replace(files[0], file) for file in files for code in codes]
     frames = []
@@ -59,9 +59,9 @@ def numeric(frame: Any, name: str) -> bool:
 
 
 def numbers_of(certificate: Certificate, table: Slice) -> set[str]:
-    found = {name for name, column in table.scheme.items() if column.labels == "numbers"}
-    found |= set(certificate.noisy)
-    return found | ({"count"} if table.release.form == "counted" else set())
+    result = {name for name, column in table.scheme.items() if column.labels == "numbers"}
+    result |= set(certificate.noisy)
+    return result | ({"count"} if table.release.form == "counted" else set())
 
 
 # Examples --------------------------------------------------------------------------------------
@@ -71,25 +71,25 @@ def numbers_of(certificate: Certificate, table: Slice) -> set[str]:
 def test_the_examples_for_python_load_what_was_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, writing: str
 ) -> None:
-    release = readers.released(tmp_path / "out", method, writing)
+    release = readers.publish_reader_table(tmp_path / "out", method, writing)
     certificate = release.certificate
     frames = loaded(tmp_path / "out", monkeypatch)
     assert len(frames) == 2 * len(certificate.tables)
     for at, frame in enumerate(frames):
-        table, original = certificate.tables[at // 2], release.tables[at // 2].frame()
+        table, original = certificate.tables[at // 2], release.tables[at // 2].to_frame()
         assert isinstance(frame, pl.DataFrame if at % 2 else pd.DataFrame)
         rows = frame["count"].sum() if table.release.form == "counted" else len(frame)
         assert rows == table.release.rows
         assert list(frame.columns) == original.columns
         for name in original.columns:
-            found, expected = listed(frame, name), original[name].to_list()
+            result, expected = listed(frame, name), original[name].to_list()
             if name in numbers_of(certificate, table):
                 assert numeric(frame, name)
-                assert found == pytest.approx(expected)
+                assert result == pytest.approx(expected)
             elif table.release.formulas:  # as the page says: take the apostrophe away
-                assert [text and text.removeprefix("'") for text in found] == expected
+                assert [text and text.removeprefix("'") for text in result] == expected
             else:
-                assert found == expected
+                assert result == expected
         assert not set(listed(frame, "code") if "code" in frame else []) - {
             "NA", "01234", "null", "a b", "*",
         }  # fmt: skip
@@ -108,7 +108,7 @@ def test_labels_that_look_like_something_else_survive(
     for written in ("csv", "parquet"):
         release = {"method": "k-anonymity", "k": 5, "format": written}
         folder = tmp_path / written
-        make(table, {"columns": columns, "release": release}, output=folder)
+        publish_unjudged(table, {"columns": columns, "release": release}, output=folder)
         for frame in loaded(folder, monkeypatch):
             assert set(listed(frame, "s")) == {text or None for text in texts}
             assert len(frame) == 66
@@ -124,7 +124,7 @@ def test_rows_that_show_nothing_at_all_are_loaded_too(
     columns = {"x": {"role": "quasi", "hierarchy": {"flat": {"values": values}}}}
     release = {"method": "k-anonymity", "k": 5, "format": written}
     table = pl.DataFrame({"x": [values[0], None] * 20})
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     frames = loaded(tmp_path / "out", monkeypatch)
     assert [(len(frame), listed(frame, "x").count(None)) for frame in frames] == [(40, 20)] * 2
@@ -140,7 +140,7 @@ def test_an_empty_release_is_loaded(
     release = {"epsilon": 1, "delta": 1e-6, "draw": "counts", "levels": {"x": 0, "y": 0},
                "format": written}  # fmt: skip
     table = pl.DataFrame({"x": [1, 2], "y": [1, 2]})
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
     for frame in loaded(tmp_path / "out", monkeypatch):
         assert len(frame) == 0
@@ -157,7 +157,7 @@ def of_hostile_names(folder: Path, names: list[str]) -> Release:
     }
     release = {"method": "k-anonymity", "k": 5, "format": "csv"}
     table = pl.DataFrame({name: [1, 2, 3] * 10 for name in names})
-    return make(table, {"columns": columns, "release": release}, output=folder)
+    return publish_unjudged(table, {"columns": columns, "release": release}, output=folder)
 
 
 # Polars takes quotes in a header for part of the name, read.csv leaves blanks at its ends out, and
@@ -178,7 +178,7 @@ def test_the_examples_for_python_find_a_column_whatever_it_is_called(
 
 def run_r(folder: Path, *checks: str) -> None:
     assert RSCRIPT is not None
-    (code,) = blocks(page_of(folder), "r")
+    (code,) = list_code_blocks(read_readme(folder), "r")
     script = "\n".join([code, *(f"stopifnot({check})" for check in checks)])
     done = subprocess.run(
         [RSCRIPT, "--vanilla", "-e", script], cwd=folder, capture_output=True, text=True,
@@ -196,8 +196,8 @@ def run_r(folder: Path, *checks: str) -> None:
 def test_the_example_for_r_loads_what_was_released(
     tmp_path: Path, method: str, writing: str
 ) -> None:
-    release = readers.released(tmp_path / "out", method, writing)
-    frame = release.tables[0].frame()
+    release = readers.publish_reader_table(tmp_path / "out", method, writing)
+    frame = release.tables[0].to_frame()
     certificate = release.certificate
     numbers = numbers_of(certificate, certificate.table)
     checks = [f"nrow(data) == {len(frame)}", f"ncol(data) == {len(frame.columns)}"]
@@ -224,7 +224,7 @@ def test_the_example_for_r_keeps_nulls_and_texts_apart(tmp_path: Path) -> None:
         "s": {"role": "sensitive"},
     }
     release = {"method": "k-anonymity", "k": 5, "format": "csv"}
-    make(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    publish_unjudged(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     run_r(
         tmp_path / "out", "nrow(data) == 60", "sum(is.na(data$s)) == 15",
         'sum(data$s == "NA", na.rm = TRUE) == 15', 'sum(data$s == "01234", na.rm = TRUE) == 15',
@@ -242,8 +242,8 @@ def test_the_example_for_r_finds_a_column_whatever_it_is_called(tmp_path: Path, 
 
 
 def test_what_was_not_run_says_so(tmp_path: Path) -> None:
-    readers.released(tmp_path / "out", "ola", "parquet")
-    page = page_of(tmp_path / "out")
+    readers.publish_reader_table(tmp_path / "out", "ola", "parquet")
+    page = read_readme(tmp_path / "out")
     assert re.search(r"^With R and its package arrow \(.*\bnot\b.*\brun\b.*\):$", page, re.M)
-    readers.released(tmp_path / "text", "ola", "csv")
-    assert "With R:\n" in page_of(tmp_path / "text")
+    readers.publish_reader_table(tmp_path / "text", "ola", "csv")
+    assert "With R:\n" in read_readme(tmp_path / "text")

@@ -10,25 +10,25 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.findings import verify
-from support.make import make
-from support.releases import COLUMNS, files, forge, spec, stated
-from support.seam import PinnedRandomness
+from support.findings import list_verify_messages
+from support.pinned_randomness import PinnedRandomness
+from support.releases import COLUMNS, forge_certificate, get_statement, list_files, make_voter_spec
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
-from incrowd.anonymize.safe import safe
-from incrowd.anonymize.safe_search import search
+from incrowd.anonymize.safe_sample import sample_cells
+from incrowd.anonymize.safe_search import search_scheme
 from incrowd.codes.frequency import Frequencies
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Selection, from_dict
+from incrowd.privacy.events import Coin, Composition, OneOf, SafeRelease, Selection, parse_event
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import BudgetError, Ledger
-from incrowd.spec.file import SpecError, parse
+from incrowd.spec.file import SpecError, parse_spec
 
 BASE = "method: safe, epsilon: 1, delta: 1.0e-6, scheme: search"
 SAMPLE = "draw: sample"
@@ -40,12 +40,12 @@ def asked(more: str = "", base: str = BASE) -> str:
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    frame: pl.DataFrame = sample("voters", rows=8_000).frame()
+    frame: pl.DataFrame = make_demo_table("voters", rows=8_000).to_frame()
     return frame
 
 
 def published(people: pl.DataFrame, folder: Path, more: str = "", **rest: Any) -> Release:
-    return make(people, spec(asked(more)), output=folder, **rest)
+    return publish_unjudged(people, make_voter_spec(asked(more)), output=folder, **rest)
 
 
 @pytest.fixture(scope="module")
@@ -61,22 +61,22 @@ def certificate_of(folder: Path) -> Certificate:
 
 def recertified(folder: Path, **changes: Any) -> None:
     """A certificate with changes whose seal fits, as somebody who knows the code would write it."""
-    changed = certificate_of(folder).model_copy(update=changes).sealed()
-    forge(folder, changed)
+    changed = certificate_of(folder).model_copy(update=changes).with_seal()
+    forge_certificate(folder, changed)
 
 
 def restated(certificate: Certificate, **parameters: float) -> dict[str, Any]:
     """Other parameters, and the statement that goes with them."""
-    known = {**certificate.parameters, **parameters}
-    changed = certificate.model_copy(update={"parameters": known}).stated()
+    result = {**certificate.parameters, **parameters}
+    changed = certificate.model_copy(update={"parameters": result}).with_statement()
     assert changed.guarantee != certificate.guarantee
-    return {"parameters": known, "guarantee": changed.guarantee}
+    return {"parameters": result, "guarantee": changed.guarantee}
 
 
 def test_a_searched_release_holds_together(good: Path) -> None:
-    assert verify(good) == []
+    assert list_verify_messages(good) == []
     certificate = certificate_of(good)
-    selection, choice = (from_dict(event) for event in certificate.events)
+    selection, choice = (parse_event(event) for event in certificate.events)
     assert selection == Selection(0.05)
     assert isinstance(choice, OneOf)
     assert len(choice.events) == 7
@@ -86,7 +86,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
     assert certificate.guarantee.epsilon == 1.0
     assert certificate.guarantee.delta == 1e-6
     assert Accountant([selection, choice]).delta(epsilon=1.0) <= 1e-6
-    assert "search (ε = 0.05," in stated(certificate)["generalization"]
+    assert "search (ε = 0.05," in get_statement(certificate)["generalization"]
     data = pl.read_csv(good / "data.csv", infer_schema=False)
     sizes = data.group_by(data.columns).len()["len"]
     assert sizes.min() >= int(k)  # type: ignore[operator]
@@ -94,7 +94,7 @@ def test_a_searched_release_holds_together(good: Path) -> None:
 
 
 def test_nothing_of_the_search_but_its_result_is_in_the_release(good: Path) -> None:
-    outside = files(good)
+    outside = list_files(good)
     assert outside == [
         "README.md", "certificate.html", "certificate.json", "data.csv",
         "scheme/birth_year.csv", "scheme/race.csv", "scheme/sex.csv",
@@ -152,10 +152,10 @@ def search_last(certificate: Certificate) -> dict[str, Any]:
 
 def fixed_scheme(certificate: Certificate) -> dict[str, Any]:
     """The words for a scheme that does not depend on the table."""
-    known = {name: x for name, x in certificate.parameters.items() if name != "search_epsilon"}
-    changed = certificate.model_copy(update={"parameters": known}).stated()
-    assert "fixed before" in stated(changed)["generalization"]
-    return {"parameters": known, "guarantee": changed.guarantee}
+    result = {name: x for name, x in certificate.parameters.items() if name != "search_epsilon"}
+    changed = certificate.model_copy(update={"parameters": result}).with_statement()
+    assert "fixed before" in get_statement(changed)["generalization"]
+    return {"parameters": result, "guarantee": changed.guarantee}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_lie_about_the_search_is_found_though_its_seal_fits(
 ) -> None:
     shutil.copytree(good, tmp_path / "copy")
     recertified(tmp_path / "copy", **lie(certificate_of(good)))
-    assert any(named in problem for problem in verify(tmp_path / "copy"))
+    assert any(named in problem for problem in list_verify_messages(tmp_path / "copy"))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,9 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=9, delta=1e-5)
     with pytest.raises(IncrowdError, match=message):
-        make(people, spec(asked(more, base)), output=tmp_path / "out", ledger=book)
+        publish_unjudged(
+            people, make_voter_spec(asked(more, base)), output=tmp_path / "out", ledger=book
+        )
     assert book.spends() == []
     assert not (tmp_path / "out").exists()
 
@@ -215,7 +217,7 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
 )
 def test_what_makes_no_sense_is_refused_with_the_spec(more: str, base: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        parse(f"{COLUMNS}\n{asked(more, base)}\n")
+        parse_spec(f"{COLUMNS}\n{asked(more, base)}\n")
 
 
 def levels(release: Release) -> dict[str, int | None]:
@@ -229,16 +231,16 @@ def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -
         made = published(
             people, tmp_path / str(at), f"levels: {{{limit}}}", bits=PinnedRandomness(1)
         )
-        found = levels(made)
-        assert found["race"] == found["sex"] == 1 - at
-        assert found["zip"] in ((4, 5), (3, 4))[at]
-        assert verify(tmp_path / str(at)) == []
+        result = levels(made)
+        assert result["race"] == result["sex"] == 1 - at
+        assert result["zip"] in ((4, 5), (3, 4))[at]
+        assert list_verify_messages(tmp_path / str(at)) == []
 
 
 def test_a_given_rate_is_the_only_one(people: pl.DataFrame, tmp_path: Path) -> None:
     for name in ("beta", "keep"):
         made = published(people, tmp_path / name, f"{name}: 0.5, search_epsilon: 0.1")
-        choice = from_dict(made.certificate.events[1])
+        choice = parse_event(made.certificate.events[1])
         assert isinstance(choice, OneOf)
         (only,) = choice.events
         assert isinstance(only, SafeRelease)
@@ -246,7 +248,7 @@ def test_a_given_rate_is_the_only_one(people: pl.DataFrame, tmp_path: Path) -> N
         assert made.certificate.parameters == {
             "k": float(only.k), "beta": 0.5, "search_epsilon": 0.1,
         }  # fmt: skip
-        assert verify(tmp_path / name) == []
+        assert list_verify_messages(tmp_path / name) == []
 
 
 @pytest.mark.parametrize(("draw", "drawn"), [("counts", "geometric counts"), ("sample", "one of")])
@@ -258,7 +260,7 @@ def test_a_table_that_is_a_sample_says_so(
     assert event["kind"] == "sampled"
     assert [part["kind"] for part in event["event"]["events"]] == ["selection", drawn]
     assert made.certificate.parameters["already_sampled"] == 0.2
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 @pytest.mark.parametrize(("draw", "drawn"), [("counts", Coin), ("sample", OneOf)])
@@ -270,7 +272,7 @@ def test_the_ledger_books_the_search_and_the_release(
     made = published(people, tmp_path / "out", f"draw: {draw}", ledger=book)
     (booked,) = [spend.event for spend in book.spends()]
     assert isinstance(booked, Composition)  # one release is one entry
-    assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
+    assert list(booked.events) == [parse_event(event) for event in made.certificate.events]
     assert [type(event) for event in booked.events] == [Selection, drawn]
     assert 0.9 < book.total().epsilon <= 1.0 + 1e-6
     with pytest.raises(BudgetError):
@@ -279,12 +281,12 @@ def test_the_ledger_books_the_search_and_the_release(
 
 
 def test_seeded_searches_repeat_and_others_do_not(people: pl.DataFrame, tmp_path: Path) -> None:
-    one = published(people, tmp_path / "a", bits=PinnedRandomness(3))
+    item = published(people, tmp_path / "a", bits=PinnedRandomness(3))
     two = published(people, tmp_path / "b", bits=PinnedRandomness(3))
-    assert one.certificate == two.certificate
-    assert verify(tmp_path / "a") == []
+    assert item.certificate == two.certificate
+    assert list_verify_messages(tmp_path / "a") == []
     other = published(people, tmp_path / "c", bits=PinnedRandomness(4))
-    assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
+    assert other.certificate.table.release.sha256 != item.certificate.table.release.sha256
 
 
 def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
@@ -295,17 +297,19 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": [i % 4 for i in range(4000)] + [4 + i % 996 for i in range(6000)]})
     made = {}
     for name in ("rows", "balanced", "detail"):
-        file = parse(
+        file = parse_spec(
             "columns: {x: {role: quasi, hierarchy: {intervals: {from: 0, to: 999, widths: [500]}}}}"
             "\nrelease: {epsilon: 1, delta: 1.0e-6, scheme: search, beta: 0.5, search_epsilon: 0.1,"
             f" objective: {name}}}"
         )
-        made[name] = make(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
+        made[name] = publish_unjudged(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
         if name == "rows":
-            usual = file.changed(("release", "objective"), None)
-            again = make(table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1))
+            usual = file.with_entry(("release", "objective"), None)
+            again = publish_unjudged(
+                table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1)
+            )
             assert again.certificate == made[name].certificate
-    assert {name: levels(one)["x"] for name, one in made.items()} == {
+    assert {name: levels(item)["x"] for name, item in made.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
     }  # fmt: skip
     assert (
@@ -324,25 +328,25 @@ def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
     def watched_search(rollups: Rollups, lattice: Any, ramps: Any, **more: Any) -> Any:
         order.append("search")
         seen.append((rollups.total, ramps, more))
-        return search(rollups, lattice, ramps, **more)
+        return search_scheme(rollups, lattice, ramps, **more)
 
     def watched_safe(frequencies: Frequencies, **more: Any) -> Frequencies:
         order.append("safe")
         assert frequencies.total == len(people)
-        return safe(frequencies, **more)
+        return sample_cells(frequencies, **more)
 
-    monkeypatch.setattr(schemes, "search", watched_search)
-    monkeypatch.setattr(drawing, "safe", watched_safe)
+    monkeypatch.setattr(schemes, "search_scheme", watched_search)
+    monkeypatch.setattr(drawing, "sample_cells", watched_safe)
     more = f"{SAMPLE}, search_epsilon: 0.0314, objective: balanced"
     made = published(people, tmp_path / "out", more)
     ((rows, ramps, given),) = seen
     assert order == ["search", "safe"]
     assert rows == len(people)
-    selection, choice = (from_dict(event) for event in made.certificate.events)
+    selection, choice = (parse_event(event) for event in made.certificate.events)
     assert selection == Selection(0.0314)
     assert given["epsilon"] == Fraction("0.0314")
     assert isinstance(choice, OneOf)
-    assert tuple(SafeRelease(one.k, one.beta) for one in ramps) == choice.events
+    assert tuple(SafeRelease(ramp.k, ramp.beta) for ramp in ramps) == choice.events
     assert given["power"] == 2
     assert given["weights"].tolist() == [1.0] * 4
 
@@ -351,12 +355,12 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
     people: pl.DataFrame, tmp_path: Path
 ) -> None:
     """Where only one scheme and one pair are left, the search still uses its words up."""
-    one = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
-    made = published(people, tmp_path / "searched", one, bits=PinnedRandomness(6))
+    item = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
+    made = published(people, tmp_path / "searched", item, bits=PinnedRandomness(6))
     k = int(made.certificate.parameters["k"])
-    fixed = make(
+    fixed = publish_unjudged(
         people,
-        spec(f"release: {{epsilon: 1, k: {k}, {one}}}"),
+        make_voter_spec(f"release: {{epsilon: 1, k: {k}, {item}}}"),
         output=tmp_path / "fixed",
         bits=PinnedRandomness(6),
     )
@@ -372,5 +376,5 @@ def test_any_budget_can_be_searched_with(
     people: pl.DataFrame, tmp_path: Path, epsilon: str, search: str
 ) -> None:
     base = BASE.replace("epsilon: 1,", f"epsilon: {epsilon},")
-    make(people, spec(asked(search, base)), output=tmp_path / "out")
-    assert verify(tmp_path / "out") == []
+    publish_unjudged(people, make_voter_spec(asked(search, base)), output=tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.releases import files
-from support.sliced import (
+from support.releases import list_files
+from support.slice_tables import (
     BASE,
     CHOSEN,
     COLUMNS,
@@ -21,32 +21,32 @@ from support.sliced import (
     LEVELS,
     NAMES,
     ROWS,
-    made_people,
-    read,
-    released,
+    make_sliced_people,
+    publish_slices,
+    read_slice,
 )
 
 from incrowd.anonymize import safe_slices as slicing
-from incrowd.anonymize.safe import safe
-from incrowd.anonymize.safe_slices import slices
+from incrowd.anonymize.safe_sample import sample_cells
+from incrowd.anonymize.safe_slices import choose_slices
 from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import draw as drawing
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import SafeRelease, Selection, from_dict
+from incrowd.privacy.events import SafeRelease, Selection, parse_event
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.privacy.selection import select
+from incrowd.privacy.selection import select_candidate
 from incrowd.publication import publish
 from incrowd.release import certificate
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    return made_people()
+    return make_sliced_people()
 
 
 SCHEMES = ("fixed", "search", "mondrian", "auto")
@@ -64,13 +64,15 @@ def test_slices_hold_together(
 ) -> None:
     folder = tmp_path / "out"
     more = f"{wanted}, scheme: {scheme}, format: {kind}, rows: {rows}, beta: 0.25"
-    made = released(people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more, by=publish)
+    made = publish_slices(
+        people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more, by=publish
+    )
     certificate = made.certificate
     assert verify(folder) == []
     assert certificate.slices is not None
     number = {DECLARED: 3, CHOSEN: 4, COVERING: 7}[wanted]
     listed = [f"scheme/{name}.csv" for name in NAMES if name != "z"]
-    assert files(folder) == sorted(
+    assert list_files(folder) == sorted(
         ["README.md", "certificate.html", "certificate.json", *listed]
         + [f"data-{at}.{kind}" for at in range(1, number + 1)]
     )
@@ -81,7 +83,7 @@ def test_slices_hold_together(
     for at, (table, data) in enumerate(zip(certificate.slices, made.data, strict=True), 1):
         assert table.release.file == f"data-{at}.{kind}"
         assert table.release.form == rows
-        shown, k = read(folder, table), int(table.parameters["k"])
+        shown, k = read_slice(folder, table), int(table.parameters["k"])
         assert shown.columns == [*table.scheme, "count"]
         assert shown["count"].min() >= k > 5  # type: ignore[operator]
         assert shown["count"].sum() == table.release.rows > 100
@@ -90,7 +92,7 @@ def test_slices_hold_together(
         assert list(data.columns) == [*table.scheme, *(["count"] if rows == "counted" else [])]
         for name, column in table.scheme.items():
             hashes[name].add(column.sha256)
-    assert all(len(found) == 1 for found in hashes.values())  # one file for all slices
+    assert all(len(item) == 1 for item in hashes.values())  # one file for all slices
     assert hashes["z"] == {None}  # a rule: what values there are is not told
     pages = (made.curator / "report.html").read_text()
     assert f"{number} files with " in pages
@@ -104,7 +106,7 @@ def test_slices_hold_together(
 
 def test_associated_columns_are_found(people: pl.DataFrame, tmp_path: Path) -> None:
     """Scores of some 1,000 rows against noise of some 300; of pairs by chance, some 60."""
-    made = released(people, tmp_path / "out", f"{CHOSEN}, beta: 0.25")
+    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, beta: 0.25")
     columns = [tuple(table.scheme) for table in made.certificate.tables]
     assert {("a", "b"), ("c", "d"), ("e", "z")} == set(columns[:3])
     assert "chosen privately" in " ".join(made.reasons)
@@ -114,8 +116,10 @@ def test_where_all_pairs_fit_nothing_is_spent_on_choosing(
     people: pl.DataFrame, tmp_path: Path
 ) -> None:
     for number, wanted in enumerate((COVERING, "slices: {columns: 3, tables: all}")):
-        made = released(people, tmp_path / str(number), f"{wanted}, scheme: fixed, beta: 0.25")
-        assert {type(from_dict(event)) for event in made.certificate.events} == {SafeRelease}
+        made = publish_slices(
+            people, tmp_path / str(number), f"{wanted}, scheme: fixed, beta: 0.25"
+        )
+        assert {type(parse_event(event)) for event in made.certificate.events} == {SafeRelease}
         assert made.certificate.parameters == {}
         columns = [tuple(table.scheme) for table in made.certificate.tables]
         together = {pair for part in columns for pair in itertools.combinations(part, 2)}
@@ -130,7 +134,7 @@ def test_a_slice_that_mondrian_cannot_cut_stays_as_it_was_chosen(
     """A mask, and a column whose levels are limited, or whose values nobody listed."""
     columns = COLUMNS.replace("{intervals: {from: 0, to: 39, widths: [5, 10]}}", "flat")
     wanted = "slices: [[a, b], [c, d], [e, z]], scheme: mondrian, beta: 0.25"
-    made = released(
+    made = publish_slices(
         people, tmp_path / "out", f"{wanted}, {more}" if more else wanted,
         columns=COLUMNS if more else columns,
     )  # fmt: skip
@@ -150,7 +154,7 @@ def test_a_table_without_rows_is_sliced_like_any_other(
         for rows in (1, 0):
             folder = tmp_path / f"{scheme}{rows}"
             more = f"{CHOSEN}, scheme: {scheme}, beta: 0.25"
-            made = released(people.head(rows), folder, more)
+            made = publish_slices(people.head(rows), folder, more)
             assert verify(folder) == []
             assert [table.release.rows for table in made.certificate.tables] == [0] * 4
 
@@ -180,12 +184,12 @@ columns:
 
     def watched(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
         seen.append(found)
-        return slices(found, *rest, **more)
+        return choose_slices(found, *rest, **more)
 
-    monkeypatch.setattr(slicing, "slices", watched)
+    monkeypatch.setattr(slicing, "choose_slices", watched)
     for rows in (table, table.head(6)):
         more = f"{CHOSEN}, scheme: fixed, beta: 0.25"
-        released(rows, tmp_path / str(len(rows)), more, columns=columns)
+        publish_slices(rows, tmp_path / str(len(rows)), more, columns=columns)
     whole, few = seen
     assert (whole.total, few.total) == (640, 6)
     groups = [len(set(column.tolist())) for column in whole.codes.T]
@@ -204,23 +208,23 @@ def test_slices_are_chosen_from_the_whole_table_before_any_sample_is_drawn(
     def watched_select(scores: Any, *, epsilon: Fraction, **more: Any) -> int:
         order.append("select")
         spent.append(epsilon)
-        return select(scores, epsilon=epsilon, **more)
+        return select_candidate(scores, epsilon=epsilon, **more)
 
     def watched_slices(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
         order.append("slices")
         assert found.total == ROWS
-        return slices(found, *rest, **more)
+        return choose_slices(found, *rest, **more)
 
     def watched_safe(frequencies: Frequencies, **more: Any) -> Frequencies:
         order.append("safe")
-        return safe(frequencies, **more)
+        return sample_cells(frequencies, **more)
 
-    monkeypatch.setattr(slicing, "select", watched_select)
-    monkeypatch.setattr(slicing, "slices", watched_slices)
-    monkeypatch.setattr(drawing, "safe", watched_safe)
-    made = released(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
+    monkeypatch.setattr(slicing, "select_candidate", watched_select)
+    monkeypatch.setattr(slicing, "choose_slices", watched_slices)
+    monkeypatch.setattr(drawing, "sample_cells", watched_safe)
+    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
     assert order == ["slices", *["select"] * 3, *["safe"] * 4]
-    events = [from_dict(event) for event in made.certificate.events]
+    events = [parse_event(event) for event in made.certificate.events]
     assert [Selection(float(epsilon)) for epsilon in spent] == events[:3]
     assert made.certificate.parameters == {"slices_epsilon": float(sum(spent))}
 
@@ -238,7 +242,7 @@ class Recorded:
 
     def words(self, count: int) -> Words:
         self.asked.append(count)
-        return self._stream.words(count)
+        return self._stream.draw_words(count)
 
 
 SHARED = "slices: [[a, b], [b, c], [b, d, e, z]]"
@@ -253,12 +257,12 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
 
     def watched(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
         drawn.append((frequencies.total, k, beta))
-        return safe(frequencies, k=k, beta=beta, bits=bits)
+        return sample_cells(frequencies, k=k, beta=beta, bits=bits)
 
-    monkeypatch.setattr(drawing, "safe", watched)
+    monkeypatch.setattr(drawing, "sample_cells", watched)
     more = {"fixed": f"k: 2, {LEVELS}, ", "search": "delta: 0.3, levels: {b: 0}, "}
     bits = Recorded(3)
-    made = released(
+    made = publish_slices(
         people, tmp_path / "out", f"{more.get(scheme, 'delta: 0.3, ')}{SHARED}, scheme: {scheme}, "
         "beta: 0.5, format: csv", base="epsilon: 5", bits=bits,
     )  # fmt: skip
@@ -268,16 +272,18 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
         assert bits.asked == [ROWS] * 3
     assert bits.asked.count(ROWS) == 3
     counts = [
-        dict(read(tmp_path / "out", table).group_by("b").agg(pl.col("count").sum()).iter_rows())
+        dict(
+            read_slice(tmp_path / "out", table).group_by("b").agg(pl.col("count").sum()).iter_rows()
+        )
         for table in tables
     ]
     if scheme == "mondrian":  # a slice may show intervals of values
-        counts = [{"all": sum(one.values())} for one in counts]
-    for one, other in itertools.combinations(counts, 2):
-        assert set(one) == set(other)
-        assert one != other
+        counts = [{"all": sum(count.values())} for count in counts]
+    for first, other in itertools.combinations(counts, 2):
+        assert set(first) == set(other)
+        assert first != other
         # Each is Binomial(some 750, 0.5) but for what was dropped: 7 deviations of a difference.
-        assert all(abs(one[value] - other[value]) < 150 for value in one)
+        assert all(abs(first[value] - other[value]) < 150 for value in first)
 
 
 # What once went wrong.
@@ -287,7 +293,7 @@ def test_a_release_holds_on_a_machine_that_adds_up_in_another_order(
     people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Libraries sum in an order of their own: OPENBLAS_CORETYPE=Haswell, say, moves digit 16."""
-    released(people, tmp_path / "out", f"{DECLARED}, scheme: fixed, beta: 0.25")
+    publish_slices(people, tmp_path / "out", f"{DECLARED}, scheme: fixed, beta: 0.25")
 
     class Elsewhere(Accountant):
         def delta(self, *, epsilon: float) -> float:
@@ -316,12 +322,16 @@ def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
     lines += [f"  code{at}: {{role: quasi, hierarchy: flat}}" for at in range(3)]
     release = "release: {epsilon: 1, delta: 1.0e-6, slices: {columns: 2, tables: 6}}"
     made = publish(
-        people, parse("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
+        people, parse_spec("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
         bits=SeededRandomness(3),
     )  # fmt: skip
     assert made.evaluation.slices
-    strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
-    assert [one.slice is not None for one in strong] == [True] * 3
+    strong = [
+        association
+        for association in made.evaluation.associations
+        if association.second == f"{association.first}2"
+    ]
+    assert [item.slice is not None for item in strong] == [True] * 3
     assert "strong association" in made.reasons[-1]
 
 
@@ -356,7 +366,7 @@ def refused(
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=9, delta=1e-4)
     with pytest.raises(IncrowdError, match=message):
-        released(people, tmp_path / "out", more, base, ledger=book, **rest)
+        publish_slices(people, tmp_path / "out", more, base, ledger=book, **rest)
     assert book.spends() == []
     assert not (tmp_path / "out").exists()
 

@@ -15,14 +15,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from support.findings import verify
-from support.forged import Structure, field, with_footer
-from support.seam import PinnedRandomness
-from support.sliced import certificate_of, recertified
+from support.findings import list_verify_messages
+from support.parquet_footer import Structure, change_footer, find_field
+from support.pinned_randomness import PinnedRandomness
+from support.slice_tables import change_certificate, load_certificate
 
 from incrowd.publication import publish
-from incrowd.release.certificate import sha256_of
-from incrowd.spec.file import parse
+from incrowd.release.certificate import hash_file
+from incrowd.spec.file import parse_spec
 
 SPEC = """
 columns:
@@ -42,24 +42,26 @@ def people() -> pl.DataFrame:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    publish(people(), parse(SPEC % "parquet"), output=tmp_path / "out", bits=PinnedRandomness(1))
-    assert verify(tmp_path / "out") == []
+    publish(
+        people(), parse_spec(SPEC % "parquet"), output=tmp_path / "out", bits=PinnedRandomness(1)
+    )
+    assert list_verify_messages(tmp_path / "out") == []
     return tmp_path / "out"
 
 
 @pytest.fixture
 def text_folder(tmp_path: Path) -> Path:
-    publish(people(), parse(SPEC % "csv"), output=tmp_path / "text", bits=PinnedRandomness(1))
-    assert verify(tmp_path / "text") == []
+    publish(people(), parse_spec(SPEC % "csv"), output=tmp_path / "text", bits=PinnedRandomness(1))
+    assert list_verify_messages(tmp_path / "text") == []
     return tmp_path / "text"
 
 
 def resealed(folder: Path, name: str = "data.parquet", **changes: Any) -> list[str]:
     """The problems of a release whose file was replaced by somebody who knows the code."""
-    data = certificate_of(folder).table.release
-    update = {"sha256": sha256_of(folder / name), **changes}
-    recertified(folder, release=data.model_copy(update=update))
-    return verify(folder)
+    data = load_certificate(folder).table.release
+    update = {"sha256": hash_file(folder / name), **changes}
+    change_certificate(folder, release=data.model_copy(update=update))
+    return list_verify_messages(folder)
 
 
 def rewritten(folder: Path, table: pa.Table | None = None, **options: Any) -> list[str]:
@@ -205,10 +207,10 @@ def test_a_small_file_that_claims_to_be_large(folder: Path) -> None:
 def test_a_file_that_grows_far_beyond_its_size_is_refused(folder: Path) -> None:
     long = pa.array(["x" * 200_000_000])
     pq.write_table(pa.table({"a": long, "b": ["0-9"]}), folder / "data.parquet", **PLAIN)
-    data = certificate_of(folder).table.release
-    release = data.model_copy(update={"sha256": sha256_of(folder / "data.parquet")})
-    recertified(folder, release=release)
-    (problem,) = verify(folder)
+    data = load_certificate(folder).table.release
+    release = data.model_copy(update={"sha256": hash_file(folder / "data.parquet")})
+    change_certificate(folder, release=release)
+    (problem,) = list_verify_messages(folder)
     assert "needs far more memory than its size suggests" in problem
 
 
@@ -233,7 +235,7 @@ ONE = "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}}\nrele
 
 @pytest.fixture
 def narrow(tmp_path: Path) -> Path:
-    file = parse(ONE % "beta: 0.5, epsilon: 1, levels: {a: 0}")
+    file = parse_spec(ONE % "beta: 0.5, epsilon: 1, levels: {a: 0}")
     table = people().select("a")
     publish(table, file, output=tmp_path / "narrow", bits=PinnedRandomness(1))
     assert repacked(tmp_path / "narrow", lambda _: None) == []
@@ -242,28 +244,28 @@ def narrow(tmp_path: Path) -> Path:
 
 def repacked(folder: Path, change: Callable[[Structure], object]) -> list[str]:
     path = folder / "data.parquet"
-    path.write_bytes(with_footer(path.read_bytes(), change))
+    path.write_bytes(change_footer(path.read_bytes(), change))
     return resealed(folder)
 
 
 def column_of(footer: Structure) -> Any:
-    return field(footer, 2)[2][1][1]
+    return find_field(footer, 2)[2][1][1]
 
 
 def chunk_of(footer: Structure) -> Any:
-    return field(field(field(footer, 4)[2][1][0], 1)[2][1][0], 3)[2]
+    return find_field(find_field(find_field(footer, 4)[2][1][0], 1)[2][1][0], 3)[2]
 
 
 FOOTERS: dict[str, Callable[[Structure], object]] = {
-    "in the type of a column": lambda f: field(column_of(f), 10)[2][0][2].append([9, 8, RAW]),
-    "beside the type": lambda f: field(column_of(f), 10)[2].append([15, 8, RAW]),
+    "in the type of a column": lambda f: find_field(column_of(f), 10)[2][0][2].append([9, 8, RAW]),
+    "beside the type": lambda f: find_field(column_of(f), 10)[2].append([15, 8, RAW]),
     "as the length of a text": lambda f: column_of(f).insert(1, [2, 5, 1971 << 1]),
-    "as encodings": lambda f: field(chunk_of(f), 2).__setitem__(2, (5, list(RAW))),
+    "as encodings": lambda f: find_field(chunk_of(f), 2).__setitem__(2, (5, list(RAW))),
     "as a field of its own": lambda f: f.append([12, 8, RAW]),
     "as metadata of a column": lambda f: chunk_of(f).insert(
         7, [8, 9, (12, [[[1, 8, b"rows"], [2, 8, RAW]]])]
     ),
-    "as a size": lambda f: field(field(f, 4)[2][1][0], 2).__setitem__(2, 1971 << 1),
+    "as a size": lambda f: find_field(find_field(f, 4)[2][1][0], 2).__setitem__(2, 1971 << 1),
     "as text for a number": lambda f: chunk_of(f).__setitem__(4, [5, 8, RAW]),
 }
 
@@ -278,13 +280,13 @@ def test_raw_rows_in_the_footer(narrow: Path, where: str) -> None:
 
 def test_numbers_that_are_none_carry_nothing(tmp_path: Path) -> None:
     """A float that is no number has 51 free bits, and a zero has a sign."""
-    file = parse(
+    file = parse_spec(
         "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}, "
         "v: {role: noisy, precision: 0.5}}\nrelease: {method: k-epsilon, k: 5, epsilon: 1}"
     )
     table = people().select("a", v=pl.col("b") / 2)
     publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
     shown = pq.read_table(tmp_path / "out" / "data.parquet")
     for odd in (0x7FF8_616E_6E2C_3334, 0x8000_0000_0000_0000):
         values = shown["v"].to_numpy().copy()
@@ -297,14 +299,14 @@ def test_numbers_that_are_none_carry_nothing(tmp_path: Path) -> None:
 
 
 def test_starred_rows_show_nothing_else(tmp_path: Path) -> None:
-    file = parse(
+    file = parse_spec(
         "columns: {a: {role: quasi, hierarchy: {flat: {values: [x, y, z]}}}, "
         "s: {role: sensitive}}\nrelease: {method: k-anonymity, k: 5, suppressed: starred, "
         "suppression: 0.1, format: csv, levels: {a: 0}}"
     )
     table = people().select(a=pl.when(pl.int_range(pl.len()) >= 3).then("a"), s=pl.lit("p"))
     publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
     path = tmp_path / "out" / "data.csv"
     assert "*,\n" in path.read_text()
     path.write_text(path.read_text().replace("*,\n", "*,Ann\n"))
@@ -313,12 +315,12 @@ def test_starred_rows_show_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["0  to 9", "[0, 9]", "{0,1,2,3,4,5,6,7,8,9}", " 0-9", "0..9"])
 def test_a_label_is_written_in_one_way(tmp_path: Path, label: str) -> None:
-    file = parse(
+    file = parse_spec(
         "columns: {b: {role: quasi, hierarchy: {intervals: {from: 0, to: 19}}}}\n"
         "release: {method: k-anonymity, k: 300, algorithm: mondrian, format: csv}"
     )
     publish(people().select("b"), file, output=tmp_path / "out", bits=PinnedRandomness(1))
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
     path = tmp_path / "out" / "data.csv"
     shown = path.read_text().splitlines()[1]
     first, last = shown.split("-")
@@ -340,10 +342,12 @@ def test_a_label_is_written_in_one_way(tmp_path: Path, label: str) -> None:
 def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], str]) -> None:
     path = folder / "scheme" / "a.csv"
     path.write_bytes(change(path.read_text()).encode())
-    known = certificate_of(folder).table.scheme
-    column = known["a"].model_copy(update={"sha256": sha256_of(path)})
-    recertified(folder, scheme={**known, "a": column})
-    assert any("the scheme of 'a' is not in the form" in problem for problem in verify(folder))
+    scheme = load_certificate(folder).table.scheme
+    column = scheme["a"].model_copy(update={"sha256": hash_file(path)})
+    change_certificate(folder, scheme={**scheme, "a": column})
+    assert any(
+        "the scheme of 'a' is not in the form" in problem for problem in list_verify_messages(folder)
+    )
 
 
 def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -> None:
@@ -351,8 +355,8 @@ def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -
     events: list[dict[str, Any]] = [
         {"kind": "selection", "epsilon": 0.05}, {"kind": "one of", "events": parts},
     ]  # fmt: skip
-    recertified(folder, events=events)
-    assert verify(folder) == ["The events have more choices than any release."]
+    change_certificate(folder, events=events)
+    assert list_verify_messages(folder) == ["The events have more choices than any release."]
 
 
 @can_write("max_rows_per_page")

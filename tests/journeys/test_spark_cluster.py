@@ -7,9 +7,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import run
-from support.cluster import Cluster
-from support.spark_runs import WAIT, Watched, begun, budget, repeated, wait_until, whole_again
+from support.cli import run_successfully
+from support.cluster import SparkCluster
+from support.spark_runs import (
+    WAIT,
+    ExecutorLogs,
+    has_repeated_task,
+    make_ledger,
+    restore_workers,
+    start_release,
+    wait_until,
+)
 
 from incrowd.release.verify import read_certificate, verify
 
@@ -24,7 +32,7 @@ SMALL_TASKS = {
     "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true",
 }  # fmt: skip
 CLUSTER_SPEC = """
-table: people.parquet
+table: people.write_parquet
 columns:
   region: {role: quasi, hierarchy: flat}
   age: {role: quasi, hierarchy: {intervals: {from: 0, to: 100, widths: [5, 20]}}}
@@ -54,7 +62,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         region=skewed(20), age=skewed(20) * 5, sex=skewed(2), job=skewed(12), source=skewed(3),
     )  # fmt: skip
     table = pl.concat([block] * BLOCKS)
-    table.write_parquet(folder / "people.parquet", row_group_size=GROUP, compression="lz4")
+    table.write_parquet(folder / "people.write_parquet", row_group_size=GROUP, compression="lz4")
     (folder / "spec.yaml").write_text(CLUSTER_SPEC)
     return folder
 
@@ -65,33 +73,35 @@ def low(column: str) -> pl.Expr:
 
 
 def test_a_worker_dies_while_ten_million_rows_are_counted(
-    spark_cluster: Cluster, people: Path, tmp_path: Path
+    spark_cluster: SparkCluster, people: Path, tmp_path: Path
 ) -> None:
     """The release holds, is booked once, and no count of it is off by more than noise."""
-    book, out = budget(tmp_path / "ledger"), tmp_path / "out"
-    watched = Watched(spark_cluster)
+    book, out = make_ledger(tmp_path / "ledger"), tmp_path / "out"
+    watched = ExecutorLogs(spark_cluster)
     with (
-        whole_again(spark_cluster),
-        begun(
+        restore_workers(spark_cluster),
+        start_release(
             spark_cluster, people / "spec.yaml", out, "--ledger", str(book.path),
             settings=SMALL_TASKS,
         ) as process,
     ):  # fmt: skip
-        left = watched.kill_one(process, after=3 * BLOCKS)  # which no two passes have
+        left = watched.kill_busy_worker(process, after=3 * BLOCKS)  # which no two passes have
         assert not book.spends()  # so it was still being counted
         _, complained = process.communicate(timeout=WAIT)
     assert process.returncode == 0, complained
-    assert [repeated(watched.log(at)) for at in left] == [True]
+    assert [has_repeated_task(watched.read_log(at)) for at in left] == [True]
     assert verify(out) == []
     assert len(book.spends()) == 1
-    assert run("ledger", "show", str(book.path)).count("unplanned release  (ε, δ)") == 1
+    assert (
+        run_successfully("ledger", "show", str(book.path)).count("unplanned release  (ε, δ)") == 1
+    )
     certified = read_certificate(out).parameters
     reach, least = float(certified["r"]), float(certified["k"])
-    table = pl.scan_parquet(people / "people.parquet")
+    table = pl.scan_parquet(people / "people.write_parquet")
     true = table.group_by(*map(low, QUASI)).len("true").collect()
     shown = pl.scan_parquet(out / "data.parquet")
-    found = shown.group_by(*map(low, QUASI)).len("shown").collect()
-    both = true.join(found, on=QUASI, how="full", coalesce=True)
+    result = shown.group_by(*map(low, QUASI)).len("shown").collect()
+    both = true.join(result, on=QUASI, how="full", coalesce=True)
     assert both["true"].null_count() == 0
     hidden = both.filter(pl.col("shown").is_null())  # so many rows are shown whatever the noise
     assert (hidden["true"] < 2 * reach + least).all()
@@ -99,7 +109,7 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     assert 0 < np.abs(off.to_series().to_numpy()).max() <= reach
 
 
-def test_a_worker_dies_while_noise_is_drawn(spark_cluster: Cluster, tmp_path: Path) -> None:
+def test_a_worker_dies_while_noise_is_drawn(spark_cluster: SparkCluster, tmp_path: Path) -> None:
     """The release holds, and each row of the table is there once, with noise."""
     draw = np.random.default_rng(2)
     rows = 200_000
@@ -109,18 +119,21 @@ def test_a_worker_dies_while_noise_is_drawn(spark_cluster: Cluster, tmp_path: Pa
     })  # fmt: skip
     table.write_parquet(tmp_path / "noisy.parquet", row_group_size=10_000)
     (tmp_path / "spec.yaml").write_text(NOISY_SPEC)
-    out, watched = tmp_path / "out", Watched(spark_cluster)
+    out, watched = tmp_path / "out", ExecutorLogs(spark_cluster)
     with (
-        whole_again(spark_cluster),
-        begun(spark_cluster, tmp_path / "spec.yaml", out) as process,
+        restore_workers(spark_cluster),
+        start_release(spark_cluster, tmp_path / "spec.yaml", out) as process,
     ):
-        wait_until(lambda: any(map(spark_cluster.runs_python, spark_cluster.living())), process)
-        drawing = next(filter(spark_cluster.runs_python, spark_cluster.living()))
+        wait_until(
+            lambda: any(map(spark_cluster.has_python_worker, spark_cluster.list_live_workers())),
+            process,
+        )
+        drawing = next(filter(spark_cluster.has_python_worker, spark_cluster.list_live_workers()))
         spark_cluster.kill_worker(drawing)
-        left = spark_cluster.living()
+        left = spark_cluster.list_live_workers()
         _, complained = process.communicate(timeout=WAIT)
     assert process.returncode == 0, complained
-    assert [repeated(watched.log(at)) for at in left] == [True]
+    assert [has_repeated_task(watched.read_log(at)) for at in left] == [True]
     assert verify(out) == []
     made = pl.read_parquet(out / "data.parquet")
     assert (
@@ -131,4 +144,4 @@ def test_a_worker_dies_while_noise_is_drawn(spark_cluster: Cluster, tmp_path: Pa
     )
     changed = made.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
     before = table.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
-    assert all(one != other for one, other in zip(changed, before, strict=True))
+    assert all(first != other for first, other in zip(changed, before, strict=True))

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import Done, command
-from support.cluster import Cluster, cluster, mounted
+from support.cli import CommandResult, run_command
+from support.cluster import SparkCluster, make_mount_command, start_cluster
 from support.spark_runs import (
     WAIT,
-    Watched,
-    arguments,
-    begun,
-    budget,
-    run,
+    ExecutorLogs,
+    make_arguments,
+    make_ledger,
+    restore_workers,
+    run_incrowd,
+    start_release,
     wait_until,
-    whole_again,
 )  # fmt: skip
 
-from incrowd.engine.spark.session import reason
+from incrowd.engine.spark.session import describe_failure
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 
@@ -66,11 +66,11 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def book(tmp_path: Path) -> Ledger:
     """A ledger in the folder that gets the release."""
-    return budget(tmp_path / "ledger")
+    return make_ledger(tmp_path / "ledger")
 
 
 def refused(
-    done: Done | subprocess.CompletedProcess[str], book: Ledger, *, booked: bool = False
+    done: CommandResult | subprocess.CompletedProcess[str], book: Ledger, *, booked: bool = False
 ) -> str:
     """The one line that a command says that fails, after all that it must not have done."""
     assert done.returncode == 2, done.stdout + done.stderr
@@ -86,8 +86,8 @@ def refused(
 def published(on_disk: Path, book: Ledger, *more: str, **environment: str) -> str:
     """What a release says that fails."""
     out, spent = book.path.parent / "out", ("--ledger", str(book.path))
-    given = arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
-    return refused(run(*given, environment=os.environ | environment), book)
+    arguments = make_arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
+    return refused(run_incrowd(*arguments, environment=os.environ | environment), book)
 
 
 def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
@@ -97,8 +97,8 @@ def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
 
 def test_without_java(on_disk: Path, book: Ledger) -> None:
     folder = str(on_disk / "nothing")
-    said = published(on_disk, book, PATH=folder, JAVA_HOME="")
-    assert "Spark needs Java: there is none on the PATH, and JAVA_HOME is not set" in said
+    text = published(on_disk, book, PATH=folder, JAVA_HOME="")
+    assert "Spark needs Java: there is none on the PATH, and JAVA_HOME is not set" in text
 
 
 def test_with_an_old_java(on_disk: Path, book: Ledger) -> None:
@@ -106,8 +106,8 @@ def test_with_an_old_java(on_disk: Path, book: Ledger) -> None:
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
-    said = published(on_disk, book, JAVA_HOME=str(on_disk / "old"))
-    assert f"Spark needs Java 17 or later: {java} is version 11.0.2. Install" in said
+    text = published(on_disk, book, JAVA_HOME=str(on_disk / "old"))
+    assert f"Spark needs Java 17 or later: {java} is version 11.0.2. Install" in text
 
 
 def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
@@ -122,71 +122,77 @@ def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
         "from incrowd.cli.main import main\n"
         "main()\n"
     )
-    given = arguments(on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path))
-    done = subprocess.run(
-        [sys.executable, "-c", hidden, *given], capture_output=True, text=True, timeout=WAIT
+    arguments = make_arguments(
+        on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
     )
-    said = refused(done, book)
-    assert said == "incrowd: Spark needs the package pyspark: pip install 'incrowd[spark]'.\n"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, timeout=WAIT
+    )
+    text = refused(done, book)
+    assert text == "incrowd: Spark needs the package pyspark: pip install 'incrowd[spark]'.\n"
 
 
 def test_a_master_that_does_not_answer(on_disk: Path, book: Ledger) -> None:
-    said = published(on_disk, book, "--master", "spark://127.0.0.1:1")
-    assert "Cannot reach the Spark master 'spark://127.0.0.1:1': Connection refused." in said
+    text = published(on_disk, book, "--master", "spark://127.0.0.1:1")
+    assert "Cannot reach the Spark master 'spark://127.0.0.1:1': Connection refused." in text
 
 
 @pytest.fixture(scope="module")
-def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A master without workers."""
-    with cluster(tmp_path_factory.mktemp("lone"), workers=0) as made:
+    with start_cluster(tmp_path_factory.mktemp("lone"), workers=0) as made:
         yield made
 
 
-def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: Cluster) -> None:
-    said = published(on_disk, book, "--master", lone_master.master, **lone_master.environment())
-    assert f"No worker of '{lone_master.master}' has given this application an executor" in said
-    assert "within 2 seconds" in said
+def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
+    text = published(
+        on_disk, book, "--master", lone_master.master, **lone_master.make_environment()
+    )
+    assert f"No worker of '{lone_master.master}' has given this application an executor" in text
+    assert "within 2 seconds" in text
 
 
 @pytest.mark.parametrize("booked", [False, True])
 def test_all_workers_are_lost(
-    on_disk: Path, book: Ledger, spark_cluster: Cluster, booked: bool
+    on_disk: Path, book: Ledger, spark_cluster: SparkCluster, booked: bool
 ) -> None:
     """While rows are counted; and after the spend is booked, while one row each is counted."""
-    watched = Watched(spark_cluster)
+    watched = ExecutorLogs(spark_cluster)
     with (
-        whole_again(spark_cluster),
-        begun(
+        restore_workers(spark_cluster),
+        start_release(
             spark_cluster, on_disk / "by_person.yaml", book.path.parent / "out",
             "--ledger", str(book.path), settings=PATIENT,
         ) as process,
     ):  # fmt: skip
-        wait_until(lambda: bool(book.spends() if booked else watched.busy()), process)
-        for worker in spark_cluster.living():
+        wait_until(lambda: bool(book.spends() if booked else watched.list_busy_workers()), process)
+        for worker in spark_cluster.list_live_workers():
             spark_cluster.kill_worker(worker)
-        said = refused(ended(process), book, booked=booked)
-    assert "all executors were lost, and none came back. Are the workers running?" in said
+        text = refused(ended(process), book, booked=booked)
+    assert "all executors were lost, and none came back. Are the workers running?" in text
 
 
 def can_mount(folder: Path) -> bool:
-    tried = subprocess.run([*mounted(folder, 1), "true"], capture_output=True)
+    tried = subprocess.run([*make_mount_command(folder, 1), "true"], capture_output=True)
     return tried.returncode == 0
 
 
-def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: Cluster) -> None:
+def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
     if not can_mount(on_disk):  # then it is as if the executor had failed so
-        assert reason(OSError("java.io.IOException: No space left on device")).startswith(FULL)
+        assert describe_failure(OSError("java.io.IOException: No space left on device")).startswith(
+            FULL
+        )
         return
     worker = lone_master.start_worker(scratch=1)
     try:
         lone_master.wait_for_workers(1)
-        with begun(
+        with start_release(
             lone_master, on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
         ) as process:
-            said = refused(ended(process), book)
+            text = refused(ended(process), book)
     finally:
         lone_master.kill_worker(worker)
-    assert FULL in said
+    assert FULL in text
 
 
 @pytest.mark.parametrize(
@@ -209,10 +215,10 @@ def test_a_kind_of_column_that_only_spark_has(
     shown, dropped = folder.parent / f"{folder.name}-shown.yaml", folder / "dropped.yaml"
     shown.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
     given = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
-    said = refused(command("publish", str(shown), *given), book)
-    assert f"The column 'odd' holds {kind}, not single values that a release can show." in said
+    text = refused(run_command("publish", str(shown), *given), book)
+    assert f"The column 'odd' holds {kind}, not single values that a release can show." in text
     dropped.write_text(f"{columns}{{role: drop}}\n{release}")
-    done = command("publish", str(dropped), *given)
+    done = run_command("publish", str(dropped), *given)
     assert done.returncode == 0, done.stderr
     assert verify(folder / "out") == []
     assert len(book.spends()) == 1

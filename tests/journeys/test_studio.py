@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.studio import RunningStudio
-from support.web import accessible, visiting
+from support.web import find_violations, open_page
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.publication import publish
 from incrowd.release.verify import verify
-from incrowd.spec.file import load, parse
+from incrowd.spec.file import parse_spec, read_spec_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -34,15 +34,15 @@ def room(page: Page, name: str) -> None:
 
 
 def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
-    with visiting(chromium, studio) as page:
+    with open_page(chromium, studio) as page:
         page.click("button[value=voters]")
         page.wait_for_selector("#column-0 svg")
         settled(page)
-        assert accessible(page) == []
+        assert find_violations(page) == []
         page.select_option("#role-6", "drop")  # race
         page.wait_for_selector("#column-6.role-drop")
         spec = studio.folder / "voters.yaml"
-        assert load(spec).spec.columns["race"].role == "drop"
+        assert read_spec_file(spec).spec.columns["race"].role == "drop"
         page.click("footer button")  # undo
         page.wait_for_selector("#column-6.role-quasi")
         room(page, "hierarchies")
@@ -52,7 +52,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         page.press("#f-width-1", "Tab")
         page.wait_for_selector("#ladder-tree:has-text('5')")
         settled(page)
-        assert accessible(page) == []
+        assert find_violations(page) == []
         room(page, "privacy")
         page.fill("#epsilon", "2")
         page.press("#epsilon", "Tab")
@@ -60,15 +60,15 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         settled(page)
         for name in ROOMS[2:]:
             room(page, name)
-            assert accessible(page) == [], name
-        release = load(spec).spec.release
+            assert find_violations(page) == [], name
+        release = read_spec_file(spec).spec.release
         assert release is not None
         assert release.budget is not None
         assert release.budget.epsilon == 2
         page.fill("#name", "by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download")
-        assert accessible(page) == []
+        assert find_violations(page) == []
         assert verify(studio.folder / "by-clicks") == []
         with page.expect_popup() as opened:
             page.click("#report")
@@ -80,10 +80,10 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert b"curator" not in zipped
         page.click("#verify")
         page.wait_for_selector(".verdict.fine")
-        assert accessible(page) == []
+        assert find_violations(page) == []
         page.click("nav.tools a[href='/history']")
         assert "by-clicks" in page.inner_text("main")
-        assert accessible(page) == []
+        assert find_violations(page) == []
 
 
 @pytest.fixture
@@ -101,28 +101,28 @@ def patients(tmp_path: Path) -> Path:
 def test_a_file_as_users_bring_it_on_a_phone(
     studio: RunningStudio, chromium: Browser, patients: Path
 ) -> None:
-    with visiting(
+    with open_page(
         chromium, studio, viewport={"width": 380, "height": 760}, color_scheme="dark"
     ) as page:
         page.set_input_files("input[data-pick]", patients)
         page.wait_for_url("**/data")
         settled(page)
-        assert accessible(page) == []
+        assert find_violations(page) == []
         for name in ROOMS:
             room(page, name)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 380, name
-            assert accessible(page) == [], name
+            assert find_violations(page) == [], name
         assert "Confirm" in page.inner_text("#ready")
         assert page.is_disabled("#publish")
         file = studio.folder / "Patienten 2025.yaml"
-        assert load(file).spec.table == "Patienten 2025.csv"
+        assert read_spec_file(file).spec.table == "Patienten 2025.csv"
         room(page, "data")
         page.click("#confirm-unit")
         page.wait_for_selector("#confirm-unit", state="detached")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('on this page are confirmed')")
-        left = list(load(file).spec.unconfirmed)  # what is left are ladders
+        left = list(read_spec_file(file).spec.unconfirmed_entries)  # what is left are ladders
         room(page, "hierarchies")
         page.click(f"#ladder-list a:has-text('{left[0]}')")
         for name in left:  # each leads to the next
@@ -131,7 +131,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
             page.wait_for_selector("#confirm-ladder", state="detached")
             if name != left[-1]:
                 page.click("#next-confirm")
-        assert load(file).spec.unconfirmed == {}
+        assert read_spec_file(file).spec.unconfirmed_entries == {}
         room(page, "privacy")
         page.click("#new-ledger summary")
         page.click("#new-ledger-form button")
@@ -140,7 +140,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
         page.fill("#name", "on-a-phone")
         page.click("#publish")
         page.wait_for_selector("#download")
-        assert accessible(page) == []
+        assert find_violations(page) == []
         assert "Booked in the ledger Patienten 2025.ledger" in page.inner_text("#job")
         assert verify(studio.folder / "on-a-phone") == []
         page.click("#verify")
@@ -152,9 +152,9 @@ def test_releases_of_anybody_are_verified(
 ) -> None:
     """Handed in as a zip file or as a folder; what was changed is red, with the reason."""
     theirs = tmp_path / "theirs"
-    publish(sample("patients", rows=3_000), parse(SPECS["patients"]), output=theirs)
+    publish(make_demo_table("patients", rows=3_000), parse_spec(SPECS["patients"]), output=theirs)
     packed = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, "theirs")
-    with visiting(chromium, studio) as page:
+    with open_page(chromium, studio) as page:
         page.click("nav.tools a[href='/verify']")
         page.wait_for_url("**/verify")
         page.wait_for_load_state()  # a file that is picked before the script runs is not noticed
@@ -168,11 +168,11 @@ def test_releases_of_anybody_are_verified(
         page.set_input_files("input[webkitdirectory]", theirs)
         page.wait_for_selector(".verdict.bad")
         assert "The file 'data.parquet' was changed" in page.inner_text(".verdict")
-        assert accessible(page) == []
+        assert find_violations(page) == []
 
 
 def test_a_file_is_dropped(studio: RunningStudio, chromium: Browser) -> None:
-    with visiting(chromium, studio) as page:
+    with open_page(chromium, studio) as page:
         rows = "".join(f"{20 + at % 40},{'ab'[at % 2]}\\n" for at in range(100))
         dropped = page.evaluate_handle(f"""() => {{
             const held = new DataTransfer();
@@ -186,7 +186,7 @@ def test_a_file_is_dropped(studio: RunningStudio, chromium: Browser) -> None:
 
 def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -> None:
     """From the first page to a verified release: what is focused is always to be seen."""
-    with visiting(chromium, studio) as page:
+    with open_page(chromium, studio) as page:
 
         def tab_to(selector: str) -> None:
             for _ in range(120):
@@ -230,7 +230,7 @@ def test_two_tabs_on_one_spec(studio: RunningStudio, chromium: Browser) -> None:
     rows = "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(100))
     (studio.folder / "tabs.csv").write_text(f"age,town\n{rows}")
     spec = studio.folder / "tabs.yaml"
-    with visiting(chromium, studio, refusals=True) as first:
+    with open_page(chromium, studio, refusals=True) as first:
         first.fill("#place", "tabs.csv")
         first.press("#place", "Enter")
         first.wait_for_url("**/data")
@@ -244,29 +244,29 @@ def test_two_tabs_on_one_spec(studio: RunningStudio, chromium: Browser) -> None:
         second.wait_for_selector("#problem:has-text('was changed elsewhere')")
         second.wait_for_selector("#column-0.role-drop")
         assert second.input_value("#role-1") == "quasi"  # what is shown is what is stored
-        assert load(spec).spec.columns["town"].role == "quasi"
-        assert accessible(second) == []
+        assert read_spec_file(spec).spec.columns["town"].role == "quasi"
+        assert find_violations(second) == []
         second.select_option("#role-1", "drop")
         second.wait_for_selector("#column-1.role-drop")
-        assert load(spec).spec.columns["age"].role == "drop"
+        assert read_spec_file(spec).spec.columns["age"].role == "drop"
         text = spec.read_text().replace("role: drop", "role: identifier", 1)
         spec.write_text(text)
         second.reload()
         second.wait_for_selector("#notice:has-text('was read again')")
         assert second.input_value("#role-0") == "identifier"
-        assert accessible(second) == []
+        assert find_violations(second) == []
         spec.write_text("columns: [")
         first.reload()
         first.wait_for_selector("#replace")
-        assert accessible(first) == []
+        assert find_violations(first) == []
         assert spec.read_text() == "columns: ["
         first.click("#replace")
         first.wait_for_selector("#replace", state="detached")
-        assert load(spec).spec.columns["age"].role == "identifier"
+        assert read_spec_file(spec).spec.columns["age"].role == "identifier"
 
 
 def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: Browser) -> None:
-    with visiting(chromium, studio, refusals=True) as page:
+    with open_page(chromium, studio, refusals=True) as page:
         page.click("button[value=census]")
         page.wait_for_url("**/data")
         settled(page)
@@ -283,7 +283,7 @@ def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: 
         page.select_option("#draw", "counts")
         page.wait_for_selector("#problem:empty", state="attached")
         settled(page)
-        release = load(studio.folder / "census.yaml").spec.release
+        release = read_spec_file(studio.folder / "census.yaml").spec.release
         assert release is not None
         assert release.budget is not None
         assert f"{release.budget.epsilon:.12g}" == stored

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.postgres import execute
+from support.postgres import execute_sql
 from support.studio import RunningStudio
 
 from incrowd.release.verify import verify
-from incrowd.spec.file import load
+from incrowd.spec.file import read_spec_file
 
 
 @pytest.fixture
 def table(postgres: str) -> str:
     """A table that takes a password, and the address without it."""
     people = "SELECT 20 + n % 40 AS age, CASE WHEN n % 2 = 0 THEN 'f' ELSE 'm' END AS sex"
-    execute(
+    execute_sql(
         postgres,
         f"CREATE TABLE people AS {people} FROM generate_series(1, 4000) AS n",
         "CREATE USER asked PASSWORD 'open sesame'",
@@ -26,29 +26,29 @@ def table(postgres: str) -> str:
 
 
 def test_a_table_that_takes_a_password(studio: RunningStudio, table: str) -> None:
-    browser = studio.browser()
+    browser = studio.open_browser()
     refused = browser.post(browser.post("/open", place=table).place)
     assert refused.status == 422
     assert "password" in refused.text
     place = table.replace("asked@", "asked:open%20sesame@")
-    asked = browser.post("/open", place=place).place
-    assert "sesame" not in browser.get(asked).text
-    work = browser.post(asked).place.removesuffix("/data")
-    page = browser.until(f"{work}/data", "data-follow", gone=True)
+    request = browser.post("/open", place=place).place
+    assert "sesame" not in browser.get(request).text
+    work = browser.post(request).place.removesuffix("/data")
+    page = browser.wait_for_words(f"{work}/data", "data-follow", gone=True)
     assert "f: 2,000 rows" in page
     file = studio.folder / "people.yaml"
-    assert load(file).spec.table == table
+    assert read_spec_file(file).spec.table == table
     browser.post(f"{work}/data/confirm")
     browser.post(f"{work}/data/unit", unit="")
-    for column in load(file).spec.unconfirmed:
+    for column in read_spec_file(file).spec.unconfirmed_entries:
         entries = ("hierarchy", "other")
         for entry in entries:
             browser.post(f"{work}/hierarchies?column={column}", do="confirm", entry=entry)
     browser.post(f"{work}/privacy/settings", epsilon="2", delta="1e-6")
-    browser.until(f"{work}/publish", "data-follow", gone=True)
+    browser.wait_for_words(f"{work}/publish", "data-follow", gone=True)
     assert browser.post(f"{work}/publish/begin", name="people").status == 303
-    browser.until(f"{work}/publish", "download")
+    browser.wait_for_words(f"{work}/publish", "download")
     assert verify(studio.folder / "people") == []
-    assert "sesame" not in studio.said
+    assert "sesame" not in studio.output
     for path in sorted(studio.folder.rglob("*")):
         assert path.is_dir() or b"sesame" not in Path(path).read_bytes(), path

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.cli import command
-from support.findings import verify
-from support.pages import outline
-from support.readers import certificate_of, rewritten
+from support.cli import run_command
+from support.findings import list_verify_messages
+from support.pages import read_outline
+from support.readers import load_certificate, reseal_certificate
 
 import incrowd as ic
 
@@ -29,15 +29,15 @@ TABLE = pl.DataFrame(
 
 
 def publish(folder: Path, *, unit: str = "", **release: Any) -> ic.Release:
-    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}, **release}
-    spec: dict[str, Any] = {"columns": COLUMNS, "release": asked}
+    request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}, **release}
+    spec: dict[str, Any] = {"columns": COLUMNS, "release": request}
     if unit:
         spec["unit"] = {"id": unit}
     return ic.publish(TABLE, spec, output=folder)
 
 
 def page(folder: Path) -> str:
-    return outline((folder / "certificate.html").read_text(encoding="utf-8")).text
+    return read_outline((folder / "certificate.html").read_text(encoding="utf-8")).text
 
 
 def readme(folder: Path) -> str:
@@ -66,17 +66,17 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
     assert f"the people who have one row in {sampled}." in page(tmp_path / "row")
     assert f"the people who are in {sampled}." in page(tmp_path / "person")
     for name in ("row", "person"):
-        assert f"one {name} of {sampled}" in command("verify", str(tmp_path / name)).stdout
+        assert f"one {name} of {sampled}" in run_command("verify", str(tmp_path / name)).stdout
         assert "do not include the error of that sampling" in readme(tmp_path / name)
 
 
 def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Path) -> None:
     """The certified epsilon protects members of the population, not of the table."""
     sampled = publish(tmp_path / "sampled", already_sampled=0.01)
-    text = outline(sampled.report().html).text
+    text = read_outline(sampled.report().html).text
     assert "their bounds do not include the sampling" in text
     assert "within the guarantee" not in text
-    plain = outline(publish(tmp_path / "plain").report().html).text
+    plain = read_outline(publish(tmp_path / "plain").report().html).text
     assert "do not include the sampling" not in plain
 
 
@@ -90,10 +90,10 @@ def test_counts_of_people_are_called_so(tmp_path: Path) -> None:
         assert "not of rows of the original table" in text or "not numbers of rows" in text
         assert f"{ROWS - PEOPLE:,}" not in text  # how many rows were not used is private
         assert f"{ROWS:,}" not in text
-    report = outline(made.report().html).text
+    report = read_outline(made.report().html).text
     assert f"from one row of each of {PEOPLE:,} people" in report
     assert f"{ROWS - PEOPLE:,} of the table's {ROWS:,} rows were not used" in report
-    assert verify(tmp_path / "out") == []
+    assert list_verify_messages(tmp_path / "out") == []
 
 
 def test_counts_of_rows_are_called_so(tmp_path: Path) -> None:
@@ -108,13 +108,13 @@ def test_the_command_says_how_many_rows_were_not_used(tmp_path: Path) -> None:
     release = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
     spec = {"table": "t.parquet", "columns": COLUMNS, "unit": {"id": "who"}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    done = command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "out"))
+    done = run_command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "out"))
     assert f"{ROWS - PEOPLE:,} rows: one row per person is used" in done.stdout
 
 
 def test_the_report_draws_a_crowd_of_the_unit(tmp_path: Path) -> None:
-    rows = outline(publish(tmp_path / "rows").report().html).text
-    people = outline(publish(tmp_path / "people", unit="who").report().html).text
+    rows = read_outline(publish(tmp_path / "rows").report().html).text
+    people = read_outline(publish(tmp_path / "people", unit="who").report().html).text
     assert " rows with equal labels in every column is published" in rows
     assert " people with equal labels in every column is published" in people
     assert "rows of the table, each of a different person." in people
@@ -130,7 +130,7 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
         (tmp_path / "spec.json").write_text(json.dumps({**spec, "unit": unit}))
         out = tmp_path / str(len(str(unit)))
         made = ic.publish(tmp_path / "t.parquet", tmp_path / "spec.json", output=out).evaluation
-        done = command(
+        done = run_command(
             "evaluate", "--original", str(tmp_path / "t.parquet"), "--released", str(out),
             "--spec", str(tmp_path / "spec.json"),
         )  # fmt: skip
@@ -142,15 +142,15 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
 
 
 def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path) -> None:
-    from incrowd.cli.results import published
+    from incrowd.cli.results import describe_release
     from incrowd.privacy.randomness import SeededRandomness
 
-    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
-    spec = {"columns": COLUMNS, "release": asked}
+    request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
+    spec = {"columns": COLUMNS, "release": request}
     seeded = ic.publish(TABLE, spec, output=tmp_path / "out", bits=SeededRandomness(1))
-    assert "Protects" not in "\n".join(published(seeded))
+    assert "Protects" not in "\n".join(describe_release(seeded))
     assert "Protects: one row, not all rows of a person together." in "\n".join(
-        published(publish(tmp_path / "system"))
+        describe_release(publish(tmp_path / "system"))
     )
 
 
@@ -171,20 +171,22 @@ def test_nobody_says_that_totals_are_too_small(tmp_path: Path) -> None:
 
 def certificate_with(folder: Path, **parameters: float | str) -> list[str]:
     """What verify says of a release with other parameters, sealed as if they were true."""
-    known = certificate_of(folder)
-    changed = known.model_copy(update={"parameters": {**known.parameters, **parameters}})
-    rewritten(folder, changed)
-    return verify(folder)
+    certificate = load_certificate(folder)
+    changed = certificate.model_copy(
+        update={"parameters": {**certificate.parameters, **parameters}}
+    )
+    reseal_certificate(folder, changed)
+    return list_verify_messages(folder)
 
 
 def test_a_size_that_decided_parameters_is_stated_as_an_assumption(tmp_path: Path) -> None:
     publish(tmp_path / "out")
-    keys = {sentence.key for sentence in certificate_of(tmp_path / "out").guarantee.statement}
+    keys = {sentence.key for sentence in load_certificate(tmp_path / "out").guarantee.statement}
     assert "assumption_size" not in keys
     assert certificate_with(tmp_path / "out", size=2700.0) == []
     (text,) = [
         sentence.text
-        for sentence in certificate_of(tmp_path / "out").guarantee.statement
+        for sentence in load_certificate(tmp_path / "out").guarantee.statement
         if sentence.key == "assumption_size"
     ]
     assert "2,700" in text
@@ -214,10 +216,10 @@ def test_a_huge_epsilon_is_called_hardly_any_protection(tmp_path: Path) -> None:
         assert "nearly as likely" not in text
         assert "hardly any protection" in text
         assert "strong" not in text.partition("hardly any protection")[0][-200:]
-    done = command("verify", str(tmp_path / "out"))
+    done = run_command("verify", str(tmp_path / "out"))
     assert done.returncode == 0
     assert "hardly any protection" in done.stdout
-    planned = command("plan", "--epsilon", "100", "--delta", "1e-6")
+    planned = run_command("plan", "--epsilon", "100", "--delta", "1e-6")
     assert "hardly any protection" in planned.stdout
 
 
@@ -227,8 +229,8 @@ def test_a_usual_epsilon_comes_with_what_an_attacker_can_do(tmp_path: Path) -> N
     for text in (
         page(tmp_path / "out"),
         readme(tmp_path / "out"),
-        outline(made.report().html).text,
+        read_outline(made.report().html).text,
     ):
         assert words in text
         assert "hardly any protection" not in text
-    assert words in command("verify", str(tmp_path / "out")).stdout
+    assert words in run_command("verify", str(tmp_path / "out")).stdout

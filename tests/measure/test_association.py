@@ -11,22 +11,27 @@ import pytest
 from hypothesis import given
 from scipy.stats import contingency
 from support.pairs import (
-    identity,
-    pair_of,
-    pairs,
-    random_table,
-    split_counts,
-    table,
-    uniform,
-    worlds,
+    compute_expected_rows,
+    draw_frequencies,
+    make_frequencies,
+    make_identity_pair,
+    make_pair,
+    make_uniform_shares,
+    repeat_rows,
+    utility_pairs,
 )
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.measure import association
-from incrowd.measure.association import Association, associations, filled, mean_error
-from incrowd.measure.utility import Pair, distances
+from incrowd.measure.association import (
+    Association,
+    compute_associations,
+    compute_mean_error,
+    fill_missing_cells,
+)
+from incrowd.measure.utility import TablePair, compute_distances
 
 
 def grid(rows: Floats) -> Frequencies:
@@ -37,15 +42,15 @@ def grid(rows: Floats) -> Frequencies:
 
 def seen(rows: Floats, noise: CountNoise | None) -> float:
     whole = grid(rows)
-    pair = pair_of(whole, whole, *(np.eye(size) for size in rows.shape))
-    return associations(replace(pair, noise=noise))[0].released
+    pair = make_pair(whole, whole, *(np.eye(size) for size in rows.shape))
+    return compute_associations(replace(pair, noise=noise))[0].released
 
 
 def independent(total: float, *margins: list[float]) -> Floats:
-    found = np.array(total)
+    result = np.array(total)
     for margin in margins:
-        found = found[..., None] * (np.array(margin) / sum(margin))
-    return np.asarray(found)
+        result = result[..., None] * (np.array(margin) / sum(margin))
+    return np.asarray(result)
 
 
 EVEN = independent(40_000, [3, 2, 1, 1], [4, 2, 1])
@@ -56,12 +61,12 @@ def test_what_noise_is_expected_to_add_is_taken_off() -> None:
     rng, variance = np.random.default_rng(1), 9000.0
     shared, shift = np.full(EVEN.shape, variance), np.outer([1, -1, 1, -1], [1, -1, 1])
     dependent = EVEN * (1 + 0.2 * shift)
-    true = association._cramers_v(dependent) ** 2
+    true = association._compute_cramers_v(dependent) ** 2
     raw, less = [], []
     for _ in range(4000):
         noisy = dependent + rng.normal(0, variance**0.5, EVEN.shape)
-        raw.append(association._cramers_v(noisy) ** 2 - true)
-        less.append(association._cramers_v(noisy, shared) ** 2 - true)
+        raw.append(association._compute_cramers_v(noisy) ** 2 - true)
+        less.append(association._compute_cramers_v(noisy, shared) ** 2 - true)
     assert np.mean(raw) > 3e-4
     assert abs(np.mean(less)) < 0.15 * np.mean(raw)
 
@@ -86,11 +91,11 @@ def test_a_strong_association_is_hardly_touched() -> None:
 
 def test_noise_in_coarse_labels_is_spread_like_their_rows() -> None:
     """A label of two values has its noise in both, a half each: a quarter of the variance."""
-    released = table([(0, 0, 500), (0, 1, 500), (1, 0, 500), (1, 1, 500)])
+    released = make_frequencies([(0, 0, 500), (0, 1, 500), (1, 0, 500), (1, 1, 500)])
     shares = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    pair = pair_of(released, released, shares, np.eye(2))
-    found = association._noise(pair, CountNoise(16.0, 50.0), 0, 1)
-    assert found == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
+    pair = make_pair(released, released, shares, np.eye(2))
+    noise_variance = association._compute_noise_variance(pair, CountNoise(16.0, 50.0), 0, 1)
+    assert noise_variance == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
 
 
 def test_missing_cells_are_filled_as_independence_has_them() -> None:
@@ -99,9 +104,9 @@ def test_missing_cells_are_filled_as_independence_has_them() -> None:
     shown = np.where(whole >= crowd, np.rint(whole), 0.0)
     lost = int((shown == 0).sum())
     assert lost > 3
-    found = filled(grid(shown), crowd)
+    result = fill_missing_cells(grid(shown), crowd)
     rows = np.zeros(whole.shape)
-    rows[tuple(found.codes.T)] = found.counts
+    rows[tuple(result.codes.T)] = result.counts
     assert rows[shown > 0] == pytest.approx(shown[shown > 0])
     expected = np.minimum(whole, crowd / 4)
     assert rows[shown == 0] == pytest.approx(expected[shown == 0], rel=0.05)
@@ -119,9 +124,9 @@ def test_rare_labels_do_not_look_associated() -> None:
 def test_no_more_than_a_quarter_of_the_crowd_is_filled_in() -> None:
     """A cell that independence would make large was small, or it would be shown."""
     shown = np.array([[5000.0, 0.0], [0.0, 5000.0], [900.0, 900.0]])
-    found = filled(grid(shown), 80.0)
+    result = fill_missing_cells(grid(shown), 80.0)
     rows = np.zeros(shown.shape)
-    rows[tuple(found.codes.T)] = found.counts
+    rows[tuple(result.codes.T)] = result.counts
     assert rows[0, 1] == rows[1, 0] == 20.0
     assert seen(shown, CountNoise(1e-9, 80.0)) > 0.8
 
@@ -129,34 +134,36 @@ def test_no_more_than_a_quarter_of_the_crowd_is_filled_in() -> None:
 def test_too_many_possible_cells_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = grid(np.array([[500.0, 0.0], [0.0, 500.0]]))
     monkeypatch.setattr(association, "_GRID", 3)
-    assert filled(shown, 80.0) is shown
+    assert fill_missing_cells(shown, 80.0) is shown
     nothing = Frequencies(shown.codes[:0], shown.counts[:0])
-    assert filled(nothing, 80.0) is nothing
+    assert fill_missing_cells(nothing, 80.0) is nothing
 
 
 def test_without_noise_nothing_changes() -> None:
     rows = np.array([[500.0, 0.0], [40.0, 500.0]])
     whole = grid(rows)
-    pair: Pair = pair_of(whole, whole, np.eye(2), np.eye(2))
-    (only,) = associations(pair)
+    pair: TablePair = make_pair(whole, whole, np.eye(2), np.eye(2))
+    (only,) = compute_associations(pair)
     assert only.released == only.original
 
 
 def test_an_association_by_hand() -> None:
     # (30 * 30 - 10 * 10) / 40**2 = 1/2; each half of the second column shown decides nothing.
-    original = table([(0, 0, 30), (0, 1, 10), (1, 0, 10), (1, 1, 30)])
-    released = table([(0, 0, 40), (1, 0, 40)])
-    (got,) = associations(pair_of(original, released, np.eye(2), uniform([0, 1], bins=2)))
+    original = make_frequencies([(0, 0, 30), (0, 1, 10), (1, 0, 10), (1, 1, 30)])
+    released = make_frequencies([(0, 0, 40), (1, 0, 40)])
+    (got,) = compute_associations(
+        make_pair(original, released, np.eye(2), make_uniform_shares([0, 1], bins=2))
+    )
     assert (got.first, got.second) == ("a", "b")
     assert got.original == pytest.approx(0.5)
     assert got.released == pytest.approx(0.0, abs=1e-12)
 
 
 def test_groups_that_decide_the_other_column_keep_v_at_one() -> None:
-    original = table([(0, 0, 4), (0, 1, 1), (1, 2, 2), (1, 3, 3)])
-    released = table([(0, 0, 5), (1, 1, 5)])
-    halves = uniform([0, 1], [2, 3], bins=4)
-    (got,) = associations(pair_of(original, released, np.eye(2), halves))
+    original = make_frequencies([(0, 0, 4), (0, 1, 1), (1, 2, 2), (1, 3, 3)])
+    released = make_frequencies([(0, 0, 5), (1, 1, 5)])
+    halves = make_uniform_shares([0, 1], [2, 3], bins=4)
+    (got,) = compute_associations(make_pair(original, released, np.eye(2), halves))
     assert got.original == pytest.approx(1.0)
     assert got.released == pytest.approx(1.0)
 
@@ -166,15 +173,15 @@ def test_associations_agree_with_scipy() -> None:
     for _ in range(20):
         seen = rng.integers(1, 30, rng.integers(2, 7, 2))
         rows = [(*place, int(count)) for place, count in np.ndenumerate(seen)]
-        (got,) = associations(identity(table(rows), *seen.shape))
+        (got,) = compute_associations(make_identity_pair(make_frequencies(rows), *seen.shape))
         assert got.original == pytest.approx(contingency.association(seen, method="cramer"))
 
 
-@given(pair=pairs())
-def test_an_association_is_chi_square_of_all_pairs_of_bins(pair: Pair) -> None:
+@given(pair=utility_pairs())
+def test_an_association_is_chi_square_of_all_pairs_of_bins(pair: TablePair) -> None:
     def v(side: Frequencies, shares: Sequence[Floats], one: int, two: int) -> float:
         joint = np.zeros((shares[one].shape[1], shares[two].shape[1]))
-        for place, rows in worlds(side, shares).items():
+        for place, rows in compute_expected_rows(side, shares).items():
             joint[place[one], place[two]] += rows
         joint = joint[joint.sum(axis=1) > 0][:, joint.sum(axis=0) > 0]
         if min(joint.shape) == 1:
@@ -182,30 +189,30 @@ def test_an_association_is_chi_square_of_all_pairs_of_bins(pair: Pair) -> None:
         squares = joint**2 / joint.sum(axis=1)[:, None] / joint.sum(axis=0)
         return float(np.sqrt(max(squares.sum() - 1, 0) / (min(joint.shape) - 1)))
 
-    got = associations(pair)
+    got = compute_associations(pair)
     assert len(got) == len(pair.names) * (len(pair.names) - 1) // 2
-    for found in got:
-        at = pair.names.index(found.first), pair.names.index(found.second)
-        assert 0 <= found.original <= 1
-        assert 0 <= found.released <= 1
+    for item in got:
+        at = pair.names.index(item.first), pair.names.index(item.second)
+        assert 0 <= item.original <= 1
+        assert 0 <= item.released <= 1
         # The reference takes the root of a difference of ones: 1e-16 becomes 1e-8.
-        assert found.original == pytest.approx(v(pair.original, pair.exact, *at), abs=1e-6)
-        assert found.released == pytest.approx(v(pair.released, pair.shares, *at), abs=1e-6)
+        assert item.original == pytest.approx(v(pair.original, pair.exact_shares, *at), abs=1e-6)
+        assert item.released == pytest.approx(v(pair.released, pair.shares, *at), abs=1e-6)
 
 
-@given(pair=pairs())
-def test_distances_and_associations_do_not_see_how_counts_are_split(pair: Pair) -> None:
-    apart = Pair(
+@given(pair=utility_pairs())
+def test_distances_and_associations_do_not_see_how_counts_are_split(pair: TablePair) -> None:
+    apart = TablePair(
         pair.names,
-        split_counts(pair.original),
-        split_counts(pair.released),
+        repeat_rows(pair.original),
+        repeat_rows(pair.released),
         pair.shares,
         pair.ordered,
     )
-    assert distances(apart) == pytest.approx(distances(pair), abs=1e-12)
-    for one, two in zip(associations(apart), associations(pair), strict=True):
-        assert one.original == pytest.approx(two.original, abs=1e-9)
-        assert one.released == pytest.approx(two.released, abs=1e-9)
+    assert compute_distances(apart) == pytest.approx(compute_distances(pair), abs=1e-12)
+    for first, two in zip(compute_associations(apart), compute_associations(pair), strict=True):
+        assert first.original == pytest.approx(two.original, abs=1e-9)
+        assert first.released == pytest.approx(two.released, abs=1e-9)
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
@@ -213,24 +220,24 @@ def test_labels_too_many_for_a_grid_give_the_same(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(9)
-    released = table([(*rng.integers(0, 6, 3).tolist(), 2) for _ in range(60)])
+    released = make_frequencies([(*rng.integers(0, 6, 3).tolist(), 2) for _ in range(60)])
     shares = rng.dirichlet(np.ones(4), (3, 6))
-    pair = pair_of(random_table(50, 4, 4, 4), released, *shares)
-    grid = associations(pair)
+    pair = make_pair(draw_frequencies(50, 4, 4, 4), released, *shares)
+    grid = compute_associations(pair)
     monkeypatch.setattr(association, "_GRID", 0)
     monkeypatch.setattr(association, "_CHUNK", chunk)
-    for one, two in zip(associations(pair), grid, strict=True):
-        assert one.original == pytest.approx(two.original)
-        assert one.released == pytest.approx(two.released)
+    for first, two in zip(compute_associations(pair), grid, strict=True):
+        assert first.original == pytest.approx(two.original)
+        assert first.released == pytest.approx(two.released)
 
 
 def test_ten_thousand_labels_fit_in_memory() -> None:
     labels = np.arange(10_000, dtype=np.int32)
     released = Frequencies(np.column_stack([labels, labels[::-1]]), np.ones(10_000, dtype=np.int64))
     shares = np.eye(4)[labels // 2500]
-    original = table([(at, 3 - at, 1) for at in range(4)])
+    original = make_frequencies([(at, 3 - at, 1) for at in range(4)])
     tracemalloc.start()
-    (got,) = associations(pair_of(original, released, shares, shares))
+    (got,) = compute_associations(make_pair(original, released, shares, shares))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6  # a grid of all pairs of labels takes 800 MB
@@ -238,13 +245,20 @@ def test_ten_thousand_labels_fit_in_memory() -> None:
 
 
 def test_constant_columns_and_empty_tables_have_no_association() -> None:
-    constant = table([(0, 0, 5), (0, 1, 5)])
-    (got,) = associations(pair_of(constant, table([], 2), np.eye(3), np.eye(2)))
+    constant = make_frequencies([(0, 0, 5), (0, 1, 5)])
+    (got,) = compute_associations(
+        make_pair(constant, make_frequencies([], 2), np.eye(3), np.eye(2))
+    )
     assert (got.original, got.released) == (0.0, 0.0)
 
 
 def test_the_mean_error_of_associations() -> None:
-    found = [Association("a", "b", 0.5, 0.25), Association("a", "c", 0.0, 0.75)]
-    assert mean_error(found) == 0.5
-    assert mean_error([]) == 0.0
-    assert mean_error(associations(identity(random_table(300, 4, 3, 5), 4, 3, 5))) == 0.0
+    result = [Association("a", "b", 0.5, 0.25), Association("a", "c", 0.0, 0.75)]
+    assert compute_mean_error(result) == 0.5
+    assert compute_mean_error([]) == 0.0
+    assert (
+        compute_mean_error(
+            compute_associations(make_identity_pair(draw_frequencies(300, 4, 3, 5), 4, 3, 5))
+        )
+        == 0.0
+    )

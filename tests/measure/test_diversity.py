@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.measure.diversity import (
-    Closeness,
-    Distinct,
-    Entropy,
-    Protected,
-    Rule,
-    distance,
-    satisfied,
+    ClosenessRule,
+    DistinctRule,
+    DiversityRule,
+    EntropyRule,
+    SensitiveColumn,
+    check_rules,
+    compute_distance,
 )
 
 Spread = list[int]
@@ -64,17 +64,21 @@ def test_rules_against_their_definitions(data: st.DataObject, width: int, bound:
     overall = data.draw(spreads(width))
     classes = data.draw(st.lists(spreads(width), min_size=1, max_size=5))
     spread, total = np.array(classes), np.array(overall)
-    assert Distinct(bound).holds(spread, total).tolist() == [
+    assert DistinctRule(bound).check_classes(spread, total).tolist() == [
         sum(x > 0 for x in inside) >= bound for inside in classes
     ]
-    for got, inside in zip(Entropy(bound).holds(spread, total), classes, strict=True):
+    for got, inside in zip(EntropyRule(bound).check_classes(spread, total), classes, strict=True):
         assert bool(got) == (perplexity(inside) >= bound - TIE)
     for ordered in (False, True):
         away = [exact(inside, overall, ordered=ordered) for inside in classes]
-        assert distance(spread, total, ordered=ordered) == pytest.approx([float(x) for x in away])
+        assert compute_distance(spread, total, ordered=ordered) == pytest.approx(
+            [float(x) for x in away]
+        )
         for t in (0.0, 0.125, 0.25, 0.5, float(away[0])):
             expected = [float(x) <= t + TIE for x in away]
-            assert Closeness(t, ordered=ordered).holds(spread, total).tolist() == expected
+            assert (
+                ClosenessRule(t, ordered=ordered).check_classes(spread, total).tolist() == expected
+            )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,9 @@ def test_rules_against_their_definitions(data: st.DataObject, width: int, bound:
 def test_entropy_that_meets_its_bound_exactly(
     inside: tuple[int, ...], least: float, holds: bool
 ) -> None:
-    assert Entropy(least).holds(np.array([inside]), np.array([9, 9, 9])).tolist() == [holds]
+    assert EntropyRule(least).check_classes(np.array([inside]), np.array([9, 9, 9])).tolist() == [
+        holds
+    ]
 
 
 def test_closeness_as_in_the_paper() -> None:
@@ -99,56 +105,64 @@ def test_closeness_as_in_the_paper() -> None:
     overall = np.ones(9, dtype=np.int64)
     lowest = np.array([[1, 1, 1, 0, 0, 0, 0, 0, 0]])
     middle = np.array([[0, 0, 0, 1, 0, 1, 0, 0, 1]])
-    assert distance(lowest, overall, ordered=True) == pytest.approx([0.375])
-    assert distance(middle, overall, ordered=True) == pytest.approx([1 / 6])
-    assert distance(lowest, overall, ordered=False) == pytest.approx([2 / 3])
-    assert Closeness(0.375, ordered=True).holds(lowest, overall).all()
-    assert not Closeness(0.374, ordered=True).holds(lowest, overall).any()
+    assert compute_distance(lowest, overall, ordered=True) == pytest.approx([0.375])
+    assert compute_distance(middle, overall, ordered=True) == pytest.approx([1 / 6])
+    assert compute_distance(lowest, overall, ordered=False) == pytest.approx([2 / 3])
+    assert ClosenessRule(0.375, ordered=True).check_classes(lowest, overall).all()
+    assert not ClosenessRule(0.374, ordered=True).check_classes(lowest, overall).any()
 
 
-RULES: list[Rule] = [
-    Distinct(1), Distinct(2), Distinct(3), Entropy(1.5), Entropy(2), Entropy(2.5),
-    Closeness(0.1), Closeness(0.3), Closeness(0.15, ordered=True), Closeness(0.3, ordered=True),
-]  # fmt: skip
+RULES: list[DiversityRule] = [
+    DistinctRule(1),
+    DistinctRule(2),
+    DistinctRule(3),
+    EntropyRule(1.5),
+    EntropyRule(2),
+    EntropyRule(2.5),
+    ClosenessRule(0.1),
+    ClosenessRule(0.3),
+    ClosenessRule(0.15, ordered=True),
+    ClosenessRule(0.3, ordered=True),
+]
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("overall", [(9, 9, 9), (3, 10, 20), (40, 3, 7)])
 def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
-    rule: Rule, overall: tuple[int, int, int]
+    rule: DiversityRule, overall: tuple[int, int, int]
 ) -> None:
     """All pairs of classes of up to five rows of each of three values."""
     table = np.array(overall)
     every = np.array([x for x in itertools.product(range(6), repeat=3) if any(x)])
-    holds = rule.holds(every, table)
+    holds = rule.check_classes(every, table)
     good = every[holds]
     assert len(good) > 0
-    assert len(good) < len(every) or rule == Distinct(1)
-    for one in good:
-        assert rule.holds(good + one, table).all()
+    assert len(good) < len(every) or rule == DistinctRule(1)
+    for item in good:
+        assert rule.check_classes(good + item, table).all()
         if rule.monotone:
-            assert rule.holds(every + one, table).all()
+            assert rule.check_classes(every + item, table).all()
 
 
 @pytest.mark.parametrize(
     ("rule", "one", "other"),
     [
-        (Entropy(2), (1, 1), (9, 0)),
-        (Closeness(0.3), (1, 1), (9, 0)),
-        (Closeness(0.3, ordered=True), (1, 1), (9, 0)),
+        (EntropyRule(2), (1, 1), (9, 0)),
+        (ClosenessRule(0.3), (1, 1), (9, 0)),
+        (ClosenessRule(0.3, ordered=True), (1, 1), (9, 0)),
     ],
 )
 def test_what_joins_a_class_may_break_a_rule_that_is_not_monotone(
-    rule: Rule, one: tuple[int, int], other: tuple[int, int]
+    rule: DiversityRule, one: tuple[int, int], other: tuple[int, int]
 ) -> None:
     overall = np.array([20, 20])
     assert not rule.monotone
-    assert rule.holds(np.array([one]), overall).all()
-    assert not rule.holds(np.array([np.add(one, other)]), overall).any()
+    assert rule.check_classes(np.array([one]), overall).all()
+    assert not rule.check_classes(np.array([np.add(one, other)]), overall).any()
 
 
 def test_counting_distinct_values_is_monotone() -> None:
-    assert Distinct(3).monotone
+    assert DistinctRule(3).monotone
 
 
 @given(
@@ -162,17 +176,20 @@ def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int
     at, first, second, counts = (np.array(column) for column in zip(*rows, strict=True))
     named, number = np.unique(at, return_inverse=True)
     columns, expected = [], np.ones(len(named), dtype=bool)
-    asked: list[tuple[Rule, ...]] = [(Distinct(2), Closeness(0.4)), (Entropy(1.2),)]
-    for codes, values, rules in zip((first, second), (3, 2), asked, strict=True):
+    diversity_ruleses: list[tuple[DiversityRule, ...]] = [
+        (DistinctRule(2), ClosenessRule(0.4)),
+        (EntropyRule(1.2),),
+    ]
+    for codes, values, rules in zip((first, second), (3, 2), diversity_ruleses, strict=True):
         overall = [int(counts[codes == x].sum()) for x in range(values)]
-        columns.append(Protected(codes.astype(np.int32), np.array(overall), rules))
+        columns.append(SensitiveColumn(codes.astype(np.int32), np.array(overall), rules))
         spread = [
             [int(counts[(number == c) & (codes == x)].sum()) for x in range(values)]
             for c in range(len(named))
         ]
-        assert columns[-1].spread(number, counts, classes=len(named)).tolist() == spread
+        assert columns[-1].count_values(number, counts, classes=len(named)).tolist() == spread
         for rule in rules:
-            expected &= rule.holds(np.array(spread), np.array(overall))
-    got = satisfied(number, counts, classes=len(named), protected=columns)
+            expected &= rule.check_classes(np.array(spread), np.array(overall))
+    got = check_rules(number, counts, classes=len(named), protected=columns)
     assert got.tolist() == expected.tolist()
-    assert satisfied(number, counts, classes=len(named), protected=[]).all()
+    assert check_rules(number, counts, classes=len(named), protected=[]).all()

@@ -8,26 +8,26 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import linprog
-from support.findings import codes
+from support.findings import list_codes
 
-from incrowd.codes.counted import Shown
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.count import count
+from incrowd.codes.counted_table import PublishedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import covered
+from incrowd.measure.evaluation import locate_tuples
 from incrowd.measure.fineness import (
-    Selected,
-    _at_most,
-    _distance,
-    _Pieces,
-    _Shown,
+    FinenessExample,
+    _AxisPieces,
+    _bound_distance,
+    _compute_distance,
+    _LabelRows,
+    find_examples,
     find_selection,
-    selected,
 )
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, parse_spec
 
 SPEC = """
 columns:
@@ -47,22 +47,24 @@ def people(rows: int = 6000, seed: int = 1) -> pl.DataFrame:
     return pl.DataFrame({"status": status, "income": np.where(high, "high", "low")})
 
 
-def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[Selected]:
-    columns = dict(parse(SPEC).spec.columns)
-    whole = count(open_table(original), Declared(columns))
+def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[FinenessExample]:
+    columns = dict(parse_spec(SPEC).spec.columns)
+    whole = count_tuples(open_table(original), ColumnHierarchies(columns))
     labels = [released[name].unique().to_list() for name in columns]
     codes = [
         [texts.index(value) for value in released[name]]
         for name, texts in zip(columns, labels, strict=True)
     ]
     ones = np.ones(len(released), dtype=np.int64)
-    shown = Shown(tuple(labels), merged(np.array(codes, dtype=np.int32).T, ones))
+    shown = PublishedTable(tuple(labels), merge_tuples(np.array(codes, dtype=np.int32).T, ones))
     axes = whole.axes
-    points, _, covers = covered(whole, axes, shown)
-    found = selected(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
-    points, _, covers = covered(whole, axes, shown)
-    assert bool(found) == bool(find_selection(whole, shown, points, covers))
-    return found
+    points, _, covers = locate_tuples(whole, axes, shown)
+    examples = find_examples(
+        whole.names, points, whole.frequencies.counts, covers, shown.frequencies
+    )
+    points, _, covers = locate_tuples(whole, axes, shown)
+    assert bool(examples) == bool(find_selection(whole, shown, points, covers))
+    return examples
 
 
 def shown_finely(
@@ -77,15 +79,15 @@ def shown_finely(
 def test_fineness_that_follows_another_column_is_named() -> None:
     """Who earns little is shown as married, who earns much as present: all married earn little."""
     table = people()
-    (found,) = looked_at(table, shown_finely(table, (table["income"] == "low").to_numpy()))
-    assert (found.column, found.other, found.value) == ("status", "income", "low")
-    assert (found.label, found.coarse) == ("married", "present")
-    assert found.released == 1
+    (result,) = looked_at(table, shown_finely(table, (table["income"] == "low").to_numpy()))
+    assert (result.column, result.other, result.value) == ("status", "income", "low")
+    assert (result.label, result.coarse) == ("married", "present")
+    assert result.released == 1
     married = table.filter(pl.col("status") == "married")
-    assert found.original == pytest.approx((married["income"] == "low").mean())
-    assert found.rows == int((married["income"] == "low").sum())
-    assert found.distance == pytest.approx(1 - found.original)
-    assert str(found).startswith(f"100% of the {found.rows:,} rows shown as 'married' have 'low'")
+    assert result.original == pytest.approx((married["income"] == "low").mean())
+    assert result.rows == int((married["income"] == "low").sum())
+    assert result.distance == pytest.approx(1 - result.original)
+    assert str(result).startswith(f"100% of the {result.rows:,} rows shown as 'married' have 'low'")
 
 
 def test_fineness_by_chance_is_not(tmp_path: Path) -> None:
@@ -107,10 +109,10 @@ def test_half_of_it_is_found_too_and_the_worst_comes_first() -> None:
     table = people()
     draw = np.random.default_rng(5)
     chance = np.where(table["income"] == "low", 0.9, 0.4)
-    (found,) = looked_at(table, shown_finely(table, draw.random(len(table)) < chance))
-    assert found.label == "married"
-    assert 0.6 < found.released < 0.8
-    assert found.original == pytest.approx(0.5, abs=0.03)
+    (result,) = looked_at(table, shown_finely(table, draw.random(len(table)) < chance))
+    assert result.label == "married"
+    assert 0.6 < result.released < 0.8
+    assert result.original == pytest.approx(0.5, abs=0.03)
 
 
 def test_labels_that_are_coarse_in_the_other_column_are_read_to_the_best(tmp_path: Path) -> None:
@@ -127,8 +129,8 @@ def by_program(low: list[int], high: list[int], shares: list[float], truth: list
     rows = np.zeros((len(low) + len(truth), len(pairs)))
     for at, (a, b) in enumerate(pairs):
         rows[a, at] = rows[len(low) + b, at] = 1
-    found = linprog(-np.ones(len(pairs)), A_ub=rows, b_ub=[*shares, *truth], method="highs")
-    return float(1 + found.fun)
+    result = linprog(-np.ones(len(pairs)), A_ub=rows, b_ub=[*shares, *truth], method="highs")
+    return float(1 + result.fun)
 
 
 def test_the_distance_is_the_smallest_of_all_readings() -> None:
@@ -138,18 +140,18 @@ def test_the_distance_is_the_smallest_of_all_readings() -> None:
         ends = np.sort(draw.integers(0, places, (labels, 2)), axis=1)
         rows = draw.integers(1, 20, labels)
         truth = draw.dirichlet(np.full(places, 0.5))
-        pieces = _Pieces.__new__(_Pieces)
+        pieces = _AxisPieces.__new__(_AxisPieces)
         pieces.first, pieces.last = ends[:, 0], ends[:, 1]
-        shown = _Shown(np.arange(labels, dtype=np.int32), rows)
+        shown = _LabelRows(np.arange(labels, dtype=np.int32), rows)
         wanted = by_program(
             ends[:, 0].tolist(), ends[:, 1].tolist(), (rows / rows.sum()).tolist(), truth.tolist()
         )
-        assert _distance(pieces, shown, truth) == pytest.approx(wanted, abs=1e-9)
-        assert _at_most(pieces, shown, truth) >= wanted - 1e-9
+        assert _compute_distance(pieces, shown, truth) == pytest.approx(wanted, abs=1e-9)
+        assert _bound_distance(pieces, shown, truth) >= wanted - 1e-9
 
 
 def cut_spec(release: str) -> SpecFile:
-    return parse(
+    return parse_spec(
         "columns:\n"
         "  age: {role: quasi, hierarchy: {intervals: {from: 0, to: 63, widths: [4, 16]}}}\n"
         "  town: {role: quasi, hierarchy: {groups: {n: [a, b, c, d], s: [e, f, g, h]}}}\n"
@@ -177,7 +179,7 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
         uneven(), cut_spec(f"{budget}, scheme: mondrian"), output=tmp_path / "cut",
         bits=SeededRandomness(1),
     )  # fmt: skip
-    assert "LABELS_CUT_LOCALLY" in codes(cut.findings)
+    assert "LABELS_CUT_LOCALLY" in list_codes(cut.findings)
     page = (tmp_path / "cut.curator" / "report.html").read_text()
     assert "LABELS_CUT_LOCALLY" in page
     certificate = (tmp_path / "cut" / "certificate.json").read_text()
@@ -188,12 +190,12 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
             uneven(), cut_spec(f"{budget}, scheme: {scheme}"), output=tmp_path / scheme,
             bits=SeededRandomness(1),
         )  # fmt: skip
-        assert "LABELS_CUT_LOCALLY" not in codes(made.findings)
+        assert "LABELS_CUT_LOCALLY" not in list_codes(made.findings)
     sliced = publish(
         uneven(), cut_spec(f"{budget}, scheme: mondrian, slices: 2"), output=tmp_path / "slices",
         bits=SeededRandomness(1),
     )  # fmt: skip
-    assert codes(sliced.findings).count("LABELS_CUT_LOCALLY") == 1
+    assert list_codes(sliced.findings).count("LABELS_CUT_LOCALLY") == 1
     assert "LABELS_CUT_LOCALLY" in (tmp_path / "slices.curator" / "report.html").read_text()
 
 
@@ -202,13 +204,15 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
         uneven(), cut_spec("method: k-anonymity, k: 20, algorithm: mondrian"),
         output=tmp_path / "out",
     )  # fmt: skip
-    (found,) = (one for one in made.findings if one.code == "FINENESS_DEPENDS_ON_COLUMNS")
-    assert "'age': " in found.message
+    (result,) = (
+        finding for finding in made.findings if finding.code == "FINENESS_DEPENDS_ON_COLUMNS"
+    )
+    assert "'age': " in result.message
     levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
-    assert "FINENESS_DEPENDS_ON_COLUMNS" not in codes(levels.findings)
+    assert "FINENESS_DEPENDS_ON_COLUMNS" not in list_codes(levels.findings)
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
-    whole = count(open_table(people()), Declared(parse(SPEC).spec.columns))
+    whole = count_tuples(open_table(people()), ColumnHierarchies(parse_spec(SPEC).spec.columns))
     axes = whole.axes
-    nothing = Shown(((), ()), empty)
-    points, _, covers = covered(whole, axes, nothing)
+    nothing = PublishedTable(((), ()), empty)
+    points, _, covers = locate_tuples(whole, axes, nothing)
     assert find_selection(whole, nothing, points, covers) == ()

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.hierarchy import from_rows
-from incrowd.measure.labels import MOST_BINS, LabelError, Reader, bins_of, cover
-from incrowd.spec.build import build
+from incrowd.codes.hierarchy import build_from_rows
+from incrowd.measure.labels import MOST_BINS, LabelError, LabelReader, assign_bins, read_labels
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 OUTSIDE = "outside the domain"
@@ -58,16 +58,16 @@ KINDS = [*COLUMNS, *ROWS]
 @cache
 def axis_of(kind: str, other: str | None = None) -> Axis:
     if kind in ROWS:
-        return Axis(from_rows(ROWS[kind], other=other), ordered="numbers" in kind)
+        return Axis(build_from_rows(ROWS[kind], other=other), ordered="numbers" in kind)
     entry = {"role": "quasi", "hierarchy": COLUMNS[kind], "other": other}
     column = Column.model_validate(entry)
-    hierarchy = build(column, folder=Path(), values=MET.get(kind, ()))
+    hierarchy = build_hierarchy(column, folder=Path(), values=MET.get(kind, ()))
     return Axis(hierarchy, hierarchy.ordered)
 
 
 @cache
-def reader_of(kind: str, other: str | None = None) -> Reader:
-    return Reader("age", axis_of(kind, other))
+def reader_of(kind: str, other: str | None = None) -> LabelReader:
+    return LabelReader("age", axis_of(kind, other))
 
 
 def named(axis: Axis) -> list[str | None]:
@@ -77,11 +77,11 @@ def named(axis: Axis) -> list[str | None]:
 
 
 def read(kind: str, label: object, other: str | None = None) -> set[str | None]:
-    places, _ = reader_of(kind, other).read(label)
+    places, _ = reader_of(kind, other).read_label(label)
     names = named(axis_of(kind, other))
-    found = [names[place] for place in places.tolist()]
-    assert len(set(found)) == len(found)
-    return set(found)
+    result = [names[place] for place in places.tolist()]
+    assert len(set(result)) == len(result)
+    return set(result)
 
 
 def whole(first: int, last: int, step: int = 1) -> set[str | None]:
@@ -217,7 +217,7 @@ def test_every_kind_of_label_is_read(kind: str, label: object, values: set[str |
     ],
 )  # fmt: skip
 def test_groups_and_values_have_a_level(kind: str, label: str | None, level: int | None) -> None:
-    assert reader_of(kind).read(label)[1] == level
+    assert reader_of(kind).read_label(label)[1] == level
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,7 +226,7 @@ def test_all_labels_of_the_hierarchy_are_read_as_its_rows_say(kind: str) -> None
     covered: dict[str, set[str | None]] = {}
     for level in range(axis.hierarchy.height):
         groups: dict[str, set[str | None]] = {}
-        for row in axis.hierarchy.rows():
+        for row in axis.hierarchy.list_rows():
             groups.setdefault(row[level], set()).add(row[0])
         for label, values in groups.items():  # one that stands for several is the widest
             covered[label] = max(covered.get(label, set()), values, key=len)
@@ -241,7 +241,7 @@ def smallest(axis: Axis, met: set[str | None]) -> set[str | None]:
         return met
     if not met <= everything:
         return everything
-    rows = axis.hierarchy.rows()
+    rows = axis.hierarchy.list_rows()
     for level in range(axis.hierarchy.height):
         labels = {row[level] for row in rows if row[0] in met}
         if len(labels) == 1:
@@ -256,15 +256,15 @@ def test_what_local_recoding_shows_is_read_back(data: st.DataObject, kind: str) 
     low = data.draw(st.integers(0, len(names) - 1))
     high = data.draw(st.integers(low, len(names) - 1))
     run = set(names[low : high + 1])
-    ((label,), _) = axis.labels(np.array([low], np.int32), np.array([high], np.int32))
+    ((label,), _) = axis.make_labels(np.array([low], np.int32), np.array([high], np.int32))
     if axis.ordered and run <= set(axis.hierarchy.values):
         assert read(kind, label) == run
     elif axis.ordered and low < high:
         assert read(kind, label) >= set(axis.hierarchy.values)
     else:  # of the values; whether the root also stands for null is another matter
         expected = smallest(axis, run)
-        found = read(kind, label)
-        assert (found if expected == {None} else found - {None, OUTSIDE}) == expected
+        result = read(kind, label)
+        assert (result if expected == {None} else result - {None, OUTSIDE}) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -287,7 +287,7 @@ def test_values_outside_the_domain_are_told_from_null(kind: str) -> None:
 )  # fmt: skip
 def test_a_label_without_meaning_is_named_with_its_column(kind: str, label: str) -> None:
     with pytest.raises(LabelError) as error:
-        reader_of(kind).read(label)
+        reader_of(kind).read_label(label)
     assert str(error.value) == (
         f"'{label}' in column 'age' is no value, group, interval or set of its hierarchy. Name the "
         "hierarchy that the table was made with."
@@ -299,7 +299,7 @@ def test_what_labels_cost() -> None:
     labels = ["7", "5-9", "10-19", "18-64", "7,99", "*", None]
     held = np.zeros(102)
     held[[7, 18, 64, 99, 100]] = 1, 2, 4, 8, 16
-    got = cover("age", axis, labels, held)
+    got = read_labels("age", axis, labels, held)
     assert got.labels == tuple(labels)
     assert got.loss.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 1 / 99, 1, 0])
     assert got.precision.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 92 / 99, 1, 0])
@@ -312,7 +312,9 @@ def test_what_labels_cost() -> None:
 
 
 def test_precision_of_a_tree_is_its_level_and_of_a_set_its_share() -> None:
-    got = cover("age", axis_of("groups"), ["a", "Coast", "Hills", "North", "*", "a,c"], np.ones(6))
+    got = read_labels(
+        "age", axis_of("groups"), ["a", "Coast", "Hills", "North", "*", "a,c"], np.ones(6)
+    )
     assert got.loss.tolist() == pytest.approx([0, 1 / 3, 0, 2 / 3, 1, 1 / 3])
     assert got.precision.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1, 1 / 3])
 
@@ -321,14 +323,14 @@ def test_an_open_domain_costs_what_the_rule_covers_not_what_was_met() -> None:
     """A prefix that all values met share still tells the prefix."""
     entry = {"role": "quasi", "hierarchy": {"mask": {"length": 3}}}
     column = Column.model_validate(entry)
-    hierarchy = build(column, folder=Path(), values=["120", "121", "130"])
-    got = cover("zip", Axis(hierarchy, False), ["120", "12*", "1**", "***", "*"], np.ones(5))
+    hierarchy = build_hierarchy(column, folder=Path(), values=["120", "121", "130"])
+    got = read_labels("zip", Axis(hierarchy, False), ["120", "12*", "1**", "***", "*"], np.ones(5))
     assert got.loss.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
     assert got.precision.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
 
 
 def test_decimals_are_measured_by_width() -> None:
-    got = cover("x", axis_of("numbers met"), ["1 to 3", "-4 to 1", "10"], np.ones(8))
+    got = read_labels("x", axis_of("numbers met"), ["1 to 3", "-4 to 1", "10"], np.ones(8))
     assert got.precision.tolist() == pytest.approx([2 / 14, 5 / 14, 0])
     assert got.loss.tolist() == pytest.approx([3 / 5, 1 / 5, 0])
 
@@ -337,9 +339,9 @@ def test_many_values_share_bins_in_their_order() -> None:
     column = Column.model_validate(
         {"role": "quasi", "hierarchy": {"intervals": {"from": 1, "to": 1000}}}
     )
-    bins = bins_of(Axis(build(column, folder=Path()), True))
+    bins = assign_bins(Axis(build_hierarchy(column, folder=Path()), True))
     assert len(bins) == 1002
     assert (np.diff(bins) >= 0).all()
     assert np.bincount(bins[:-2]).tolist() == pytest.approx([1000 / MOST_BINS] * MOST_BINS, abs=1)
     assert bins[-2:].tolist() == [MOST_BINS, MOST_BINS + 1]
-    assert bins_of(axis_of("ages")).tolist() == list(range(102))
+    assert assign_bins(axis_of("ages")).tolist() == list(range(102))

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.arrays import Floats
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.measure.loss import (
     LOSSES,
-    average_class_size,
-    discernibility,
-    entropy,
-    entropy_scale,
-    normalised,
-    precision,
-    separable,
+    compute_average_class_size,
+    compute_discernibility,
+    compute_entropy_costs,
+    compute_entropy_scale,
+    compute_normalized_costs,
+    compute_precision_costs,
+    compute_separable_costs,
 )
-from incrowd.spec.build import build
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 TREE = [("a", "AB", "*"), ("b", "AB", "*"), ("c", "CDE", "*"), ("d", "CDE", "*"), ("e", "CDE", "*")]
@@ -56,22 +56,24 @@ tables = st.lists(st.sampled_from(VALUES), min_size=1, max_size=30)
 
 @given(values=tables, level=st.integers(0, 2))
 def test_normalised_loss_row_by_row(values: list[str | None], level: int) -> None:
-    hierarchy = from_rows(TREE)
+    hierarchy = build_from_rows(TREE)
     expected = sum((covered(shown(value, level)) - 1) / 4 for value in values)
-    assert summed(normalised(hierarchy), hierarchy, values, level) == pytest.approx(expected)
+    assert summed(compute_normalized_costs(hierarchy), hierarchy, values, level) == pytest.approx(
+        expected
+    )
 
 
 @given(values=tables, level=st.integers(0, 2))
 def test_precision_is_the_level_over_the_highest(values: list[str | None], level: int) -> None:
-    hierarchy = from_rows(TREE)
-    found = summed(precision(hierarchy), hierarchy, values, level)
-    assert found == pytest.approx(len(values) * level / 2)
+    hierarchy = build_from_rows(TREE)
+    result = summed(compute_precision_costs(hierarchy), hierarchy, values, level)
+    assert result == pytest.approx(len(values) * level / 2)
 
 
 @given(values=tables, level=st.integers(0, 2))
 def test_entropy_is_the_share_of_bits_lost(values: list[str | None], level: int) -> None:
     """A stranger without a name of its own is a value like any other until the top."""
-    hierarchy = from_rows(TREE, other="elsewhere")
+    hierarchy = build_from_rows(TREE, other="elsewhere")
 
     def label(value: str | None) -> str:
         return "elsewhere" if value == "stranger" and level < 2 else shown(value, level)
@@ -81,33 +83,39 @@ def test_entropy_is_the_share_of_bits_lost(values: list[str | None], level: int)
     lost = sum(math.log2(groups[label(value)] / alike[value]) for value in values)
     most = sum(math.log2(len(values) / alike[value]) for value in values)
     held = np.bincount(hierarchy.encode(values), minlength=7).astype(float)
-    found = summed(entropy(hierarchy, held), hierarchy, values, level)
+    result = summed(compute_entropy_costs(hierarchy, held), hierarchy, values, level)
     # The costs of the values themselves cancel over all rows, not in each.
-    assert found / len(values) == pytest.approx(lost / most if most else 0.0, abs=1e-12)
+    assert result / len(values) == pytest.approx(lost / most if most else 0.0, abs=1e-12)
 
 
 def test_the_scale_of_entropy() -> None:
-    assert entropy_scale(np.array([4.0, 4.0, 0.0])) == (2.0, 3.0)
-    assert entropy_scale(np.array([8.0, 0.0])) == (3.0, 3.0)
-    assert entropy_scale(np.zeros(3)) == (0.0, 0.0)
-    alone = entropy(from_rows([("a", "*"), ("b", "*")]), np.array([8.0, 0, 0, 0]))
+    assert compute_entropy_scale(np.array([4.0, 4.0, 0.0])) == (2.0, 3.0)
+    assert compute_entropy_scale(np.array([8.0, 0.0])) == (3.0, 3.0)
+    assert compute_entropy_scale(np.zeros(3)) == (0.0, 0.0)
+    alone = compute_entropy_costs(
+        build_from_rows([("a", "*"), ("b", "*")]), np.array([8.0, 0, 0, 0])
+    )
     assert all((costs == 0).all() for costs in alone)  # nothing there to be lost
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, 0.0), (1, 0.2), (3, 0.6), (5, 1.0)])
 def test_an_open_domain_loses_with_every_level_alike(level: int, expected: float) -> None:
     column = Column.model_validate({"role": "quasi", "hierarchy": {"mask": {"length": 5}}})
-    hierarchy = build(column, folder=Path(), values=["48001", "48002", "49000"])
+    hierarchy = build_hierarchy(column, folder=Path(), values=["48001", "48002", "49000"])
     codes = hierarchy.groups[level][hierarchy.encode(["48001", "49000"])]
-    assert normalised(hierarchy)[level][codes].tolist() == pytest.approx([expected] * 2)
+    assert compute_normalized_costs(hierarchy)[level][codes].tolist() == pytest.approx(
+        [expected] * 2
+    )
 
 
 def test_null_is_one_value_and_a_stranger_shown_as_the_root_is_all() -> None:
-    plain, other = from_rows(TREE), from_rows(TREE, other="elsewhere")
-    assert normalised(plain)[0].tolist() == [0, 0, 0, 0, 0, 0, 1]
-    assert normalised(other)[0].tolist() == [0, 0, 0, 0, 0, 0, 0]
-    assert normalised(plain)[2].tolist() == [1]
-    assert normalised(from_rows([("a", "*")]))[1].tolist() == [0]  # one value: nothing to lose
+    plain, other = build_from_rows(TREE), build_from_rows(TREE, other="elsewhere")
+    assert compute_normalized_costs(plain)[0].tolist() == [0, 0, 0, 0, 0, 0, 1]
+    assert compute_normalized_costs(other)[0].tolist() == [0, 0, 0, 0, 0, 0, 0]
+    assert compute_normalized_costs(plain)[2].tolist() == [1]
+    assert compute_normalized_costs(build_from_rows([("a", "*")]))[1].tolist() == [
+        0
+    ]  # one value: nothing to lose
 
 
 @given(
@@ -117,34 +125,39 @@ def test_null_is_one_value_and_a_stranger_shown_as_the_root_is_all() -> None:
 def test_discernibility_pair_by_pair(sizes: list[int], suppressed: int) -> None:
     """The pairs of rows (each with itself too) that cannot be told apart, over all pairs."""
     rows = [at for at, size in enumerate(sizes) for _ in range(size)] + [-1] * suppressed
-    alike = sum(one == -1 or one == two for one in rows for two in rows)
-    found = discernibility(np.array(sizes, np.int64), suppressed, len(rows))
-    assert found == pytest.approx(alike / len(rows) ** 2 if rows else 0.0)
+    alike = sum(row == -1 or row == two for row in rows for two in rows)
+    discernibility = compute_discernibility(np.array(sizes, np.int64), suppressed, len(rows))
+    assert discernibility == pytest.approx(alike / len(rows) ** 2 if rows else 0.0)
 
 
 def test_discernibility_of_many_rows_does_not_overflow() -> None:
     sizes = np.array([4_000_000_000, 1], np.int64)
-    assert discernibility(sizes, 0, 4_000_000_001) == pytest.approx(1.0)
+    assert compute_discernibility(sizes, 0, 4_000_000_001) == pytest.approx(1.0)
 
 
 def test_average_class_size_does_not_see_what_is_not_shown() -> None:
-    assert average_class_size(np.array([2, 3, 7], np.int64)) == 4.0
-    assert average_class_size(np.zeros(0, np.int64)) == math.inf
+    assert compute_average_class_size(np.array([2, 3, 7], np.int64)) == 4.0
+    assert compute_average_class_size(np.zeros(0, np.int64)) == math.inf
 
 
 def test_which_losses_are_sums_over_columns() -> None:
-    hierarchies = [from_rows(TREE), from_rows([("x", "*"), ("y", "*")])]
+    hierarchies = [build_from_rows(TREE), build_from_rows([("x", "*"), ("y", "*")])]
     held = [np.array([1.0, 2, 0, 0, 0, 1, 0]), np.array([3.0, 1, 0, 0])]
-    sums = {name: separable(name, hierarchies, held) for name in LOSSES}
+    sums = {name: compute_separable_costs(name, hierarchies, held) for name in LOSSES}
     assert {name for name, costs in sums.items() if costs is None} == {
         "discernibility", "class-size",
     }  # fmt: skip
-    for name, alone in (("normalised", normalised), ("precision", precision)):
+    for name, alone in (
+        ("normalised", compute_normalized_costs),
+        ("precision", compute_precision_costs),
+    ):
         costs = sums[name]  # type: ignore[index]
         assert costs is not None
         for column, hierarchy in zip(costs, hierarchies, strict=True):
-            for one, two in zip(column, alone(hierarchy), strict=True):
-                assert one.tolist() == two.tolist()
+            for first, two in zip(column, alone(hierarchy), strict=True):
+                assert first.tolist() == two.tolist()
     costs = sums["entropy"]
     assert costs is not None
-    assert [x.tolist() for x in costs[1]] == [x.tolist() for x in entropy(hierarchies[1], held[1])]
+    assert [x.tolist() for x in costs[1]] == [
+        x.tolist() for x in compute_entropy_costs(hierarchies[1], held[1])
+    ]

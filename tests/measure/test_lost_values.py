@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.measure.lost_values import (
     LEAST_ROWS,
     LOST,
@@ -20,8 +20,8 @@ from incrowd.measure.lost_values import (
     find_lost_values,
     shows_nothing,
 )
-from incrowd.spec.build import build
-from incrowd.spec.file import parse
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.file import parse_spec
 
 INSURERS, RESULTS = ["charity", "private", "public"], ["negative", "positive"]
 TABLE = {
@@ -32,8 +32,8 @@ TABLE = {
 
 
 def tuples(rows: dict[tuple[str, str], int]) -> Frequencies:
-    codes = [[INSURERS.index(one), RESULTS.index(other)] for one, other in rows]
-    return merged(np.array(codes, dtype=np.int32), np.array([*rows.values()], dtype=np.int64))
+    codes = [[INSURERS.index(first), RESULTS.index(other)] for first, other in rows]
+    return merge_tuples(np.array(codes, dtype=np.int32), np.array([*rows.values()], dtype=np.int64))
 
 
 def found(rows: dict[tuple[str, str], int]) -> LostValues:
@@ -63,8 +63,8 @@ def test_half_of_the_positives_are_named_with_their_shares_and_a_pair_that_lost_
     (pair,) = found(rows).pairs  # the others lost what the value lost
     assert pair.labels == ("charity", "positive")
     assert pair.lost == 1.0
-    one, other = map(str, found(rows).findings())
-    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in one
+    item, other = map(str, found(rows).findings())
+    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in item
     assert "insurer = charity with result = positive (all of 30 rows)" in other
 
 
@@ -79,14 +79,14 @@ def test_a_loss_that_a_random_choice_of_rows_explains_is_not_named() -> None:
 def test_surplus_rows_do_not_make_a_loss_negative_or_more_than_all() -> None:
     rows = {key: 2 * count for key, count in TABLE.items()} | {("charity", "positive"): 0}
     every = [*found(rows).values, *found(rows).pairs]
-    assert [one.labels for one in every] == [("charity", "positive")]
-    assert [one.lost for one in every] == [1.0]
+    assert [item.labels for item in every] == [("charity", "positive")]
+    assert [item.lost for item in every] == [1.0]
 
 
 def test_what_the_release_alone_has_and_empty_tables_are_no_loss() -> None:
     columns = [ColumnLabels("x", 0, ["a", "b"], ["b", "c"])]
-    before = merged(np.array([[0], [1]], np.int32), np.array([50, 50]))
-    after = merged(np.array([[0], [1]], np.int32), np.array([50, 50]))
+    before = merge_tuples(np.array([[0], [1]], np.int32), np.array([50, 50]))
+    after = merge_tuples(np.array([[0], [1]], np.int32), np.array([50, 50]))
     (lost,) = find_lost_values(columns, before, after).values
     assert (lost.labels, lost.released) == (("a",), 0)
     nothing = Frequencies(np.zeros((0, 1), np.int32), np.zeros(0, np.int64))
@@ -98,8 +98,8 @@ def test_what_the_release_alone_has_and_empty_tables_are_no_loss() -> None:
 def test_columns_of_many_labels_are_not_compared_and_many_values_are_counted() -> None:
     for number in (MOST_LABELS, MOST_LABELS + 1):
         labels = [f"value {at:02d}" for at in range(number)]
-        before = merged(np.arange(number, dtype=np.int32)[:, None], np.full(number, 1000))
-        after = merged(
+        before = merge_tuples(np.arange(number, dtype=np.int32)[:, None], np.full(number, 1000))
+        after = merge_tuples(
             np.arange(number, dtype=np.int32)[:, None],
             np.where(np.arange(number) < number - 11, 1000, 10),
         )
@@ -120,25 +120,27 @@ def test_named_are_those_that_the_definition_names(held: list[int], left: list[i
     before, after = dict(zip(keys, held, strict=True)), dict(zip(keys, left, strict=True))
     codes = np.array([["abc".index(a), "xyz".index(b)] for a, b in keys], dtype=np.int32)
     columns = [ColumnLabels("a", 0, [*"abc"], [*"abc"]), ColumnLabels("x", 1, [*"xyz"], [*"xyz"])]
-    seen = find_lost_values(columns, merged(codes, np.array(held)), merged(codes, np.array(left)))
+    seen = find_lost_values(
+        columns, merge_tuples(codes, np.array(held)), merge_tuples(codes, np.array(left))
+    )
     overall = min(sum(left) / max(sum(held), 1), 1.0)
     every = [*((0, x) for x in "abc"), *((1, x) for x in "xyz")]
-    assert {one.labels for one in seen.values} == {
+    assert {value.labels for value in seen.values} == {
         (label,)
         for at, label in every
         if sum(left) and is_lost(one_of(before, at, label), one_of(after, at, label), overall)
     }
-    for one in (*seen.values, *seen.pairs):
-        assert 0 <= one.lost <= 1
-        assert one.rows >= LEAST_ROWS
-        assert one.released < (1 - LOST) * one.rows
+    for item in (*seen.values, *seen.pairs):
+        assert 0 <= item.lost <= 1
+        assert item.rows >= LEAST_ROWS
+        assert item.released < (1 - LOST) * item.rows
 
 
 def one_of(rows: dict[tuple[str, str], int], at: int, label: str) -> int:
-    found = Counter[str]()
+    result = Counter[str]()
     for key, count in rows.items():
-        found[key[at]] += count
-    return found[label]
+        result[key[at]] += count
+    return result[label]
 
 
 def is_lost(rows: int, released: int, rate: float) -> bool:
@@ -163,14 +165,16 @@ def is_lost(rows: int, released: int, rate: float) -> bool:
 def test_a_root_and_a_full_mask_show_nothing(
     declared: str, labels: set[str | None], nothing: bool
 ) -> None:
-    file = parse(f"columns: {{x: {{role: quasi, hierarchy: {declared}}}}}")
-    hierarchy = build(file.spec.columns["x"], folder=file.folder, values=["12345", "54321"])
+    file = parse_spec(f"columns: {{x: {{role: quasi, hierarchy: {declared}}}}}")
+    hierarchy = build_hierarchy(
+        file.spec.columns["x"], folder=file.folder, values=["12345", "54321"]
+    )
     assert shows_nothing(hierarchy, labels) is nothing
 
 
 def test_columns_that_show_nothing_are_named_and_their_values_are_not() -> None:
     columns = [ColumnLabels("x", 0, ["a", "b"], ["*", "*"])]
-    before = merged(np.array([[0], [1]], np.int32), np.array([50, 50]))
+    before = merge_tuples(np.array([[0], [1]], np.int32), np.array([50, 50]))
     lost = find_lost_values(columns, before, before, ["x"])
     assert lost == LostValues(nothing_shown=("x",))
     (finding,) = lost.findings()

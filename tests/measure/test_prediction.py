@@ -6,13 +6,19 @@ import sys
 
 import numpy as np
 import pytest
-from support.pairs import identity, pair_of, random_table, table, uniform
+from support.pairs import (
+    draw_frequencies,
+    make_frequencies,
+    make_identity_pair,
+    make_pair,
+    make_uniform_shares,
+)
 
 from incrowd.arrays import Floats
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure import prediction
-from incrowd.measure.prediction import Accuracy, accuracy
+from incrowd.measure.prediction import Accuracy, compute_accuracy
 
 
 def planted(rows: int, seed: int = 2) -> Frequencies:
@@ -20,11 +26,11 @@ def planted(rows: int, seed: int = 2) -> Frequencies:
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 6, rows)
     codes = np.column_stack([first, rng.integers(0, 5, rows), first // 2])
-    return merged(codes.astype(np.int32), np.ones(rows, dtype=np.int64))
+    return merge_tuples(codes.astype(np.int32), np.ones(rows, dtype=np.int64))
 
 
 def test_a_planted_target_is_learnt() -> None:
-    got = accuracy(identity(planted(3000), 6, 5, 3), target="c")
+    got = compute_accuracy(make_identity_pair(planted(3000), 6, 5, 3), target="c")
     assert (got.target, got.original, got.released) == ("c", 1.0, 1.0)
     assert got.majority == pytest.approx(1 / 3, abs=0.1)
 
@@ -32,18 +38,18 @@ def test_a_planted_target_is_learnt() -> None:
 def test_two_classes_are_learnt() -> None:
     codes = planted(2000).codes.copy()
     codes[:, 2] = codes[:, 0] % 2  # no order helps
-    even = merged(codes, planted(2000).counts)
-    got = accuracy(identity(even, 6, 5, 2), target="c")
+    even = merge_tuples(codes, planted(2000).counts)
+    got = compute_accuracy(make_identity_pair(even, 6, 5, 2), target="c")
     assert (got.original, got.released) == (1.0, 1.0)
 
 
 def test_what_is_hidden_cannot_be_learnt() -> None:
     original = planted(3000)
-    released = original.rolled(
+    released = original.roll_up(
         [np.zeros(6, np.int32), *(np.arange(n, dtype=np.int32) for n in (5, 3))]
     )
-    shares = uniform(range(6), bins=6), np.eye(5), np.eye(3)
-    got = accuracy(pair_of(original, released, *shares), target="c")
+    shares = make_uniform_shares(range(6), bins=6), np.eye(5), np.eye(3)
+    got = compute_accuracy(make_pair(original, released, *shares), target="c")
     assert got.original == 1.0
     assert got.released < 0.45
 
@@ -51,76 +57,86 @@ def test_what_is_hidden_cannot_be_learnt() -> None:
 def test_groups_that_decide_are_as_good_as_values() -> None:
     original = planted(3000)
     halves = np.arange(6, dtype=np.int32) // 2
-    released = original.rolled([halves, np.zeros(5, np.int32), np.arange(3, dtype=np.int32)])
-    shares = uniform([0, 1], [2, 3], [4, 5], bins=6), uniform(range(5), bins=5), np.eye(3)
-    assert accuracy(pair_of(original, released, *shares), target="c").released == 1.0
+    released = original.roll_up([halves, np.zeros(5, np.int32), np.arange(3, dtype=np.int32)])
+    shares = (
+        make_uniform_shares([0, 1], [2, 3], [4, 5], bins=6),
+        make_uniform_shares(range(5), bins=5),
+        np.eye(3),
+    )
+    assert compute_accuracy(make_pair(original, released, *shares), target="c").released == 1.0
 
 
 def test_equal_tables_give_equal_models() -> None:
-    original = random_table(2000, 8, 6, 4, 3)
-    pair = identity(original, 8, 6, 4, 3)
-    got = accuracy(pair, target="d", held_out=random_table(900, 8, 6, 4, 3, seed=8))
+    original = draw_frequencies(2000, 8, 6, 4, 3)
+    pair = make_identity_pair(original, 8, 6, 4, 3)
+    got = compute_accuracy(pair, target="d", held_out=draw_frequencies(900, 8, 6, 4, 3, seed=8))
     assert got.original == got.released
     assert got.majority < got.original < 1
-    got = accuracy(pair, target="d")
+    got = compute_accuracy(pair, target="d")
     assert got.original == pytest.approx(got.released, abs=0.03)
 
 
 def test_the_majority_is_that_of_the_original() -> None:
-    original = table([(0, 0, 50), (1, 1, 30)])
-    held_out = table([(0, 0, 1), (1, 1, 3)])
-    got = accuracy(identity(original, 2, 2), target="b", held_out=held_out)
+    original = make_frequencies([(0, 0, 50), (1, 1, 30)])
+    held_out = make_frequencies([(0, 0, 1), (1, 1, 3)])
+    got = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=held_out)
     assert got == Accuracy("b", 1.0, 1.0, 0.25, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("likely", "right"), [(1, 13 / 20), (2, 17 / 20)])
 def test_a_target_in_several_bins_counts_in_each_by_its_share(likely: int, right: float) -> None:
-    held_out = table([(0, 0, 10), (1, 1, 3), (1, 2, 7)])
+    held_out = make_frequencies([(0, 0, 10), (1, 1, 3), (1, 2, 7)])
     target = np.array([[1.0, 0, 0], [0, 0.25, 0.25]])
     target[1, likely] = 0.75
-    pair = pair_of(held_out, table([(0, 0, 50), (1, 1, 50)]), np.eye(2), target)
-    got = accuracy(pair, target="b", held_out=held_out)
+    pair = make_pair(held_out, make_frequencies([(0, 0, 50), (1, 1, 50)]), np.eye(2), target)
+    got = compute_accuracy(pair, target="b", held_out=held_out)
     assert (got.original, got.released) == (17 / 20, right)
 
 
 @pytest.mark.parametrize(("ordered", "right"), [(True, 1.0), (False, 0.5)])
 def test_the_order_of_bins_reaches_bins_never_seen(ordered: bool, right: float) -> None:
-    original = table([(0, 0, 50), (9, 1, 50)])
-    held_out = table([(2, 0, 5), (7, 1, 5)])
-    pair = pair_of(original, original, np.eye(10), np.eye(2), ordered=(ordered, False))
-    assert accuracy(pair, target="b", held_out=held_out).original == right
+    original = make_frequencies([(0, 0, 50), (9, 1, 50)])
+    held_out = make_frequencies([(2, 0, 5), (7, 1, 5)])
+    pair = make_pair(original, original, np.eye(10), np.eye(2), ordered=(ordered, False))
+    assert compute_accuracy(pair, target="b", held_out=held_out).original == right
 
 
 def test_counts_weigh_in_learning_and_testing() -> None:
-    original = table([(0, 0, 90), (0, 1, 10), (1, 0, 10), (1, 1, 90)])
-    got = accuracy(identity(original, 2, 2), target="b", held_out=original)
+    original = make_frequencies([(0, 0, 90), (0, 1, 10), (1, 0, 10), (1, 1, 90)])
+    got = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=original)
     assert (got.original, got.released, got.majority) == (0.9, 0.9, 0.5)
 
 
 def test_one_class_left_is_always_said() -> None:
-    original = table([(0, 0, 6), (1, 1, 4)])
-    pair = pair_of(original, table([(0, 1, 3), (1, 1, 3)]), np.eye(2), np.eye(2))
-    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.4, 0.6, 1.0, 0.5)
+    original = make_frequencies([(0, 0, 6), (1, 1, 4)])
+    pair = make_pair(original, make_frequencies([(0, 1, 3), (1, 1, 3)]), np.eye(2), np.eye(2))
+    assert compute_accuracy(pair, target="b", held_out=original) == Accuracy(
+        "b", 1.0, 0.4, 0.6, 1.0, 0.5
+    )
 
 
 def test_without_other_columns_the_most_frequent_is_said() -> None:
-    original = table([(0, 6), (1, 4)])
-    pair = pair_of(original, table([(0, 1), (1, 2)]), np.eye(2))
-    assert accuracy(pair, target="a", held_out=original) == Accuracy("a", 0.6, 0.4, 0.6, 0.5, 0.5)
+    original = make_frequencies([(0, 6), (1, 4)])
+    pair = make_pair(original, make_frequencies([(0, 1), (1, 2)]), np.eye(2))
+    assert compute_accuracy(pair, target="a", held_out=original) == Accuracy(
+        "a", 0.6, 0.4, 0.6, 0.5, 0.5
+    )
 
 
 def test_nothing_is_learnt_from_nothing() -> None:
-    original, empty = table([(0, 0, 6), (1, 1, 4)]), table([], 2)
-    pair = pair_of(original, empty, np.eye(2), np.eye(2))
-    assert accuracy(pair, target="b", held_out=original) == Accuracy("b", 1.0, 0.0, 0.6, 1.0, 0.5)
-    assert accuracy(pair, target="b", held_out=empty) == Accuracy("b", 0.0, 0.0, 0.0)
-    pair = pair_of(empty, empty, np.eye(2), np.eye(2))
-    assert accuracy(pair, target="b") == Accuracy("b", 0.0, 0.0, 0.0)
+    original, empty = make_frequencies([(0, 0, 6), (1, 1, 4)]), make_frequencies([], 2)
+    pair = make_pair(original, empty, np.eye(2), np.eye(2))
+    assert compute_accuracy(pair, target="b", held_out=original) == Accuracy(
+        "b", 1.0, 0.0, 0.6, 1.0, 0.5
+    )
+    assert compute_accuracy(pair, target="b", held_out=empty) == Accuracy("b", 0.0, 0.0, 0.0)
+    pair = make_pair(empty, empty, np.eye(2), np.eye(2))
+    assert compute_accuracy(pair, target="b") == Accuracy("b", 0.0, 0.0, 0.0)
 
 
 def test_rows_are_split_one_by_one() -> None:
-    original = table([(0, 50_000), (1, 50_000), (2, 1)])
-    known, test = prediction._split(original, 4)
+    original = make_frequencies([(0, 50_000), (1, 50_000), (2, 1)])
+    known, test = prediction._split_rows(original, 4)
     assert known.total + test.total == original.total
     for at in (0, 1):  # Binomial(50,000, 1/5), at 5 standard deviations
         assert abs(test.counts[at] - 10_000) < 5 * 8000**0.5
@@ -129,9 +145,9 @@ def test_rows_are_split_one_by_one() -> None:
 
 @pytest.mark.parametrize("most", [40, 150, 10_000])
 def test_examples_are_limited_and_keep_their_weight(most: int) -> None:
-    original = random_table(400, 10, 10, 2)
+    original = draw_frequencies(400, 10, 10, 2)
     target = np.array([[0.25, 0.75], [1.0, 0.0]])
-    codes, bins, weights = prediction._examples(original, target, 2, most, 0)
+    codes, bins, weights = prediction._draw_examples(original, target, 2, most, 0)
     assert len(codes) == len(bins) == len(weights) <= most
     assert codes.shape[1] == 2
     assert weights.sum() == pytest.approx(original.total)
@@ -145,14 +161,14 @@ def test_a_model_that_is_stopped_early_is_used_without_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prediction, "_ITERATIONS", 1)
-    assert accuracy(identity(planted(500), 6, 5, 3), target="c").original > 0.4
+    assert compute_accuracy(make_identity_pair(planted(500), 6, 5, 3), target="c").original > 0.4
 
 
 def test_chunks_of_test_rows_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = identity(random_table(400, 8, 6, 3), 8, 6, 3)
-    whole = accuracy(pair, target="c")
+    pair = make_identity_pair(draw_frequencies(400, 8, 6, 3), 8, 6, 3)
+    whole = compute_accuracy(pair, target="c")
     monkeypatch.setattr(prediction, "_CHUNK", 7)
-    assert accuracy(pair, target="c") == whole
+    assert compute_accuracy(pair, target="c") == whole
 
 
 def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
@@ -161,8 +177,8 @@ def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
         LogisticRegression,
     )
 
-    original = random_table(600, 5, 4, 3)
-    test = random_table(300, 5, 4, 3, seed=7)
+    original = draw_frequencies(600, 5, 4, 3)
+    test = draw_frequencies(300, 5, 4, 3, seed=7)
 
     def features(frequencies: Frequencies) -> Floats:
         codes = np.repeat(frequencies.codes, frequencies.counts, axis=0)
@@ -172,19 +188,19 @@ def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
     model = LogisticRegression(tol=1e-6, max_iter=1000)
     model.fit(features(original), np.repeat(original.codes[:, 2], original.counts))
     expected = model.score(features(test), np.repeat(test.codes[:, 2], test.counts))
-    got = accuracy(identity(original, 5, 4, 3), target="c", held_out=test)
+    got = compute_accuracy(make_identity_pair(original, 5, 4, 3), target="c", held_out=test)
     assert got.original == pytest.approx(expected, abs=0.01)
 
 
 def test_a_target_that_is_no_column_is_refused() -> None:
     with pytest.raises(ParameterError, match="'target'.*be 'a' or 'b'. Got 'salary' instead"):
-        accuracy(identity(table([(0, 0, 1)]), 2, 2), target="salary")
+        compute_accuracy(make_identity_pair(make_frequencies([(0, 0, 1)]), 2, 2), target="salary")
 
 
 def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(IncrowdError, match="needs scikit-learn: pip install 'incrowd.utility.'"):
-        accuracy(identity(planted(50), 6, 5, 3), target="c")
+        compute_accuracy(make_identity_pair(planted(50), 6, 5, 3), target="c")
 
 
 def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:
@@ -193,12 +209,12 @@ def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:
     counts = rng.integers(1, 5, 60)
     test = Frequencies(np.zeros((60, 1), dtype=np.int32), counts)
     won = total = 0.0
-    for one in np.flatnonzero(second):
+    for item in np.flatnonzero(second):
         for other in np.flatnonzero(~second):
-            weight = float(counts[one] * counts[other])
+            weight = float(counts[item] * counts[other])
             total += weight
-            won += weight * ((scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other]))
-    assert prediction._auc(scores, test, second) == pytest.approx(won / total)
+            won += weight * ((scores[item] > scores[other]) + 0.5 * (scores[item] == scores[other]))
+    assert prediction._compute_auc(scores, test, second) == pytest.approx(won / total)
 
 
 def test_the_area_tells_a_useful_release_from_a_useless_one() -> None:
@@ -206,12 +222,14 @@ def test_the_area_tells_a_useful_release_from_a_useless_one() -> None:
     first = rng.integers(0, 6, 4000)
     target = (rng.random(4000) < 0.1 + 0.1 * first).astype(int)
     codes = np.column_stack([first, target]).astype(np.int32)
-    original = merged(codes, np.ones(4000, dtype=np.int64))
-    hidden = original.rolled([np.zeros(6, np.int32), np.arange(2, dtype=np.int32)])
-    useless = accuracy(pair_of(original, hidden, uniform(range(6), bins=6), np.eye(2)), target="b")
+    original = merge_tuples(codes, np.ones(4000, dtype=np.int64))
+    hidden = original.roll_up([np.zeros(6, np.int32), np.arange(2, dtype=np.int32)])
+    useless = compute_accuracy(
+        make_pair(original, hidden, make_uniform_shares(range(6), bins=6), np.eye(2)), target="b"
+    )
     assert useless.auc_original is not None
     assert useless.auc_original > 0.65
     assert useless.auc_released == 0.5
-    three = accuracy(identity(planted(500), 6, 5, 3), target="c")
+    three = compute_accuracy(make_identity_pair(planted(500), 6, 5, 3), target="c")
     assert three.auc_original is None
     assert three.auc_released is None

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate_tables
+from incrowd.evaluation.evaluate import evaluate_tables
 from incrowd.measure import risk as module
-from incrowd.measure.labels import Cover
-from incrowd.measure.risk import Risk, histogram, risk, uniques
+from incrowd.measure.labels import LabelCover
+from incrowd.measure.risk import Risk, compute_risk, compute_unique_share, count_by_size
 from incrowd.publication import publish
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 Row = tuple[object, ...]
 Fits = Callable[[object, object], bool]
@@ -52,10 +52,10 @@ def checked(found: Risk, expected: dict[str, float]) -> None:
 
 def frequencies(rows: Sequence[tuple[int, ...]], columns: int) -> Frequencies:
     codes = np.array(rows, np.int32).reshape(-1, columns)
-    return merged(codes, np.ones(len(codes), np.int64))
+    return merge_tuples(codes, np.ones(len(codes), np.int64))
 
 
-def members(sets: list[set[int]], bins: int) -> Cover:
+def members(sets: list[set[int]], bins: int) -> LabelCover:
     """A label for each set of positions."""
     low, high = (np.array([end(values) for values in sets]) for end in (min, max))
     scattered = {
@@ -65,7 +65,7 @@ def members(sets: list[set[int]], bins: int) -> Cover:
     }
     nothing = np.zeros(len(sets))
     shares = np.zeros((len(sets), bins))
-    return Cover(("",), nothing, nothing, shares, nothing, nothing > 0, low, high, scattered)
+    return LabelCover(("",), nothing, nothing, shares, nothing, nothing > 0, low, high, scattered)
 
 
 FULL = [[{0, 1, 2}, {3, 4, 5}], [{0}, {1}, {2, 3}]]
@@ -87,13 +87,13 @@ def test_the_attackers_row_by_row(
         if data.draw(st.booleans()):
             released.append(labels)
     shares = [members(sets[0], 6), members(sets[1], 4)]
-    found = risk(frequencies(rows, 2), frequencies(released, 2), shares)
+    risk = compute_risk(frequencies(rows, 2), frequencies(released, 2), shares)
     if not released:
-        assert (found.highest, found.mean, found.journalist, found.marketer) == (0, 0, 0, 0)
-        assert found.sizes == []
+        assert (risk.highest, risk.mean, risk.journalist, risk.marketer) == (0, 0, 0, 0)
+        assert risk.sizes == []
         return
     fits: list[Fits] = [lambda s, x: x in sets[0][s], lambda s, x: x in sets[1][s]]  # type: ignore[call-overload]
-    checked(found, brute(list(rows), list(released), fits))
+    checked(risk, brute(list(rows), list(released), fits))
 
 
 def test_both_ways_of_counting_agree() -> None:
@@ -103,9 +103,11 @@ def test_both_ways_of_counting_agree() -> None:
     labels = [(a // 3, (0, 1, 2, 2)[b]) for a, b in rows]
     apart = [members(FULL[0], 7), members(FULL[1], 4)]
     overlap = [members([{0, 1, 2, 6}, {3, 4, 5, 6}], 7), apart[1]]
-    found = [risk(frequencies(rows, 2), frequencies(labels, 2), x) for x in (apart, overlap)]
-    assert found[0] == found[1]
-    assert found[0].journalist == found[0].highest
+    result = [
+        compute_risk(frequencies(rows, 2), frequencies(labels, 2), x) for x in (apart, overlap)
+    ]
+    assert result[0] == result[1]
+    assert result[0].journalist == result[0].highest
 
 
 def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,29 +116,42 @@ def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(x, y) for x in range(6) for y in range(4)] * 2
     labels = [((0, 0, 1, 2, 2, 3)[a], (0, 1, 3, 2)[b]) for a, b in rows]
     shares = [members(LOCAL[0], 6), members(LOCAL[1], 4)]
-    found = risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    again = risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    assert found == again
+    risk = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    again = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    assert risk == again
     monkeypatch.undo()
-    whole = risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    assert (found.compared, whole.compared) == (3, len(set(labels)))
-    assert found.journalist <= whole.journalist
-    assert (found.highest, found.mean, found.sizes) == (whole.highest, whole.mean, whole.sizes)
+    whole = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    assert (risk.compared, whole.compared) == (3, len(set(labels)))
+    assert risk.journalist <= whole.journalist
+    assert (risk.highest, risk.mean, risk.sizes) == (whole.highest, whole.mean, whole.sizes)
 
 
 def test_one_column_and_an_empty_table() -> None:
     rows, labels = [(x,) for x in (0, 1, 1, 2, 3, 5)], [(0,), (0,), (1,), (1,), (2,), (3,)]
     cover = members(LOCAL[0], 6)
-    found = risk(frequencies(rows, 1), frequencies(labels, 1), [cover])
-    checked(found, brute(list(rows), list(labels), [lambda s, x: x in LOCAL[0][s]]))  # type: ignore[call-overload]
-    assert risk(frequencies([], 1), frequencies(labels, 1), [cover]).journalist == 1
+    risk = compute_risk(frequencies(rows, 1), frequencies(labels, 1), [cover])
+    checked(risk, brute(list(rows), list(labels), [lambda s, x: x in LOCAL[0][s]]))  # type: ignore[call-overload]
+    assert compute_risk(frequencies([], 1), frequencies(labels, 1), [cover]).journalist == 1
 
 
 def test_sizes_are_counted_by_rows() -> None:
-    assert histogram(np.array([1, 1, 2, 3, 4, 7, 8, 1000])) == [2, 5, 11, 8, 0, 0, 0, 0, 0, 1000]
-    assert histogram(np.zeros(0, np.int64)) == []
-    assert uniques(Frequencies(np.zeros((3, 1), np.int32), np.array([1, 1, 8]))) == 0.2
-    assert uniques(Frequencies(np.zeros((0, 1), np.int32), np.zeros(0, np.int64))) == 0.0
+    assert count_by_size(np.array([1, 1, 2, 3, 4, 7, 8, 1000])) == [
+        2,
+        5,
+        11,
+        8,
+        0,
+        0,
+        0,
+        0,
+        0,
+        1000,
+    ]
+    assert count_by_size(np.zeros(0, np.int64)) == []
+    assert compute_unique_share(Frequencies(np.zeros((3, 1), np.int32), np.array([1, 1, 8]))) == 0.2
+    assert (
+        compute_unique_share(Frequencies(np.zeros((0, 1), np.int32), np.zeros(0, np.int64))) == 0.0
+    )
 
 
 WIDE = """
@@ -166,20 +181,20 @@ def test_domains_of_many_values_are_told_value_by_value(release: str) -> None:
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"x": np.append(np.arange(0, 1000, 2), rng.integers(0, 400, 250))})
     table = table.with_columns(y=pl.Series(["p", "q", "q"] * 250))
-    file = parse(f"{WIDE}\nrelease: {{method: k-anonymity, k: 3, {release}}}")
+    file = parse_spec(f"{WIDE}\nrelease: {{method: k-anonymity, k: 3, {release}}}")
     result = publish(table, file)
     expected = brute(list(table.iter_rows()), list(result.data.iter_rows()), [interval, flat])
-    found = result.evaluation
-    assert found.risk is not None
-    checked(found.risk, expected)
+    evaluation = result.evaluation
+    assert evaluation.risk is not None
+    checked(evaluation.risk, expected)
     rows = Counter(table.iter_rows()).values()
-    assert found.risk.sizes_original == histogram(np.array(list(rows)))
+    assert evaluation.risk.sizes_original == count_by_size(np.array(list(rows)))
 
 
 def test_null_and_strangers_fit_the_root() -> None:
     """They are shown as the root, so whoever sees the root must reckon with them."""
     original = pl.DataFrame({"x": [1, 2, None, 5000] * 5, "y": ["p", "p", "p", "q"] * 5})
     released = pl.DataFrame({"x": ["*"] * 8, "y": ["p"] * 8})
-    found = evaluate_tables(open_table(original), open_table(released), parse(WIDE).spec)
-    checked(found.risk, brute(list(original.iter_rows()), list(released.iter_rows()),
+    tables = evaluate_tables(open_table(original), open_table(released), parse_spec(WIDE).spec)
+    checked(tables.risk, brute(list(original.iter_rows()), list(released.iter_rows()),
                               [interval, flat]))  # fmt: skip

@@ -11,28 +11,28 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.sliced import (
+from support.slice_tables import (
     LEVELS,
-    made_people,
-    read,
-    released,
+    make_sliced_people,
+    publish_slices,
+    read_slice,
 )
 
 from incrowd.cli.evaluation_facts import survivals
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import merged
-from incrowd.engine.count import count
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import merge_tuples
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.slices import together
+from incrowd.measure.slices import compare_slices
 from incrowd.publication import publish
-from incrowd.spec.build import Declared
-from incrowd.spec.file import parse
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import parse_spec
 
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    return made_people()
+    return make_sliced_people()
 
 
 # Which associations survive.
@@ -43,7 +43,7 @@ class Made:
     """A slice made by hand."""
 
     names: str
-    shown: Shown
+    shown: PublishedTable
     evaluation: Evaluation
 
 
@@ -57,11 +57,13 @@ def phi(counts: Sequence[int]) -> float:
 Cells = dict[tuple[str, ...], int]
 
 
-def by_hand(whole: Counted, names: str, cells: Cells) -> Made:
+def by_hand(whole: CountedTable, names: str, cells: Cells) -> Made:
     """A slice that shows certain labels so often."""
     labels: list[str] = ["0", "1", "*"]
     codes = np.array([[labels.index(x) for x in cell] for cell in cells], dtype=np.int32)
-    shown = Shown((labels,) * len(names), merged(codes, np.array(list(cells.values()))))
+    shown = PublishedTable(
+        (labels,) * len(names), merge_tuples(codes, np.array(list(cells.values())))
+    )
     rows, held = whole.frequencies.total, list(cells.values())
     own = Evaluation(
         rows_original=rows, rows_released=sum(held), suppressed=rows - sum(held),
@@ -75,7 +77,7 @@ def pairs_of(values: Sequence[int]) -> Cells:
 
 
 @pytest.fixture(scope="module")
-def four() -> Counted:
+def four() -> CountedTable:
     """Forty rows of four columns: b follows a, c follows b less, d is on its own."""
     rows = [
         (a, b, c, d)
@@ -87,18 +89,18 @@ def four() -> Counted:
     ]
     frame = pl.DataFrame(rows, schema=list("abcd"), orient="row")
     flat = "{role: quasi, hierarchy: {flat: {values: [0, 1]}}}"
-    file = parse("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
-    return count(open_table(frame), Declared(file.spec.columns))
+    file = parse_spec("columns: {" + ", ".join(f"{name}: {flat}" for name in "abcd") + "}")
+    return count_tuples(open_table(frame), ColumnHierarchies(file.spec.columns))
 
 
-def survived(four: Counted, parts: Sequence[Made]) -> Evaluation:
+def survived(four: CountedTable, parts: Sequence[Made]) -> Evaluation:
     shown = [(tuple(part.names), part.shown) for part in parts]
-    return together(four, shown, [part.evaluation for part in parts])
+    return compare_slices(four, shown, [part.evaluation for part in parts])
 
 
-def test_survival_is_what_the_textbook_says(four: Counted) -> None:
+def test_survival_is_what_the_textbook_says(four: CountedTable) -> None:
     counts = {"ab": (9, 1, 3, 8), "bc": (4, 4, 1, 5), "cd": (3, 3, 6, 0)}
-    found = survived(four, [by_hand(four, names, pairs_of(n)) for names, n in counts.items()])
+    result = survived(four, [by_hand(four, names, pairs_of(n)) for names, n in counts.items()])
     original = {
         pair: phi([int(four.frequencies.counts[
             (four.frequencies.codes[:, "abcd".index(pair[0])] == x)
@@ -108,53 +110,69 @@ def test_survival_is_what_the_textbook_says(four: Counted) -> None:
     }  # fmt: skip
     assert original["ab"] == pytest.approx(phi((18, 6, 6, 10)))
     assert original["ad"] == 0.0
-    assert [one.first + one.second for one in found.associations] == list(original)
-    for one in found.associations:
-        pair = one.first + one.second
-        assert one.original == pytest.approx(original[pair], abs=1e-12)
+    assert [association.first + association.second for association in result.associations] == list(
+        original
+    )
+    for item in result.associations:
+        pair = item.first + item.second
+        assert item.original == pytest.approx(original[pair], abs=1e-12)
         if pair in counts:
-            assert one.released == pytest.approx(phi(counts[pair]), abs=1e-12)
-            assert one.slice == 1 + list(counts).index(pair)
+            assert item.released == pytest.approx(phi(counts[pair]), abs=1e-12)
+            assert item.slice == 1 + list(counts).index(pair)
         else:  # nothing is known of them, and that is said
-            assert one.released == 0.0
-            assert one.slice is None
+            assert item.released == 0.0
+            assert item.slice is None
     errors = [abs(original[pair] - phi(counts.get(pair, (0, 0, 0, 0)))) for pair in original]
-    assert found.association_error == pytest.approx(sum(errors) / 6)
-    assert found.rows_original == 40
-    assert found.rows_released == 21 + 14 + 12
-    assert found.columns == (("a", "b"), ("b", "c"), ("c", "d"))
+    assert result.association_error == pytest.approx(sum(errors) / 6)
+    assert result.rows_original == 40
+    assert result.rows_released == 21 + 14 + 12
+    assert result.columns == (("a", "b"), ("b", "c"), ("c", "d"))
 
 
-def test_of_slices_that_share_a_pair_the_largest_shows_it(four: Counted) -> None:
+def test_of_slices_that_share_a_pair_the_largest_shows_it(four: CountedTable) -> None:
     few, many = (5, 1, 1, 5), (8, 4, 4, 8)
     triple: Cells = {(*pair, "0"): n for pair, n in pairs_of(many).items()}
     for order in ((0, 1), (1, 0)):
         parts = [by_hand(four, "ab", pairs_of(few)), by_hand(four, "abc", triple)]
-        found = survived(four, [parts[at] for at in order])
-        (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+        result = survived(four, [parts[at] for at in order])
+        (first,) = (
+            association
+            for association in result.associations
+            if (association.first, association.second) == ("a", "b")
+        )
         assert first.released == pytest.approx(phi(many))
         assert first.slice == 1 + order.index(1)
-        assert found.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
-        (third,) = (one for one in found.associations if (one.first, one.second) == ("a", "c"))
+        assert result.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
+        (third,) = (
+            association
+            for association in result.associations
+            if (association.first, association.second) == ("a", "c")
+        )
         assert (third.released, third.slice) == (0.0, None)  # c shows one value
         assert third.silent == 1 + order.index(1)
 
 
-def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Counted) -> None:
+def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: CountedTable) -> None:
     """Nor does it stand before a smaller one that shows both."""
     blank: Cells = {("0", "*", "0"): 20, ("1", "*", "1"): 10}
     alone = survived(four, [by_hand(four, "abc", blank), by_hand(four, "cd", pairs_of([1] * 4))])
-    found = {one.first + one.second: one for one in alone.associations}
+    result = {
+        association.first + association.second: association for association in alone.associations
+    }
     for pair in ("ab", "bc"):
-        assert (found[pair].slice, found[pair].silent, found[pair].released) == (None, 1, 0.0)
-    assert (found["ac"].slice, found["ac"].silent) == (1, None)
-    assert (found["ad"].slice, found["ad"].silent) == (None, None)
-    said = survivals(alone)
-    assert said.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
+        assert (result[pair].slice, result[pair].silent, result[pair].released) == (None, 1, 0.0)
+    assert (result["ac"].slice, result["ac"].silent) == (1, None)
+    assert (result["ad"].slice, result["ad"].silent) == (None, None)
+    text = survivals(alone)
+    assert text.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
     both = survived(
         four, [by_hand(four, "abc", blank), by_hand(four, "ab", pairs_of((5, 1, 1, 5)))]
     )
-    (first,) = (one for one in both.associations if (one.first, one.second) == ("a", "b"))
+    (first,) = (
+        association
+        for association in both.associations
+        if (association.first, association.second) == ("a", "b")
+    )
     assert (first.slice, first.silent) == (2, None)
     assert first.released == pytest.approx(phi((5, 1, 1, 5)))
 
@@ -162,43 +180,55 @@ def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Co
 def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> None:
     more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
     levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
-    made = released(people, tmp_path / "out", more + levels, by=publish)
+    made = publish_slices(people, tmp_path / "out", more + levels, by=publish)
     assert made.evaluation.slices
-    silent = [one for one in made.evaluation.associations if one.silent is not None]
-    assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
+    silent = [
+        association
+        for association in made.evaluation.associations
+        if association.silent is not None
+    ]
+    assert [(item.first, item.second) for item in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
     page = (tmp_path / "out.curator" / "report.html").read_text()
     assert "Together in a table that shows nothing of one, and so lost as well: " in page
     assert "b, c (slice 2)" in page
-    kept = sum(one.slice is not None for one in made.evaluation.associations)
+    kept = sum(association.slice is not None for association in made.evaluation.associations)
     assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
     assert "2 of 15 pairs of columns are shown together" in page
 
 
-def test_what_is_hidden_is_taken_to_be_anything(four: Counted) -> None:
+def test_what_is_hidden_is_taken_to_be_anything(four: CountedTable) -> None:
     """Rows that show * are spread over both values, which weakens the association."""
     cells: Cells = {("0", "0"): 6, ("1", "1"): 6, ("0", "*"): 4, ("*", "1"): 2}
-    found = survived(four, [by_hand(four, "ab", cells), by_hand(four, "cd", pairs_of([1] * 4))])
-    (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+    result = survived(four, [by_hand(four, "ab", cells), by_hand(four, "cd", pairs_of([1] * 4))])
+    (first,) = (
+        association
+        for association in result.associations
+        if (association.first, association.second) == ("a", "b")
+    )
     assert first.released == pytest.approx(phi((8, 2 + 1, 0, 6 + 1)))
 
 
 def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_path: Path) -> None:
     """At level 0 the association of two columns is the one in the file that shows them."""
     more = f"slices: [[a, b], [b, c, d], [e, z]], {LEVELS}, scheme: fixed, format: csv, beta: 0.5"
-    made = released(people, tmp_path / "out", more, by=publish)
+    made = publish_slices(people, tmp_path / "out", more, by=publish)
     assert made.evaluation.slices
-    tables = [read(tmp_path / "out", table) for table in made.certificate.tables]
+    tables = [read_slice(tmp_path / "out", table) for table in made.certificate.tables]
     shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
-    for one in made.evaluation.associations:
-        pair = (one.first, one.second)
-        assert one.slice == (shown[pair] + 1 if pair in shown else None)
-        assert one.silent == (3 if pair == ("e", "z") else None)  # all zip codes begin alike
+    for association in made.evaluation.associations:
+        pair = (association.first, association.second)
+        assert association.slice == (shown[pair] + 1 if pair in shown else None)
+        assert association.silent == (
+            3 if pair == ("e", "z") else None
+        )  # all zip codes begin alike
         if pair not in shown:
-            assert one.released == 0.0
+            assert association.released == 0.0
         else:
-            assert one.released == pytest.approx(cramer(tables[shown[pair]], *pair), abs=1e-9)
+            assert association.released == pytest.approx(
+                cramer(tables[shown[pair]], *pair), abs=1e-9
+            )
             weighted = people.select(pl.col(*pair).cast(pl.String)).group_by(*pair).len("count")
-            assert one.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)
+            assert association.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)
 
 
 def cramer(table: pl.DataFrame, first: str, second: str) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import polars.selectors as cs
 import pytest
-from support.patients import SMALL, read, released, shown_rows
+from support.patients import SMALL, count_shown_rows, publish_patients, read_released_rows
 
 from incrowd.errors import IncrowdError
 from incrowd.release.verify import verify
@@ -44,9 +44,9 @@ def kept_columns(kinds: Sequence[str]) -> tuple[pl.DataFrame, str]:
 def test_sensitive_values_keep_their_types(tmp_path: Path, settings: str) -> None:
     kinds = [kind for kind in KINDS if kind != "spans"]
     table, columns = kept_columns(kinds)
-    result = released(table, tmp_path / "out", f"k: 5{settings}", columns)
+    result = publish_patients(table, tmp_path / "out", f"k: 5{settings}", columns)
     assert verify(tmp_path / "out") == []
-    data = read(tmp_path / "out")
+    data = read_released_rows(tmp_path / "out")
     for kind in kinds:
         assert type(data.schema[kind]) is type(table.schema[kind]), kind
         if kind != "decimals":  # they may have more digits
@@ -54,21 +54,21 @@ def test_sensitive_values_keep_their_types(tmp_path: Path, settings: str) -> Non
         assert result.data.schema[kind] == data.schema[kind]
     if "counted" in settings:
         data = data.select(pl.exclude("count").repeat_by("count")).explode(cs.all())
-    assert shown_rows(data) == shown_rows(table)
+    assert count_shown_rows(data) == count_shown_rows(table)
 
 
 def test_spans_of_time_are_published_as_text(tmp_path: Path) -> None:
     """Parquet holds them only with a library's own metadata, which a release has none of."""
     table, columns = kept_columns(["spans"])
-    released(table, tmp_path / "out", "k: 5", columns)
+    publish_patients(table, tmp_path / "out", "k: 5", columns)
     assert verify(tmp_path / "out") == []
-    assert set(read(tmp_path / "out")["spans"]) == {"P1D", "PT5S", "PT0S", None}
+    assert set(read_released_rows(tmp_path / "out")["spans"]) == {"P1D", "PT5S", "PT0S", None}
 
 
 def test_sensitive_values_in_text_files(tmp_path: Path) -> None:
     table, columns = kept_columns([kind for kind in KINDS if kind != "spans"])
     for rows in ("expanded", "counted"):
-        released(table, tmp_path / rows, f"k: 5, format: csv, rows: {rows}", columns)
+        publish_patients(table, tmp_path / rows, f"k: 5, format: csv, rows: {rows}", columns)
         assert verify(tmp_path / rows) == []
     data = pd.read_csv(tmp_path / "expanded" / "data.csv", dtype=str, keep_default_na=False)
     table.write_csv(tmp_path / "raw.csv")
@@ -82,7 +82,7 @@ def test_empty_text_and_null_in_a_counted_text_file(tmp_path: Path) -> None:
     """In such a file they look alike, so they must be one row."""
     table = pl.DataFrame({"a": ["x"] * 20, "s": ["", None] * 10})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, s: {role: sensitive}}"
-    released(table, tmp_path / "out", "k: 5, format: csv, rows: counted", columns)
+    publish_patients(table, tmp_path / "out", "k: 5, format: csv, rows: counted", columns)
     assert verify(tmp_path / "out") == []
 
 
@@ -92,9 +92,9 @@ def test_a_sensitive_column_called_count(tmp_path: Path, rows: str) -> None:
     columns = "columns: {a: {role: quasi, hierarchy: flat}, count: {role: sensitive}}"
     if rows == "counted":
         with pytest.raises(IncrowdError, match="has a column 'count'; rename yours"):
-            released(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
+            publish_patients(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
         return
-    released(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
+    publish_patients(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
     assert verify(tmp_path / "out") == []
 
 
@@ -108,7 +108,7 @@ DATES = "columns: {d: {role: quasi, hierarchy: {dates: {from: 2010-01-01, to: 20
 def test_mondrian_on_dates_of_any_grain(tmp_path: Path, levels: str) -> None:
     days = np.random.default_rng(1).integers(0, 3000, 60)
     table = pl.DataFrame({"d": [dt.date(2012, 1, 1) + dt.timedelta(int(x)) for x in days]})
-    result = released(table, tmp_path / "out", "k: 5, algorithm: mondrian", DATES % levels)
+    result = publish_patients(table, tmp_path / "out", "k: 5, algorithm: mondrian", DATES % levels)
     assert verify(tmp_path / "out") == []
     assert result.certificate.table.release.classes > 3
 
@@ -135,9 +135,9 @@ def test_local_recoding_of_every_kind(tmp_path: Path, hierarchy: str, algorithm:
     values = text if "order" in hierarchy or "mask" in hierarchy else numbers
     table = pl.DataFrame({"x": [None if i % 20 == 0 else v for i, v in enumerate(values)]})
     columns = f"columns: {{x: {{role: quasi, hierarchy: {hierarchy}}}}}"
-    result = released(table, tmp_path / "out", f"k: 5, algorithm: {algorithm}", columns)
+    result = publish_patients(table, tmp_path / "out", f"k: 5, algorithm: {algorithm}", columns)
     assert verify(tmp_path / "out") == []
-    data = read(tmp_path / "out")
+    data = read_released_rows(tmp_path / "out")
     assert data["x"].value_counts()["count"].min() >= 5  # type: ignore[operator]
     assert result.certificate.table.release.classes > 1
     assert result.evaluation.rows_released == result.certificate.table.release.rows == 200
@@ -146,5 +146,5 @@ def test_local_recoding_of_every_kind(tmp_path: Path, hierarchy: str, algorithm:
 def test_decimals_stay_exact(tmp_path: Path) -> None:
     """A value that no binary fraction holds is published as it was."""
     table = pl.DataFrame({"x": ["a"] * 5, "s": [Decimal("0.10")] * 5})
-    released(table, tmp_path / "out", "k: 5", SMALL % ("", ""))
-    assert read(tmp_path / "out")["s"].to_list() == [Decimal("0.10")] * 5
+    publish_patients(table, tmp_path / "out", "k: 5", SMALL % ("", ""))
+    assert read_released_rows(tmp_path / "out")["s"].to_list() == [Decimal("0.10")] * 5

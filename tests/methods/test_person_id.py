@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.cli import command
+from support.cli import run_command
 
 from incrowd.curate import confirm as task
 from incrowd.curate.check import check
@@ -16,7 +16,7 @@ from incrowd.curate.draft.draft import draft
 from incrowd.engine.source import local_engine, open_table
 from incrowd.engine.table import Table
 from incrowd.methods.person_id import find_ids
-from incrowd.spec.file import SpecFile, load, parse
+from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
 from incrowd.spec.model import PersonId
 
 ROWS, PEOPLE = 3000, 2300
@@ -49,7 +49,7 @@ def table_of(name: str, ids: Sequence[object]) -> Table:
 
 
 def drafted(table: Table) -> SpecFile:
-    return parse(draft(table, name="t.csv").yaml())
+    return parse_spec(draft(table, name="t.csv").yaml())
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -72,7 +72,7 @@ def test_a_repeated_id_is_found_under_any_name(form: str) -> None:
 def test_an_id_that_repeats_beyond_the_first_rows_is_the_unit() -> None:
     """The first rows of every person come first: a head alone shows an id in one row each."""
     ids = [f"K{at:06}" for at in range(250_000)] * 2
-    file = parse(draft(local_engine().from_columns({"patient": ids}), name="t").yaml())
+    file = parse_spec(draft(local_engine().from_columns({"patient": ids}), name="t").yaml())
     assert file.spec.unit == PersonId(id="patient")
 
 
@@ -133,27 +133,30 @@ def visits(tmp_path: Path) -> Path:
 
 
 def test_the_unit_is_asked_first_with_rows_per_id(visits: Path) -> None:
-    asked = list(task.questions(load(visits)))
-    assert (asked[0].column, asked[0].entry) == ("unit", "unit")
-    said = " ".join(asked[0].seen)
-    assert "1,000" in said
-    assert "3,000" in said
-    assert "median 3, largest 3" in said
+    questions = list(task.list_questions(read_spec_file(visits)))
+    assert (questions[0].column, questions[0].entry) == ("unit", "unit")
+    text = " ".join(questions[0].seen)
+    assert "1,000" in text
+    assert "3,000" in text
+    assert "median 3, largest 3" in text
 
 
 def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
-    roles = [(one.column, one.entry) for one in task.questions(load(visits))][1:]
-    task.save(task.confirm(load(visits), roles))
-    refused = command("publish", str(visits), "-o", str(visits.parent / "out"))
+    roles = [
+        (question.column, question.entry)
+        for question in task.list_questions(read_spec_file(visits))
+    ][1:]
+    task.save_spec(task.confirm(read_spec_file(visits), roles))
+    refused = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert refused.returncode == 2
     assert "unit" in refused.stderr
     assert "incrowd confirm" in refused.stderr
-    assert command("confirm", str(visits), "--roles").returncode == 1  # it is no matter of form
-    assert command("confirm", str(visits), "--unit").returncode == 0
-    done = command("publish", str(visits), "-o", str(visits.parent / "out"))
+    assert run_command("confirm", str(visits), "--roles").returncode == 1  # it is no matter of form
+    assert run_command("confirm", str(visits), "--unit").returncode == 0
+    done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
-    for said in (done.stdout, command("verify", str(visits.parent / "out")).stdout):
-        assert "one person; one row of each" in said
+    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one person; one row of each" in item
 
 
 @pytest.mark.parametrize("method", ["safe", "k-anonymity"])
@@ -162,23 +165,26 @@ def test_a_guessed_unit_is_refused_by_every_method(visits: Path, method: str) ->
     if method != "safe":
         text = f"{text[: text.index('release:')]}release: {{method: {method}, k: 5}}\n"
     visits.write_text(text, encoding="utf-8")
-    roles = [(one.column, one.entry) for one in task.questions(load(visits))][1:]
-    task.save(task.confirm(load(visits), roles))
-    assert "unit" in command("publish", str(visits), "-o", str(visits.parent / "out")).stderr
+    roles = [
+        (question.column, question.entry)
+        for question in task.list_questions(read_spec_file(visits))
+    ][1:]
+    task.save_spec(task.confirm(read_spec_file(visits), roles))
+    assert "unit" in run_command("publish", str(visits), "-o", str(visits.parent / "out")).stderr
 
 
 def test_check_says_that_the_unit_is_not_confirmed(visits: Path) -> None:
-    assert any(one.code == "UNIT_NOT_CONFIRMED" for one in check(None, load(visits)))
+    assert any(item.code == "UNIT_NOT_CONFIRMED" for item in check(None, read_spec_file(visits)))
 
 
 def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
     text = "columns: {patient: {role: identifier}, sex: {role: quasi, hierarchy: flat}}\n"
     release = "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}\n"
     visits.write_text(f"table: t.csv\n{text}{release}", encoding="utf-8")
-    done = command("publish", str(visits), "-o", str(visits.parent / "out"))
+    done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
-    for said in (done.stdout, command("verify", str(visits.parent / "out")).stdout):
-        assert "one row, not all rows of a person" in said
+    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one row, not all rows of a person" in item
 
 
 # What check says ---------------------------------------------------------------------------------
@@ -188,21 +194,23 @@ def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
 @pytest.mark.parametrize("name", ["patient", "x"])
 def test_check_names_every_id_of_several_rows(name: str, role: str) -> None:
     more = ", hierarchy: flat" if role in ("quasi", "sensitive") else ""
-    file = parse(
+    file = parse_spec(
         f"columns: {{{name}: {{role: {role}{more}}}, sex: {{role: quasi, hierarchy: flat}}, "
         "age: {role: drop}}"
     )
     table = table_of(name, [f"P{at:05}" for at in people_of()])
-    said = [str(one) for one in check(table, file) if one.column == name and one.severity != "note"]
-    assert any("unit: {id:" in one and "rows per value: median" in one for one in said)
+    text = [
+        str(item) for item in check(table, file) if item.column == name and item.severity != "note"
+    ]
+    assert any("unit: {id:" in item and "rows per value: median" in item for item in text)
     quiet = table_of(name, [f"P{at:05}" for at in range(ROWS)])
-    assert not any("unit: {id:" in str(one) for one in check(quiet, file))
+    assert not any("unit: {id:" in str(item) for item in check(quiet, file))
 
 
 def test_counts_of_ids_are_of_the_whole_table() -> None:
     table = open_table(pl.DataFrame({"patient": [f"K{at:06}" for at in range(250_000)] * 2}))
-    found = find_ids(table)
-    assert (found["patient"].ids, found["patient"].median, found["patient"].largest) == (
+    result = find_ids(table)
+    assert (result["patient"].ids, result["patient"].median, result["patient"].largest) == (
         250_000, 2, 2,
     )  # fmt: skip
 
@@ -210,7 +218,7 @@ def test_counts_of_ids_are_of_the_whole_table() -> None:
 @pytest.mark.parametrize("role", ["quasi", "sensitive"])
 def test_the_id_of_the_unit_is_not_published(role: str) -> None:
     with pytest.raises(Exception, match="patient.*identifier"):
-        parse(
+        parse_spec(
             f"unit: {{id: patient}}\ncolumns: {{patient: {{role: {role}, hierarchy: flat}}}}\n"
             "release: {method: k-anonymity, k: 5}\n"
         )

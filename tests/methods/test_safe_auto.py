@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import run
-from support.make import make
-from support.releases import decided_by, spec
-from support.seam import PinnedRandomness
+from support.cli import run_successfully
+from support.pinned_randomness import PinnedRandomness
+from support.releases import choose_scheme_by, make_voter_spec
+from support.unjudged import publish_unjudged
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import published
+from incrowd.methods.base import published_columns
 from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe.scheme import Cut, Fixed, Searched
+from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SearchedScheme
 from incrowd.privacy.events import Selection
 from incrowd.release.verify import verify
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, parse, taken
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, load_spec, parse_spec
 from incrowd.spec.release import SafeSpec, Slicing
 
 pytestmark = pytest.mark.usefixtures("settled_once")
@@ -30,76 +30,82 @@ ALL = "levels: {zip: 3, sex: 0, birth_year: 4, race: 0}"
 
 
 def decision(file: SpecFile) -> tuple[type, str]:
-    scheme, reasons = decided_by(file, "quasi", "sensitive")
+    scheme, reasons = choose_scheme_by(file, "quasi", "sensitive")
     return type(scheme), " ".join(reasons)
 
 
 @pytest.mark.parametrize(
     ("release", "scheme", "reason"),
     [
-        (BUDGET, Searched, "private search of levels"),
-        (BUDGET, Searched, "Draw: noisy counts, because"),
-        (SAMPLE, Searched, "private search of levels, k and beta"),
-        (SAMPLE, Searched, "Draw: a sample, set by the spec"),
-        (f"{BUDGET}, draw: counts", Searched, "Draw: noisy counts, set by the spec"),
-        (f"{BUDGET}, draw: auto", Searched, "Draw: noisy counts, because"),
-        (f"{BUDGET}, scheme: auto", Searched, "because the spec sets none"),
-        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", Searched, "private search of levels"),
-        (f"{BUDGET}, keep: 0.5", Searched, "Draw: a sample, because the spec sets `keep`"),
-        (f"{BUDGET}, beta: 0.5", Searched, "Draw: a sample, because the spec sets `beta`"),
-        (f"{BUDGET}, levels: {{race: 0}}", Searched, "private search of levels"),
+        (BUDGET, SearchedScheme, "private search of levels"),
+        (BUDGET, SearchedScheme, "Draw: noisy counts, because"),
+        (SAMPLE, SearchedScheme, "private search of levels, k and beta"),
+        (SAMPLE, SearchedScheme, "Draw: a sample, set by the spec"),
+        (f"{BUDGET}, draw: counts", SearchedScheme, "Draw: noisy counts, set by the spec"),
+        (f"{BUDGET}, draw: auto", SearchedScheme, "Draw: noisy counts, because"),
+        (f"{BUDGET}, scheme: auto", SearchedScheme, "because the spec sets none"),
+        (f"{BUDGET}, keep: 0.5, levels: {{sex: 0}}", SearchedScheme, "private search of levels"),
+        (f"{BUDGET}, keep: 0.5", SearchedScheme, "Draw: a sample, because the spec sets `keep`"),
+        (f"{BUDGET}, beta: 0.5", SearchedScheme, "Draw: a sample, because the spec sets `beta`"),
+        (f"{BUDGET}, levels: {{race: 0}}", SearchedScheme, "private search of levels"),
         (
             f"{SAMPLE}, levels: {{race: 0}}",
-            Searched,
+            SearchedScheme,
             "private search of levels, k and beta",
         ),
-        (f"{BUDGET}, {ALL}", Fixed, "sets the level of every column"),
-        (f"{SAMPLE}, k: 20", Fixed, "sets k, which a search would choose"),
-        (f"{BUDGET}, k: 20", Searched, "k = 20 is the least number of original rows"),
-        ("epsilon: 1, k: 20, beta: 0.2", Fixed, "sets k"),
-        ("epsilon: 1, beta: 0.2", Fixed, "does not set both"),
-        ("epsilon: 1, k: 20", Fixed, "Draw: a sample, because noisy counts need ε and δ"),
-        (f"{BUDGET}, slices: 2", Searched, "levels of each slice"),
+        (f"{BUDGET}, {ALL}", FixedScheme, "sets the level of every column"),
+        (f"{SAMPLE}, k: 20", FixedScheme, "sets k, which a search would choose"),
+        (f"{BUDGET}, k: 20", SearchedScheme, "k = 20 is the least number of original rows"),
+        ("epsilon: 1, k: 20, beta: 0.2", FixedScheme, "sets k"),
+        ("epsilon: 1, beta: 0.2", FixedScheme, "does not set both"),
+        ("epsilon: 1, k: 20", FixedScheme, "Draw: a sample, because noisy counts need ε and δ"),
+        (f"{BUDGET}, slices: 2", SearchedScheme, "levels of each slice"),
         (
             f"{BUDGET}, levels: {{sex: [0, 1], race: [0, 1], birth_year: 3}}",
-            Searched,
+            SearchedScheme,
             "private search",
         ),
-        (f"{BUDGET}, scheme: fixed", Fixed, "fixed levels, set by the spec"),
-        (f"{BUDGET}, scheme: search", Searched, "private search, set by the spec"),
-        (f"{BUDGET}, scheme: mondrian", Cut, "safe Mondrian, set by the spec"),
-        (f"{BUDGET}, scheme: mondrian", Cut, "Draw: a sample, because `scheme: mondrian`"),
+        (f"{BUDGET}, scheme: fixed", FixedScheme, "fixed levels, set by the spec"),
+        (f"{BUDGET}, scheme: search", SearchedScheme, "private search, set by the spec"),
+        (f"{BUDGET}, scheme: mondrian", MondrianScheme, "safe Mondrian, set by the spec"),
+        (
+            f"{BUDGET}, scheme: mondrian",
+            MondrianScheme,
+            "Draw: a sample, because `scheme: mondrian`",
+        ),
     ],
 )
 def test_each_decision_has_its_reason(release: str, scheme: type, reason: str) -> None:
-    found, words = decision(spec(f"release: {{{release}}}"))
-    assert found is scheme
+    result, words = decision(make_voter_spec(f"release: {{{release}}}"))
+    assert result is scheme
     assert reason in words
 
 
 def test_columns_that_list_nothing_are_searched() -> None:
     columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
-    assert decision(parse(f"{columns}\nrelease: {{{BUDGET}}}"))[0] is Searched
+    assert decision(parse_spec(f"{columns}\nrelease: {{{BUDGET}}}"))[0] is SearchedScheme
 
 
 @pytest.mark.parametrize("more", ["objective: detail", "search_epsilon: 0.1"])
 def test_what_only_a_choice_needs_is_refused_where_nothing_is_chosen(more: str) -> None:
     with pytest.raises(IncrowdError, match="needs a search, but the spec sets k"):
-        decision(spec(f"release: {{{SAMPLE}, k: 20, {more}}}"))
-    assert decision(spec(f"release: {{{BUDGET}, k: 20, {more}}}"))[0] is Searched  # of counts
+        decision(make_voter_spec(f"release: {{{SAMPLE}, k: 20, {more}}}"))
+    assert (
+        decision(make_voter_spec(f"release: {{{BUDGET}, k: 20, {more}}}"))[0] is SearchedScheme
+    )  # of counts
 
 
 def wide(columns: int, **release: Any) -> SpecFile:
     values = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16]}}
     listed = {f"c{at}": {"role": "quasi", "hierarchy": values} for at in range(columns)}
-    return taken({"columns": listed, "release": {"epsilon": 1.0, "delta": 1e-6, **release}})
+    return load_spec({"columns": listed, "release": {"epsilon": 1.0, "delta": 1e-6, **release}})
 
 
 def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
     file = wide(12)
-    scheme, reasons = decided_by(file, "quasi")
-    assert type(scheme) is Searched
-    lattice = scheme.lattice(tuple(file.spec.columns))
+    scheme, reasons = choose_scheme_by(file, "quasi")
+    assert type(scheme) is SearchedScheme
+    lattice = scheme.make_lattice(tuple(file.spec.columns))
     assert 100_000 < lattice.size <= deciding.MANY_SCHEMES
     assert set(lattice.high) == {5}
     assert max(lattice.low) - min(lattice.low) <= 1  # every column keeps a choice
@@ -110,38 +116,38 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
         ("counts", "`objective: detail` publishes fewer rows with more detail."),
     ):
         few = wide(4, draw=draw)
-        scheme, reasons = decided_by(few, "quasi")
-        assert type(scheme) is Searched
-        assert scheme.lattice(tuple(few.spec.columns)).size == 6**4
+        scheme, reasons = choose_scheme_by(few, "quasi")
+        assert type(scheme) is SearchedScheme
+        assert scheme.make_lattice(tuple(few.spec.columns)).size == 6**4
         assert len(reasons) == 3  # what was decided, what else could be asked for, and the draw
         assert reasons[1].endswith(hint)
 
 
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:
     file = wide(12, levels={"c0": [1, 2], "c1": 3})
-    scheme, _ = decided_by(file, "quasi")
-    assert type(scheme) is Searched
-    lattice = scheme.lattice(tuple(file.spec.columns))
+    scheme, _ = choose_scheme_by(file, "quasi")
+    assert type(scheme) is SearchedScheme
+    lattice = scheme.make_lattice(tuple(file.spec.columns))
     assert (lattice.low[0], lattice.high[0]) == (1, 2)
     assert (lattice.low[1], lattice.high[1]) == (3, 3)
     assert lattice.size <= deciding.MANY_SCHEMES
 
 
 def test_slices_of_many_columns_are_searched_though_all_together_could_not_be() -> None:
-    assert decision(wide(30, slices=3))[0] is Searched
-    assert decision(wide(30, slices=3, scheme="search"))[0] is Searched
+    assert decision(wide(30, slices=3))[0] is SearchedScheme
+    assert decision(wide(30, slices=3, scheme="search"))[0] is SearchedScheme
     with pytest.raises(IncrowdError, match="leave at most"):
         decision(wide(30, scheme="search"))
 
 
 def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
-    people = sample("census", rows=4000)
-    usual = parse(SPECS["census"])
+    people = make_demo_table("census", rows=4000)
+    usual = parse_spec(SPECS["census"])
     made = []
     for name in ("usual", "auto", "search"):
-        file = usual if name == "usual" else usual.changed(("release", "scheme"), name)
+        file = usual if name == "usual" else usual.with_entry(("release", "scheme"), name)
         folder = tmp_path / name
-        made.append(make(people, file, output=folder, bits=PinnedRandomness(2)))
+        made.append(publish_unjudged(people, file, output=folder, bits=PinnedRandomness(2)))
         assert verify(folder) == []
     assert made[0].certificate == made[1].certificate == made[2].certificate
     assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
@@ -156,9 +162,9 @@ def test_every_sample_comes_with_a_spec_that_publishes_it(tmp_path: Path) -> Non
     for kind in SPECS:
         table, file = tmp_path / "tables" / f"{kind}.csv", tmp_path / f"{kind}.yaml"
         table.parent.mkdir(exist_ok=True)
-        run("sample", kind, "--rows", "2000", "-o", str(table), "--spec", str(file))
+        run_successfully("sample", kind, "--rows", "2000", "-o", str(table), "--spec", str(file))
         assert f"table: tables/{kind}.csv" in file.read_text()
-        make(None, file, output=tmp_path / kind)
+        publish_unjudged(None, file, output=tmp_path / kind)
         assert verify(tmp_path / kind) == []
 
 
@@ -174,10 +180,12 @@ def test_a_table_without_rows_is_published_like_any_other(
     rows: int, release: dict[str, Any], tmp_path: Path
 ) -> None:
     """A release that fails on the empty table alone would tell it from a table of one row."""
-    file = parse(SPECS["census"])
+    file = parse_spec(SPECS["census"])
     for name, value in release.items():
-        file = file.changed(("release", name), value)
-    made = make(sample("census", rows=2).frame().head(rows), file, output=tmp_path / "out")
+        file = file.with_entry(("release", name), value)
+    made = publish_unjudged(
+        make_demo_table("census", rows=2).to_frame().head(rows), file, output=tmp_path / "out"
+    )
     assert verify(tmp_path / "out") == []
     assert made.evaluation.rows_released == 0
 
@@ -189,19 +197,19 @@ def test_a_column_of_which_nothing_is_left_is_named() -> None:
     columns = {f"A{at}": FLAT for at in range(25)} | {
         "age": {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 99, "widths": [10]}}}
     }
-    file = taken({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
-    _, reasons = decided_by(file, "quasi")
-    (said,) = [reason for reason in reasons if "too many schemes" in reason]
-    assert "Suppressed without search: A0, A1" in said
-    assert "A0 →" not in said
+    file = load_spec({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
+    _, reasons = choose_scheme_by(file, "quasi")
+    (text,) = [reason for reason in reasons if "too many schemes" in reason]
+    assert "Suppressed without search: A0, A1" in text
+    assert "A0 →" not in text
 
 
 def test_advice_names_settings_that_exist() -> None:
     columns = {f"A{at}": FLAT for at in range(30)}
     for release in ({"epsilon": 1, "delta": 1e-6, "scheme": "search"},):
-        file = taken({"columns": columns, "release": release})
+        file = load_spec({"columns": columns, "release": release})
         with pytest.raises(IncrowdError, match="use `slices`"):
-            decided_by(file, "quasi")
+            choose_scheme_by(file, "quasi")
         assert Slicing(columns=3).columns == 3
 
 
@@ -212,35 +220,35 @@ def test_advice_names_settings_that_exist() -> None:
 def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: float) -> None:
     """In steps: what is spent is published, and tells no more of the size than its step."""
     stated = {"size": size} if size else {}
-    file = taken({**parse(SPECS["voters"]).document, **stated})
+    file = load_spec({**parse_spec(SPECS["voters"]).document, **stated})
     method = Safe(file)
     chosen = [event for event in method.events if isinstance(event, Selection)]
     assert sum(event.epsilon for event in chosen) == pytest.approx(spent)
     assert method.promise.epsilon == 1.0
-    said = " ".join(decided_by(file, "quasi", "sensitive", size=size)[1])
-    assert (f"({spent:g} per choice)" in said) is (spent > 0.05)
+    text = " ".join(choose_scheme_by(file, "quasi", "sensitive", size=size)[1])
+    assert (f"({spent:g} per choice)" in text) is (spent > 0.05)
 
 
 def test_a_size_that_is_public_decides_nothing(tmp_path: Path) -> None:
-    table = sample("voters", rows=1500)
-    file = taken({**parse(SPECS["voters"]).document, "size": "public"})
-    known = make(table, file, output=tmp_path / "out").certificate
-    assert known.parameters["search_epsilon"] == 0.05
+    table = make_demo_table("voters", rows=1500)
+    file = load_spec({**parse_spec(SPECS["voters"]).document, "size": "public"})
+    certificate = publish_unjudged(table, file, output=tmp_path / "out").certificate
+    assert certificate.parameters["search_epsilon"] == 0.05
     assert verify(tmp_path / "out") == []
 
 
 def test_few_people_bear_fewer_schemes() -> None:
     deep = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16, 32]}}
     columns = {f"c{at}": {"role": "quasi", "hierarchy": deep} for at in range(6)}
-    file = taken({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
-    declared = Declared(published(file.spec, "quasi", "sensitive"))
+    file = load_spec({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
+    declared = ColumnHierarchies(published_columns(file.spec, "quasi", "sensitive"))
     assert isinstance(file.spec.release, SafeSpec)
     schemes = {}
     for size in (None, 5_000, 500):
-        scheme, reasons = deciding.decided(file.spec.release, declared, size)
-        assert isinstance(scheme, Searched)
-        schemes[size] = scheme.lattice(declared.names).size
-        left_out = any("too many schemes" in one for one in reasons)
+        scheme, reasons = deciding.choose_scheme(file.spec.release, declared, size)
+        assert isinstance(scheme, SearchedScheme)
+        schemes[size] = scheme.make_lattice(declared.names).size
+        left_out = any("too many schemes" in reason for reason in reasons)
         assert left_out is (schemes[size] < schemes[None])
     assert schemes[None] == 7**6
     assert 20_000 < schemes[5_000] <= 60_000

@@ -10,27 +10,31 @@ from typing import Any
 
 import mpmath
 import pytest
-from support.exact import Pair, neighbours
-from support.releases import pairs_of
+from support.exact import OutcomePair, make_neighbors
+from support.releases import list_sample_draws
 
 from incrowd.errors import IncrowdError, UnsolvableError
-from incrowd.methods.safe.budget import fixed, searched, split_one
+from incrowd.methods.safe.budget import (
+    split_fixed_budget,
+    split_search_budget,
+    split_single_release,
+)
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Composition, Event, SafeRelease, Sampled
+from incrowd.privacy.events import Composition, Event, SafeRelease, SampledEvent
 from incrowd.privacy.plan import plan
-from incrowd.privacy.randomness import realised
-from incrowd.privacy.split import Split
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.split import BudgetSplit
 from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec
 
 
-def settled(**known: Any) -> Split:
-    return fixed(SafeSpec(**known))
+def settled(**known: Any) -> BudgetSplit:
+    return split_fixed_budget(SafeSpec(**known))
 
 
 def delta_of(pair: SafeRelease, rate: float, epsilon: float) -> float:
-    return Accountant(Sampled(pair, rate)).delta(epsilon=epsilon)
+    return Accountant(SampledEvent(pair, rate)).delta(epsilon=epsilon)
 
 
 def enumerated(pair: SafeRelease, rate: float, epsilon: float, sizes: Sequence[int]) -> float:
@@ -39,13 +43,13 @@ def enumerated(pair: SafeRelease, rate: float, epsilon: float, sizes: Sequence[i
         t = Fraction(str(mpmath.exp(epsilon) * (1 + mpmath.mpf(10) ** -55)))
     b, worst = Fraction(rate), Fraction(0)
     for n in sizes:
-        cell = neighbours(n, pair.k, Fraction(pair.beta))
+        cell = make_neighbors(n, pair.k, Fraction(pair.beta))
         mixed = [b * x + (1 - b) * y for x, y in zip(cell.present, cell.absent, strict=True)]
         scale = b.denominator
-        whole = Pair(
+        whole = OutcomePair(
             [int(x * scale) for x in mixed], [y * scale for y in cell.absent], cell.total * scale
         )
-        worst = max(worst, whole.hockey_stick(t), whole.reversed().hockey_stick(t))
+        worst = max(worst, whole.compute_divergence(t), whole.swap_sides().compute_divergence(t))
     return float(worst)
 
 
@@ -54,15 +58,15 @@ def test_the_settled_pair_holds_although_everybody_else_is_known(
     rate: float, epsilon: float
 ) -> None:
     budget = settled(epsilon=epsilon, delta=1e-6, already_sampled=rate)
-    (pair,) = pairs_of(budget)
+    (pair,) = list_sample_draws(budget)
     true = enumerated(pair, rate, epsilon, range(1, 3 * math.ceil(pair.k / pair.beta)))
-    assert budget.events == [Sampled(pair, rate)]
-    found = Accountant(budget.events).delta(epsilon=epsilon)
-    assert true <= found <= true * (1 + 1e-9)
-    assert found <= budget.delta <= 1e-6
+    assert budget.events == [SampledEvent(pair, rate)]
+    result = Accountant(budget.events).delta(epsilon=epsilon)
+    assert true <= result <= true * (1 + 1e-9)
+    assert result <= budget.delta <= 1e-6
     floor = rate * pair.beta**pair.k
     assert floor <= 0.25e-6  # a second release of the table must have an epsilon
-    assert max(found / 1e-6, floor / 0.25e-6) > 0.9  # and what is allowed is used
+    assert max(result / 1e-6, floor / 0.25e-6) > 0.9  # and what is allowed is used
 
 
 def largest_rate(k: int, rate: float, epsilon: float, delta: float) -> float:
@@ -79,7 +83,7 @@ def largest_rate(k: int, rate: float, epsilon: float, delta: float) -> float:
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.3, 0.95])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (1.0, 1e-6), (2.0, 1e-4)])
 def test_no_crowd_is_smaller(rate: float, epsilon: float, delta: float) -> None:
-    (pair,) = pairs_of(settled(epsilon=epsilon, delta=delta, already_sampled=rate))
+    (pair,) = list_sample_draws(settled(epsilon=epsilon, delta=delta, already_sampled=rate))
     assert delta_of(pair, rate, epsilon) <= delta
     crowd = pair.k / pair.beta
     for k in range(max(1, pair.k - 8), pair.k + 9):
@@ -93,8 +97,10 @@ def test_no_crowd_is_smaller(rate: float, epsilon: float, delta: float) -> None:
 @pytest.mark.parametrize("beta", [0.05, 0.5, 0.95])
 def test_with_a_rate_k_is_the_smallest(rate: float, beta: float) -> None:
     for word in ("beta", "keep"):
-        (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-5, already_sampled=rate, **{word: beta}))
-        assert pair.beta == realised(beta)
+        (pair,) = list_sample_draws(
+            settled(epsilon=0.5, delta=1e-5, already_sampled=rate, **{word: beta})
+        )
+        assert pair.beta == round_down_rate(beta)
         assert delta_of(pair, rate, 0.5) <= 1e-5
         assert pair.k == 1 or delta_of(SafeRelease(pair.k - 1, beta), rate, 0.5) > 1e-5
 
@@ -102,7 +108,7 @@ def test_with_a_rate_k_is_the_smallest(rate: float, beta: float) -> None:
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.99])
 @pytest.mark.parametrize("k", [1, 7, 60])
 def test_with_a_k_the_rate_is_the_largest(rate: float, k: int) -> None:
-    (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-5, already_sampled=rate, k=k))
+    (pair,) = list_sample_draws(settled(epsilon=0.5, delta=1e-5, already_sampled=rate, k=k))
     assert pair.k == k
     assert delta_of(pair, rate, 0.5) <= 1e-5
     assert delta_of(SafeRelease(k, pair.beta * (1 + 1e-6)), rate, 0.5) > 1e-5
@@ -111,61 +117,66 @@ def test_with_a_k_the_rate_is_the_largest(rate: float, k: int) -> None:
 def test_the_direction_of_the_absent_counts_too() -> None:
     """At a large beta and a small epsilon it decides, and the smallest k is that of both."""
     rate, epsilon, delta, beta = 0.9, 0.05, 1e-2, 0.95
-    (pair,) = pairs_of(settled(epsilon=epsilon, delta=delta, already_sampled=rate, beta=beta))
+    (pair,) = list_sample_draws(
+        settled(epsilon=epsilon, delta=delta, already_sampled=rate, beta=beta)
+    )
     one_less = SafeRelease(pair.k - 1, beta)
     assert delta_of(pair, rate, epsilon) <= delta < delta_of(one_less, rate, epsilon)
 
 
 def test_what_is_given_is_accounted_by_the_same_formula() -> None:
     given = {"k": 20, "beta": 0.5, "already_sampled": 0.2}
-    event = Sampled(SafeRelease(20, 0.5), 0.2)
-    one, other = settled(epsilon=1.0, **given), settled(delta=1e-5, **given)
-    assert one.events == other.events == [event]
-    assert one.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
+    event = SampledEvent(SafeRelease(20, 0.5), 0.2)
+    item, other = settled(epsilon=1.0, **given), settled(delta=1e-5, **given)
+    assert item.events == other.events == [event]
+    assert item.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
     assert other.epsilon == pytest.approx(Accountant(event).epsilon(delta=1e-5), rel=1e-5)
     with pytest.raises(IncrowdError, match="more than 1e-12 of the spec"):
         settled(epsilon=1.0, delta=1e-12, **given)
 
 
 def test_a_sample_that_cannot_be_settled_says_what_is_missing() -> None:
-    for known in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
+    for item in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
         with pytest.raises(IncrowdError, match="`epsilon` and `delta`.*`k` and `beta`"):
-            settled(already_sampled=0.5, **known)
+            settled(already_sampled=0.5, **item)
     with pytest.raises(UnsolvableError, match=r"No k up to 10,000,000 .* already_sampled = 0.9"):
         settled(epsilon=1e-9, delta=1e-9, beta=0.99, already_sampled=0.9)
 
 
 def test_a_sample_rarer_than_delta_has_an_answer() -> None:
     """Then membership itself is unlikelier than delta, whatever is shown."""
-    (pair,) = pairs_of(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4))
+    (pair,) = list_sample_draws(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4))
     assert pair.k == 1
     assert 0.99 < pair.beta < 1
-    assert pairs_of(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4, beta=0.5))[0].k == 1
-    slices = fixed(SafeSpec(epsilon=0.5, delta=1e-3, already_sampled=1e-4), tables=3)
+    assert (
+        list_sample_draws(settled(epsilon=0.5, delta=1e-3, already_sampled=1e-4, beta=0.5))[0].k
+        == 1
+    )
+    slices = split_fixed_budget(SafeSpec(epsilon=0.5, delta=1e-3, already_sampled=1e-4), tables=3)
     assert Accountant(slices.events).delta(epsilon=0.5) <= 1e-3
 
 
 def test_several_tables_have_the_rate_of_the_smallest_crowd() -> None:
     release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
-    found = fixed(release, tables=3)
-    (pair,) = pairs_of(found)
-    assert found.events == [Sampled(Composition([pair] * 3), 0.1)]
-    assert Accountant(found.events).delta(epsilon=1.0) <= 1e-6
+    fixed_budget = split_fixed_budget(release, tables=3)
+    (pair,) = list_sample_draws(fixed_budget)
+    assert fixed_budget.events == [SampledEvent(Composition([pair] * 3), 0.1)]
+    assert Accountant(fixed_budget.events).delta(epsilon=1.0) <= 1e-6
     for beta in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
-        given = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
-        (other,) = pairs_of(fixed(given, tables=3))
+        safe_spec = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
+        (other,) = list_sample_draws(split_fixed_budget(safe_spec, tables=3))
         assert pair.k / pair.beta <= other.k / other.beta * 1.03
-    (chosen,) = pairs_of(searched(release, selections=(0.02,), tables=3))
+    (chosen,) = list_sample_draws(split_search_budget(release, selections=(0.02,), tables=3))
     assert chosen.beta == pair.beta
 
 
 def test_a_search_of_a_sample_may_spend_what_amplification_leaves() -> None:
     """Choices are amplified with the rest: what exceeds epsilon without it may fit with it."""
     release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
-    budget = searched(release, selections=(1.5,))
+    budget = split_search_budget(release, selections=(1.5,))
     assert Accountant(budget.events).delta(epsilon=1.0) <= 1e-6
     with pytest.raises(IncrowdError, match="leave none for the release"):
-        searched(release, selections=(3.0,))
+        split_search_budget(release, selections=(3.0,))
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
@@ -174,22 +185,24 @@ def test_two_releases_of_a_sample_have_a_price(tmp_path: Path, rate: float) -> N
     (event,) = split.events
     book = Ledger(tmp_path / "table.ledger")
     book.set_budget(epsilon=9.0, delta=4e-6)
-    assert isinstance(event, Sampled)
+    assert isinstance(event, SampledEvent)
     certified = Guarantee(split.epsilon, split.delta)
     book.book([event], guarantee=certified)
     assert book.total() == certified
     book.book([Composition([event])], guarantee=certified)  # however it is written
-    both: Event = Sampled(Composition([event.event] * 2), rate)
+    both: Event = SampledEvent(Composition([event.event] * 2), rate)
     true = Accountant(both).epsilon(delta=book.total().delta)
     assert true <= book.total().epsilon < 4.0  # more than the sum of what each satisfies
     assert book.total().epsilon > 2.0
 
 
 def test_one_of_planned_releases_is_certified_by_itself_and_all_together() -> None:
-    one, together = split_one(fixed(SafeSpec(epsilon=1.0, delta=1e-6), tables=6), 3)
-    assert one.tables == 2
-    assert together == Guarantee(1.0, one.delta)
-    assert one.delta <= 1e-6
-    assert Accountant(one.events).delta(epsilon=one.epsilon) <= one.delta
-    assert Accountant(one.events * 3).delta(epsilon=1.0) <= 1e-6
-    assert one.epsilon < 1.0
+    item, together = split_single_release(
+        split_fixed_budget(SafeSpec(epsilon=1.0, delta=1e-6), tables=6), 3
+    )
+    assert item.tables == 2
+    assert together == Guarantee(1.0, item.delta)
+    assert item.delta <= 1e-6
+    assert Accountant(item.events).delta(epsilon=item.epsilon) <= item.delta
+    assert Accountant(item.events * 3).delta(epsilon=1.0) <= 1e-6
+    assert item.epsilon < 1.0

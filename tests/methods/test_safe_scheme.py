@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from incrowd.engine.table import Spread, Table
+from incrowd.engine.table import RemoteTuples, Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as making
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe.spread import SpreadCounted
-from incrowd.spec.build import Declared
-from incrowd.spec.file import taken
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import load_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 NAMES = ("a", "b", "c")
@@ -22,11 +22,13 @@ COLUMNS = {
 }
 
 
-def elsewhere(_table: Table, declared: Declared) -> SpreadCounted:
+def elsewhere(_table: Table, declared: ColumnHierarchies) -> RemoteCountedTable:
     """Tuples that are too many for this machine."""
-    hierarchies = tuple(declared.over(name, tuple) for name in declared.names)
+    hierarchies = tuple(declared.get_hierarchy(name, tuple) for name in declared.names)
     levels = (0,) * len(declared.names)
-    return SpreadCounted(declared.names, hierarchies, levels, levels, cast("Spread", None))
+    return RemoteCountedTable(
+        declared.names, hierarchies, levels, levels, cast("RemoteTuples", None)
+    )
 
 
 @pytest.mark.parametrize("slices", [[["a", "b"], ["b", "c"]], {"columns": 2}])
@@ -35,9 +37,9 @@ def test_slices_are_cut_or_refused_but_not_by_how_many_tuples_they_have(
 ) -> None:
     """Rolled up in place of cut, a slice would show levels: its form would tell its tuples."""
     budget = {"epsilon": 1.0, "delta": 1e-6, "slices": slices}
-    cut = Safe(taken({"columns": COLUMNS, "release": {**budget, "scheme": "mondrian"}}))
-    plain = Safe(taken({"columns": COLUMNS, "release": {**budget, "scheme": "search"}}))
-    monkeypatch.setattr(making, "counted", elsewhere)
+    cut = Safe(load_spec({"columns": COLUMNS, "release": {**budget, "scheme": "mondrian"}}))
+    plain = Safe(load_spec({"columns": COLUMNS, "release": {**budget, "scheme": "search"}}))
+    monkeypatch.setattr(making, "count_local_or_remote", elsewhere)
     with pytest.raises(IncrowdError, match="too many distinct tuples for `scheme: mondrian`"):
         cut.count(cast("Table", None))
-    assert isinstance(plain.count(cast("Table", None)), SpreadCounted)
+    assert isinstance(plain.count(cast("Table", None)), RemoteCountedTable)

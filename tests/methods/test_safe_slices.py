@@ -13,9 +13,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.cli import run
-from support.releases import pairs_of
-from support.sliced import BASE, CHOSEN, COLUMNS, COVERING, DECLARED, made_people, released
+from support.cli import run_successfully
+from support.releases import list_sample_draws
+from support.slice_tables import (
+    BASE,
+    CHOSEN,
+    COLUMNS,
+    COVERING,
+    DECLARED,
+    make_sliced_people,
+    publish_slices,
+)
 
 from incrowd.arrays import Words
 from incrowd.engine.source import open_table
@@ -29,17 +37,17 @@ from incrowd.privacy.events import (
     Event,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
-    from_dict,
+    parse_event,
 )
 from incrowd.privacy.plan import plan
-from incrowd.privacy.randomness import realised
-from incrowd.privacy.selection import payable
-from incrowd.privacy.split import Split, paired
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.selection import round_down_epsilon
+from incrowd.privacy.split import BudgetSplit, split_for_samples
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 from incrowd.spec.release import Slicing
 
 pytestmark = pytest.mark.usefixtures("settled_once")
@@ -47,7 +55,7 @@ pytestmark = pytest.mark.usefixtures("settled_once")
 
 @pytest.fixture(scope="module")
 def people() -> pl.DataFrame:
-    return made_people()
+    return make_sliced_people()
 
 
 @pytest.mark.parametrize(
@@ -78,15 +86,15 @@ def test_how_many_slices_and_choices(columns: int, asked: Any, tables: int, choi
 
 
 def settled(more: str, base: str = BASE, columns: str = COLUMNS) -> Safe:
-    return Safe(parse(f"{columns}\nrelease: {{{base}, {more}}}\n"))
+    return Safe(parse_spec(f"{columns}\nrelease: {{{base}, {more}}}\n"))
 
 
 def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_path: Path) -> None:
     """And searched ones have their rate: that of the smallest crowd."""
-    made = released(people, tmp_path / "out", f"{DECLARED}, draw: sample, scheme: fixed")
+    made = publish_slices(people, tmp_path / "out", f"{DECLARED}, draw: sample, scheme: fixed")
     planned = plan(epsilon=1, delta=1e-6, releases=3)
-    events = [from_dict(event) for event in made.certificate.events]
-    assert events == [SafeRelease(planned.k, realised(planned.beta))] * 3
+    events = [parse_event(event) for event in made.certificate.events]
+    assert events == [SafeRelease(planned.k, round_down_rate(planned.beta))] * 3
     promised = made.certificate.guarantee
     assert promised.epsilon == 1.0
     assert promised.delta is not None
@@ -95,12 +103,12 @@ def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_
     assert [table.parameters for table in made.certificate.tables] == [
         {"k": float(planned.k), "beta": planned.beta}
     ] * 3
-    asked = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
-    said = json.loads(run(*asked))
-    assert (said["k"], said["beta"]) == (planned.k, planned.beta)
+    request = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
+    text = json.loads(run_successfully(*request))
+    assert (text["k"], text["beta"]) == (planned.k, planned.beta)
     pair = leaves(settled(f"{DECLARED}, draw: sample, scheme: search").events[-1])[-1]
     assert isinstance(pair, SafeRelease)
-    assert pair.beta == realised(planned.beta)
+    assert pair.beta == round_down_rate(planned.beta)
 
 
 def test_one_table_has_the_events_that_it_always_had() -> None:
@@ -119,28 +127,28 @@ def test_with_a_rate_the_smallest_k_is_planned() -> None:
 
 def test_what_is_not_given_is_accounted_for_all_slices() -> None:
     pair = SafeRelease(20, 0.25)
-    one = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="delta: 1.0e-6")
+    first = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="delta: 1.0e-6")
     other = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="epsilon: 1")
-    assert one.events == other.events == [pair] * 3
-    for found, true in (
-        (one.promise.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
+    assert first.events == other.events == [pair] * 3
+    for result, true in (
+        (first.promise.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
         (other.promise.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
     ):
-        assert found is not None
-        assert true < found < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
-    assert one.promise.delta == 1e-6
+        assert result is not None
+        assert true < result < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
+    assert first.promise.delta == 1e-6
     assert other.promise.epsilon == 1.0
 
 
 def leaves(event: Event) -> list[Event]:
     if isinstance(event, Composition | OneOf):
         return [leaf for part in event.events for leaf in leaves(part)]
-    return leaves(event.event) if isinstance(event, Sampled) else [event]
+    return leaves(event.event) if isinstance(event, SampledEvent) else [event]
 
 
 def part(share: float, over: int) -> Selection:
     """A share of an epsilon of 1, by the square root of how many choices there are."""
-    return Selection(payable(share / math.sqrt(over)))
+    return Selection(round_down_epsilon(share / math.sqrt(over)))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +177,7 @@ def test_what_is_spent_is_within_the_budget_and_hardly_less(
     def spent(pair: SafeRelease) -> list[Event]:
         own: Event = Composition([*each, OneOf([pair])]) if each else pair
         whole: list[Event] = [*choices, *[own] * tables]
-        return whole if sampled is None else [Sampled(Composition(whole), sampled)]
+        return whole if sampled is None else [SampledEvent(Composition(whole), sampled)]
 
     assert events == spent(pair)
     assert Accountant(events).delta(epsilon=1.0) <= 1e-6
@@ -179,16 +187,16 @@ def test_what_is_spent_is_within_the_budget_and_hardly_less(
 def test_several_tables_and_choices_are_paid_from_one_budget() -> None:
     """The grid of choices and tables that is bisected on is the accountant's own answer."""
     for population in (None, 0.4):
-        budget = paired(
+        budget = split_for_samples(
             epsilon=1.5, delta=1e-5, selections=(0.04, 0.02), choices=(0.03, 0.05),
             rates=(0.2, 0.5), tables=3, population=population,
         )  # fmt: skip
-        assert isinstance(budget, Split)
-        assert [pair.beta for pair in pairs_of(budget)] == [0.2, 0.5]
-        own = Composition([Selection(0.04), Selection(0.02), OneOf(pairs_of(budget))])
+        assert isinstance(budget, BudgetSplit)
+        assert [pair.beta for pair in list_sample_draws(budget)] == [0.2, 0.5]
+        own = Composition([Selection(0.04), Selection(0.02), OneOf(list_sample_draws(budget))])
         inside: list[Event] = [Selection(0.03), Selection(0.05), own, own, own]
         assert budget.events == (
-            [Sampled(Composition(inside), population)] if population else inside
+            [SampledEvent(Composition(inside), population)] if population else inside
         )
         assert 0.5e-5 < Accountant(budget.events).delta(epsilon=1.5) <= 1e-5
 
@@ -199,13 +207,13 @@ def test_the_ledger_books_all_slices_as_one_entry(
 ) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1.2, delta=1e-6)
-    made = released(people, tmp_path / "out", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
+    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
     (booked,) = [spend.event for spend in book.spends()]
     assert isinstance(booked, Composition)
-    assert list(booked.events) == [from_dict(event) for event in made.certificate.events]
+    assert list(booked.events) == [parse_event(event) for event in made.certificate.events]
     assert 0.9 < book.total().epsilon <= 1 + 1e-6
     with pytest.raises(IncrowdError, match="δ is used up"):
-        released(people, tmp_path / "again", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
+        publish_slices(people, tmp_path / "again", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
 
 
 @pytest.mark.parametrize("scheme", ["fixed", "search"])
@@ -214,12 +222,12 @@ def test_slices_of_a_sample_are_amplified_together(
     people: pl.DataFrame, tmp_path: Path, wanted: str, scheme: str
 ) -> None:
     more = f"{wanted}, scheme: {scheme}, beta: 0.25, already_sampled: 0.3"
-    made = released(people, tmp_path / "out", more)
-    (event,) = (from_dict(event) for event in made.certificate.events)
-    assert isinstance(event, Sampled)
+    made = publish_slices(people, tmp_path / "out", more)
+    (event,) = (parse_event(event) for event in made.certificate.events)
+    assert isinstance(event, SampledEvent)
     assert event.rate == 0.3
     assert isinstance(event.event, Composition)
-    assert not any(isinstance(inner, Sampled) for inner in event.event.events)
+    assert not any(isinstance(inner, SampledEvent) for inner in event.event.events)
     assert made.certificate.parameters["already_sampled"] == 0.3
     assert ("slices_epsilon" in made.certificate.parameters) == (wanted == CHOSEN)
     assert not any("already_sampled" in table.parameters for table in made.certificate.tables)
@@ -257,7 +265,7 @@ class Coins:
     def __init__(self, drawn: Iterable[bool]) -> None:
         self.left = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
 
-    def words(self, count: int) -> Words:
+    def draw_words(self, count: int) -> Words:
         assert count <= len(self.left), "more bits were asked for than there are rows"
         taken, self.left = self.left[:count], self.left[count:]
         return taken
@@ -287,7 +295,7 @@ class Tiny:
         words = Coins(itertools.chain.from_iterable(coins))
         made = method.make(method.count(table), MakeContext(words, table.engine))
         assert not len(words.left)  # a word for each row in each slice
-        return tuple(_weighted(product.data.frame()) for product in made.products)
+        return tuple(_weighted(product.data.to_frame()) for product in made.products)
 
     def ordered(self, rows: Rows, coins: Sequence[bool], columns: list[str]) -> list[bool]:
         """Coins of rows as a slice takes them: cell by cell."""
@@ -300,28 +308,28 @@ class Tiny:
 
     def by_slice(self, method: Safe, rows: Rows) -> list[dict[Shows, float]]:
         """What each slice shows, over all its coins."""
-        found: list[dict[Shows, float]] = [{}, {}]
+        result: list[dict[Shows, float]] = [{}, {}]
         for coins in itertools.product((True, False), repeat=len(rows)):
-            for law, shows in zip(found, self.shown(method, rows, [coins] * 2), strict=True):
+            for law, shows in zip(result, self.shown(method, rows, [coins] * 2), strict=True):
                 law[shows] = law.get(shows, 0.0) + self.weight(coins)
-        return found
+        return result
 
     def from_one_sample(self, rows: Rows) -> Law:
         """The planted fault: who is drawn for one slice is drawn for the other."""
-        method, found = self.method(), Law()
+        method, result = self.method(), Law()
         for coins in itertools.product((True, False), repeat=len(rows)):
             each = [self.ordered(rows, coins, columns) for columns in self.columns]
             shows = self.shown(method, rows, each)
-            found[shows] = found.get(shows, 0.0) + self.weight(coins)
-        return found
+            result[shows] = result.get(shows, 0.0) + self.weight(coins)
+        return result
 
     def from_all_coins(self, rows: Rows) -> Law:
-        method, found = self.method(), Law()
+        method, result = self.method(), Law()
         every = list(itertools.product((True, False), repeat=len(rows)))
-        for one, other in itertools.product(every, every):
-            shows = self.shown(method, rows, [one, other])
-            found[shows] = found.get(shows, 0.0) + self.weight((*one, *other))
-        return found
+        for first, other in itertools.product(every, every):
+            shows = self.shown(method, rows, [first, other])
+            result[shows] = result.get(shows, 0.0) + self.weight((*first, *other))
+        return result
 
 
 def _weighted(rows: pl.DataFrame) -> Shows:
@@ -331,8 +339,8 @@ def _weighted(rows: pl.DataFrame) -> Shows:
 
 def product(laws: Sequence[Mapping[Shows, float]]) -> Law:
     return {
-        (one, other): p * q
-        for (one, p), (other, q) in itertools.product(*(x.items() for x in laws))
+        (item, other): p * q
+        for (item, p), (other, q) in itertools.product(*(x.items() for x in laws))
     }
 
 
@@ -347,9 +355,9 @@ def used_up(tiny: Tiny, pairs: Iterable[tuple[Law, Law]]) -> float:
     worst = 0.0
     for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0, 3.0):
         claimed = accountant.delta(epsilon=epsilon)
-        for one, other in pairs:
-            worst = max(worst, divergence(one, other, epsilon) / claimed)
-            worst = max(worst, divergence(other, one, epsilon) / claimed)
+        for first, other in pairs:
+            worst = max(worst, divergence(first, other, epsilon) / claimed)
+            worst = max(worst, divergence(other, first, epsilon) / claimed)
     return worst
 
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import command, run
+from support.cli import run_command, run_successfully
 
-from incrowd.measure.estimate import Estimate, interval
+from incrowd.measure.estimate import Estimate, compute_interval
 from incrowd.papers import paper_a, paper_a_attacks, paper_b
-from incrowd.papers.downcode import chance
-from incrowd.papers.paper_a_attacks import Exhibit, attacks
+from incrowd.papers.downcode import compute_departure_chance
+from incrowd.papers.paper_a_attacks import Exhibit, run_attacks
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper") / "attacks"
-    said = run("reproduce", "attacks", "-o", str(folder))
-    assert "index.html" in said
+    successfully = run_successfully("reproduce", "attacks", "-o", str(folder))
+    assert "index.html" in successfully
     return folder
 
 
@@ -71,12 +71,12 @@ def test_the_figures_are_those_of_theory(exhibits: list[dict[str, Any]]) -> None
     assert by_name["Mondrian, boxes from the data"]["success"]["value"] == 1
     assert by_name["20-Duplication"]["success"]["value"] > 0.99
     sampled = by_name["δ-sampling, δ = 0.005"]
-    low, high = interval(sampled["success"]["hits"], 10_000, 1 - 1e-6)
+    low, high = compute_interval(sampled["success"]["hits"], 10_000, 1 - 1e-6)
     assert low <= sampled["bound"] == 0.005 <= high
     finer = by_name["minimal local recoding"]
     assert finer["success"]["value"] > 1 / 3
-    low, high = interval(finer["success"]["hits"], finer["success"]["tries"], 1 - 1e-6)
-    assert low <= chance(5, 8) <= high
+    low, high = compute_interval(finer["success"]["hits"], finer["success"]["tries"], 1 - 1e-6)
+    assert low <= compute_departure_chance(5, 8) <= high
 
 
 def test_each_attack_is_heard_of_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_each_attack_is_heard_of_before_it_starts(monkeypatch: pytest.MonkeyPatc
         return Exhibit(title, "", (), ())
 
     monkeypatch.setattr(paper_a_attacks, "EXHIBITS", {"the first": first})
-    assert [exhibit.title for exhibit in attacks(progress=heard.append)] == ["the first"]
+    assert [exhibit.title for exhibit in run_attacks(progress=heard.append)] == ["the first"]
 
 
 def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,11 +99,11 @@ def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     for paper in (paper_a, paper_b, paper_a_attacks):
         monkeypatch.setattr(paper, "reproduce", write)
-    run("reproduce", "all", "-o", str(tmp_path))
+    run_successfully("reproduce", "all", "-o", str(tmp_path))
     assert written == [Path("a"), Path("b"), Path("attacks")]
 
 
 def test_the_attacks_take_no_table() -> None:
-    done = command("reproduce", "attacks", "-o", "x", "--quick")
+    done = run_command("reproduce", "attacks", "-o", "x", "--quick")
     assert done.returncode == 2
     assert "apply to paper b only" in done.stderr

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from incrowd.anonymize import k_epsilon
-from incrowd.codes.counted import Rows
-from incrowd.engine.count import count_rows
+from incrowd.codes.counted_table import DistinctRows
+from incrowd.engine.count import count_tuples_with_kept
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import linking_risk
 from incrowd.methods.k_epsilon.rows import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
-from incrowd.papers.paper_b import Layout
-from incrowd.papers.paper_b_data import QUICK, Cell, DataSet, Grouped, Numbers
-from incrowd.privacy import class_noise
+from incrowd.papers.paper_b import ClassLayout
+from incrowd.papers.paper_b_data import QUICK, ClassSummary, DataSet, PaperNumbers, ResultCell
+from incrowd.privacy.k_epsilon import make_laplace_noise
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,11 @@ def stored(folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def florida() -> tuple[DataSet, Rows]:
-    data = paper_b_data.data_sets(QUICK, None)[1]
-    return data, count_rows(data.table, Declared(data.quasi), (data.attribute,))
+def florida() -> tuple[DataSet, DistinctRows]:
+    data = paper_b_data.make_data_sets(QUICK, None)[1]
+    return data, count_tuples_with_kept(
+        data.table, ColumnHierarchies(data.quasi), (data.attribute,)
+    )
 
 
 def test_everything_promised_is_written(folder: Path) -> None:
@@ -82,24 +84,24 @@ def test_the_paper_is_right_on_small_tables_too(stored: Any) -> None:
         assert cell["error"]["mean"] == pytest.approx(cell["predicted_error"], rel=0.06)
 
 
-def test_a_low_risk_is_attainable(florida: tuple[DataSet, Rows]) -> None:
+def test_a_low_risk_is_attainable(florida: tuple[DataSet, DistinctRows]) -> None:
     data, rows = florida
     for algorithm in paper_b_data.ALGORITHMS:
-        _, (small, large) = paper_b.measure(data, algorithm, 50, rows, QUICK)
+        _, (small, large) = paper_b.measure_setting(data, algorithm, 50, rows, QUICK)
         assert small.linking.high < min(0.05, large.linking.low)
 
 
 def test_two_runs_agree_in_all_but_times(folder: Path, stored: Any, tmp_path: Path) -> None:
-    _, numbers = paper_b.compute(quick=True)
+    _, numbers = paper_b.compute_numbers(quick=True)
     again = json.loads(json.dumps(asdict(numbers)))
-    for one in (before := {name: stored[name] for name in again}), again:
-        one["widened"] = [
-            {name: value for name, value in found.items() if not name.startswith("times")}
-            for found in one["widened"]
+    for first in (before := {name: stored[name] for name in again}), again:
+        first["widened"] = [
+            {name: value for name, value in item.items() if not name.startswith("times")}
+            for item in first["widened"]
         ]
     assert before == again
-    figure = paper_b_figures.figures(numbers)[3]
-    paper_b_figures.save(figure, tmp_path)
+    figure = paper_b_figures.list_figures(numbers)[3]
+    paper_b_figures.save_figure(figure, tmp_path)
     for name in ("figure-3.svg", "figure-3.png"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -108,37 +110,39 @@ def test_an_earlier_result_is_replaced_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    monkeypatch.setattr(paper_b, "compute", lambda *_: pytest.fail("worked before looking"))
+    monkeypatch.setattr(paper_b, "compute_numbers", lambda *_: pytest.fail("worked before looking"))
     with pytest.raises(IncrowdError, match="'mine.txt'"):
         paper_b.reproduce(tmp_path, quick=True)
 
 
-def shown(florida: tuple[DataSet, Rows], algorithm: str, k: int) -> NoisyRows:
-    _, noisy = paper_b_data.shown(*florida, algorithm, k)
+def shown(florida: tuple[DataSet, DistinctRows], algorithm: str, k: int) -> NoisyRows:
+    _, noisy = paper_b_data.group_noisy_rows(*florida, algorithm, k)
     return noisy
 
 
-def noise_for(layout: Layout, epsilon: float, seed: int) -> Any:
-    noise = class_noise.laplace(layout.widths, k_epsilon.shares(epsilon, [1.0])[0])
+def noise_for(layout: ClassLayout, epsilon: float, seed: int) -> Any:
+    noise = make_laplace_noise(layout.widths, k_epsilon.split_epsilon(epsilon, [1.0])[0])
     return noise, noise.draw(layout.members, SeededRandomness(seed))
 
 
 @pytest.mark.parametrize("algorithm", ["ola", "mondrian"])
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 64.0])
 def test_a_run_is_measured_as_the_library_measures_it(
-    florida: tuple[DataSet, Rows], algorithm: str, epsilon: float
+    florida: tuple[DataSet, DistinctRows], algorithm: str, epsilon: float
 ) -> None:
-    layout = Layout(shown(florida, algorithm, 3))
+    layout = ClassLayout(shown(florida, algorithm, 3))
     noise, drawn = noise_for(layout, epsilon, seed=7)
     released = layout.steps + drawn
-    found = linking_risk(classes=layout.members, originals=[layout.steps], released=[released])
-    assert layout.linked(drawn) == pytest.approx((found.risk, found.shared), abs=1e-12)
-    assert found.risk > found.shared  # there are ties, so that they are tested
+    result = linking_risk(classes=layout.members, originals=[layout.steps], released=[released])
+    assert layout.compute_linking_risk(drawn) == pytest.approx(
+        (result.risk, result.shared), abs=1e-12
+    )
+    assert result.risk > result.shared  # there are ties, so that they are tested
     for confidence in (0.3, 0.9, 0.99):
         radii = noise.radius(confidence)
-        kept = k_epsilon.confident(layout.members, layout.steps, released, radii, k=3)
-        expected = int(k_epsilon.whole_classes(kept, layout.members, k=3).sum())
-        assert layout.kept(drawn, [radii], k=3) == [expected]
+        kept = k_epsilon.select_confident_rows(layout.members, layout.steps, released, radii, k=3)
+        expected = int(k_epsilon.select_large_classes(kept, layout.members, k=3).sum())
+        assert layout.count_kept_rows(drawn, [radii], k=3) == [expected]
         assert 0 < expected < len(layout.steps)
 
 
@@ -146,11 +150,11 @@ def test_one_draw_serves_every_epsilon() -> None:
     """Each epsilon's noise has its own distribution: chi-square at a false alarm of 1e-6."""
     width, rows = np.array([9]), 200_000
     members = np.zeros(rows, dtype=np.int64)
-    every = paper_b_data.noises(width, (0.5, 1, 8))
-    drawn = list(paper_b_data.drawn(members, every, SeededRandomness(3)))
-    for epsilon, found in zip((0.5, 1, 8), drawn, strict=True):
-        assert chi_square(found, epsilon / 9) < 5.2
-        assert chi_square(found, 1.03 * epsilon / 9) > 5.2
+    every = paper_b_data.make_noises(width, (0.5, 1, 8))
+    drawn = list(paper_b_data.draw_nested_noise(members, every, SeededRandomness(3)))
+    for epsilon, result in zip((0.5, 1, 8), drawn, strict=True):
+        assert chi_square(result, epsilon / 9) < 5.2
+        assert chi_square(result, 1.03 * epsilon / 9) > 5.2
 
 
 def chi_square(found: Any, rate: float) -> float:
@@ -166,7 +170,7 @@ def chi_square(found: Any, rate: float) -> float:
     return float((chi - full.sum()) / np.sqrt(2 * full.sum()))
 
 
-def test_one_cell_computed_by_hand(florida: tuple[DataSet, Rows], stored: Any) -> None:
+def test_one_cell_computed_by_hand(florida: tuple[DataSet, DistinctRows], stored: Any) -> None:
     """Error and risks of one setting from fresh noise and plain loops over classes."""
     noisy = shown(florida, "mondrian", 10)
     wanted = {"data": "Florida", "algorithm": "mondrian", "k": 10, "epsilon": 8}
@@ -201,7 +205,7 @@ def test_one_cell_computed_by_hand(florida: tuple[DataSet, Rows], stored: Any) -
 def test_a_verdict_follows_the_numbers(stored: Any) -> None:
     """Numbers that contradict a finding change its verdict."""
     numbers = rebuilt(stored)
-    before = {finding.key: finding for finding in paper_b_figures.findings(numbers)}
+    before = {finding.key: finding for finding in paper_b_figures.check_findings(numbers)}
     assert before["inverse"].verdict == "agrees"
     worse = [
         replace(cell, error=replace(cell.error, mean=9 * cell.error.mean))
@@ -210,31 +214,31 @@ def test_a_verdict_follows_the_numbers(stored: Any) -> None:
     ]  # fmt: skip
     after = {
         finding.key: finding
-        for finding in paper_b_figures.findings(replace(numbers, cells=tuple(worse)))
+        for finding in paper_b_figures.check_findings(replace(numbers, cells=tuple(worse)))
     }
     assert after["inverse"].verdict == "agrees in 2 of 3 tables"
     assert not after["predicted"].agrees["Adult"]
     assert not after["small-error"].agrees["Adult"]
 
 
-def rebuilt(stored: Any) -> Numbers:
-    from incrowd.measure.linkage import Mean
+def rebuilt(stored: Any) -> PaperNumbers:
+    from incrowd.measure.linkage import RunMean
 
-    def cell(found: Any) -> Cell:
-        named = {x: Mean(**found[x]) for x in ("error", "linking", "linking_shared")}
-        lost = {float(c): Mean(**x) for c, x in found["suppressed"].items()}
-        return Cell(**{**found, **named, "suppressed": lost})
+    def cell(found: Any) -> ResultCell:
+        named = {x: RunMean(**found[x]) for x in ("error", "linking", "linking_shared")}
+        lost = {float(c): RunMean(**x) for c, x in found["suppressed"].items()}
+        return ResultCell(**{**found, **named, "suppressed": lost})
 
-    def widened(found: Any) -> paper_b_data.Widened:
-        times = paper_b_data.Times(count=1, search=1, noise=1)
-        return paper_b_data.Widened(**{**found, "times": times, "times_widened": times})
+    def widened(found: Any) -> paper_b_data.WidenedResult:
+        times = paper_b_data.RunTimes(count=1, search=1, noise=1)
+        return paper_b_data.WidenedResult(**{**found, "times": times, "times_widened": times})
 
-    return Numbers(
+    return PaperNumbers(
         QUICK,
-        tuple(Grouped(**found) for found in stored["grouped"]),
-        tuple(cell(found) for found in stored["cells"]),
-        tuple(widened(found) for found in stored["widened"]),
-        tuple(paper_b_data.Comparison(**found) for found in stored["compared"]),
+        tuple(ClassSummary(**item) for item in stored["grouped"]),
+        tuple(cell(item) for item in stored["cells"]),
+        tuple(widened(item) for item in stored["widened"]),
+        tuple(paper_b_data.NoiseComparison(**item) for item in stored["compared"]),
     )
 
 
@@ -248,21 +252,21 @@ def test_the_real_adult_table_takes_the_samples_place(tmp_path: Path, delimiter:
     ]  # fmt: skip
     path = tmp_path / "adult.csv"
     path.write_text("\n".join(delimiter.join(line) for line in [header, *lines]), encoding="utf-8")
-    first = paper_b_data.data_sets(QUICK, path)[0]
+    first = paper_b_data.make_data_sets(QUICK, path)[0]
     assert (first.paper, first.rows) == ("Adult", 400)
-    rows = count_rows(first.table, Declared(first.quasi), (first.attribute,))
-    found, cells = paper_b.measure(first, "ola", 2, rows, QUICK)
-    assert found.smallest >= 2
+    rows = count_tuples_with_kept(first.table, ColumnHierarchies(first.quasi), (first.attribute,))
+    result, cells = paper_b.measure_setting(first, "ola", 2, rows, QUICK)
+    assert result.smallest >= 2
     assert len(cells) == 2
-    heights = first.table.frame().get_column("height").to_numpy()
+    heights = first.table.to_frame().get_column("height").to_numpy()
     women = np.arange(400) % 5 == 0
     assert heights[women].mean() < 166 < 172 < heights[~women].mean()
-    again = paper_b_data.data_sets(QUICK, path)[0]
-    assert (again.table.frame().get_column("height").to_numpy() == heights).all()
+    again = paper_b_data.make_data_sets(QUICK, path)[0]
+    assert (again.table.to_frame().get_column("height").to_numpy() == heights).all()
 
 
 def test_a_table_that_is_not_adult_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     path.write_text("age,sex,race\n30,Male,White\n", encoding="utf-8")
     with pytest.raises(IncrowdError, match="no column 'marital_status'"):
-        paper_b_data.data_sets(QUICK, path)
+        paper_b_data.make_data_sets(QUICK, path)

@@ -12,22 +12,22 @@ import pytest
 from dp_accounting.pld import pld_pmf
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.exact import neighbours
+from support.exact import make_neighbors
 
 from incrowd.arrays import Floats
 from incrowd.privacy import inverse, pld
-from incrowd.privacy.accountant import Accountant, BasicAccountant, _leaves
-from incrowd.privacy.amplification import allowed, amplified
+from incrowd.privacy.accountant import Accountant, BasicAccountant, _iterate_leaves
+from incrowd.privacy.amplification import amplify_guarantee, invert_amplification
 from incrowd.privacy.events import (
     Composition,
     Event,
     Mechanism,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.profile import Profile, of_safe_release, sampled
+from incrowd.privacy.profile import Profile, amplify_profile, build_release_profile
 
 RELEASE = SafeRelease(k=20, beta=0.1)
 Pair = tuple[Sequence[float], Sequence[float]]
@@ -55,7 +55,7 @@ def profile_of(pair: Pair) -> Profile:
 
 
 def cell(n: int, k: int, beta: str) -> Pair:
-    pair = neighbours(n, k, Fraction(beta))
+    pair = make_neighbors(n, k, Fraction(beta))
     return (
         [x / pair.total for x in pair.present],
         [x / pair.total for x in pair.absent],
@@ -79,10 +79,10 @@ def test_losses_are_never_below_exact_convolution_and_close(
     if turned:
         pairs = [(q, p) for p, q in pairs]
     p, q = product(pairs)
-    parts = [pld.discretise(profile_of(pair), 1e-3, 1e-12) for pair in pairs]
+    parts = [pld.discretize_losses(profile_of(pair), 1e-3, 1e-12) for pair in pairs]
     composed = parts[0]
     for part in parts[1:]:
-        composed = pld.compose(composed, part, 1e-12)
+        composed = pld.compose_losses(composed, part, 1e-12)
     for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0):
         exact = divergence(p, q, epsilon)
         got = float(composed.delta(np.array([epsilon]))[0])
@@ -96,8 +96,8 @@ def test_losses_are_never_below_exact_convolution_and_close(
 
 
 def test_the_grid_reproduces_a_profile_at_its_points() -> None:
-    profile = of_safe_release(20, 0.1)
-    grid = pld.discretise(profile, 1e-3, 1e-30)
+    profile = build_release_profile(20, 0.1)
+    grid = pld.discretize_losses(profile, 1e-3, 1e-30)
     points = np.arange(0.0, 900.0, 37.0, dtype=np.float64) * 1e-3
     assert grid.delta(points) == pytest.approx(profile.present(points), rel=1e-6)
     between = points + 5e-4
@@ -137,7 +137,7 @@ def test_releases_cost_at_least_what_the_worst_single_cells_cost(k: int, beta: s
 @pytest.mark.parametrize("m", [4, 16, 64])
 def test_agreement_with_an_independent_accountant(m: int) -> None:
     """The same dots through Google's dp-accounting, which composes by Fourier transforms."""
-    profile, step = of_safe_release(20, 0.1), 1e-3
+    profile, step = build_release_profile(20, 0.1), 1e-3
     top, bottom = 900, 110
     grid = np.arange(-bottom, top + 1, dtype=np.float64) * step
     below = profile.absent(-grid[:bottom])
@@ -200,17 +200,21 @@ def test_mechanisms_keep_their_own_delta() -> None:
     ],
 )
 def test_amplification_of_pure_events(epsilon: float, rate: float, expected: float) -> None:
-    assert amplified(epsilon=epsilon, rate=rate).epsilon == pytest.approx(expected, abs=5e-4)
-    got = Accountant(Sampled(Selection(epsilon), rate))
-    assert got.epsilon(delta=0) == pytest.approx(amplified(epsilon=epsilon, rate=rate).epsilon)
-    assert got.delta(epsilon=amplified(epsilon=epsilon, rate=rate).epsilon * 0.999) > 0
+    assert amplify_guarantee(epsilon=epsilon, rate=rate).epsilon == pytest.approx(
+        expected, abs=5e-4
+    )
+    got = Accountant(SampledEvent(Selection(epsilon), rate))
+    assert got.epsilon(delta=0) == pytest.approx(
+        amplify_guarantee(epsilon=epsilon, rate=rate).epsilon
+    )
+    assert got.delta(epsilon=amplify_guarantee(epsilon=epsilon, rate=rate).epsilon * 0.999) > 0
 
 
 def test_amplification_of_delta_and_back() -> None:
-    assert amplified(epsilon=1.0, delta=1e-5, rate=0.1).delta == pytest.approx(1e-6)
-    assert allowed(epsilon=0.1, rate=0.01).epsilon == pytest.approx(2.44, abs=5e-3)
-    there = amplified(epsilon=0.7, delta=1e-7, rate=0.3)
-    back = allowed(epsilon=there.epsilon, delta=there.delta, rate=0.3)
+    assert amplify_guarantee(epsilon=1.0, delta=1e-5, rate=0.1).delta == pytest.approx(1e-6)
+    assert invert_amplification(epsilon=0.1, rate=0.01).epsilon == pytest.approx(2.44, abs=5e-3)
+    there = amplify_guarantee(epsilon=0.7, delta=1e-7, rate=0.3)
+    back = invert_amplification(epsilon=there.epsilon, delta=there.delta, rate=0.3)
     assert (back.epsilon, back.delta) == pytest.approx((0.7, 1e-7))
 
 
@@ -219,7 +223,7 @@ def test_amplification_of_delta_and_back() -> None:
 def test_a_sampled_profile_equals_the_mixture(pair: Pair, rate: float) -> None:
     p, q = pair
     mixture = [rate * x + (1 - rate) * y for x, y in zip(p, q, strict=True)]
-    got = sampled(profile_of(pair), rate)
+    got = amplify_profile(profile_of(pair), rate)
     epsilons = np.array([0.0, 0.01, 0.1, 0.3, 1.0, 2.0])
     exact_present = [divergence(mixture, q, e) for e in epsilons]
     exact_absent = [divergence(q, mixture, e) for e in epsilons]
@@ -229,9 +233,9 @@ def test_a_sampled_profile_equals_the_mixture(pair: Pair, rate: float) -> None:
 
 def test_a_sampled_release_costs_more_than_a_release_with_a_smaller_beta() -> None:
     """Where everybody's membership is secret it would cost as much; only one person's is."""
-    got = Accountant(Sampled(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
+    got = Accountant(SampledEvent(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
     assert got > 1.2 * Accountant(RELEASE).epsilon(delta=1e-6)
-    crude = amplified(
+    crude = amplify_guarantee(
         epsilon=Accountant(SafeRelease(20, 0.2)).epsilon(delta=2e-6), rate=0.5
     ).epsilon
     assert got == pytest.approx(crude, rel=1e-9)
@@ -239,11 +243,11 @@ def test_a_sampled_release_costs_more_than_a_release_with_a_smaller_beta() -> No
 
 def test_a_shared_sample_amplifies_the_whole_and_costs_more_than_fresh_samples() -> None:
     inner = [RELEASE] * 8
-    shared = Accountant(Sampled(Composition(inner), 0.2))
+    shared = Accountant(SampledEvent(Composition(inner), 0.2))
     # never more than the closed formula applied to the composed guarantee
     whole = Accountant(inner).epsilon(delta=5e-6)
-    assert shared.epsilon(delta=1e-6) <= amplified(epsilon=whole, rate=0.2).epsilon * 1.001
-    fresh = Accountant([Sampled(event, 0.2) for event in inner])
+    assert shared.epsilon(delta=1e-6) <= amplify_guarantee(epsilon=whole, rate=0.2).epsilon * 1.001
+    fresh = Accountant([SampledEvent(event, 0.2) for event in inner])
     assert fresh.epsilon(delta=1e-6) < shared.epsilon(delta=1e-6)
 
 
@@ -307,7 +311,7 @@ def test_the_absent_direction_can_decide_a_composition() -> None:
     present, absent = product([(mixture, q)] * 3)
     exact = divergence(absent, present, 0.5)
     assert exact > 1.01 * divergence(present, absent, 0.5)
-    got = Accountant([Sampled(Selection(2.0), 0.3)] * 3).delta(epsilon=0.5)
+    got = Accountant([SampledEvent(Selection(2.0), 0.3)] * 3).delta(epsilon=0.5)
     assert exact <= got <= 1.01 * exact
 
 
@@ -319,27 +323,27 @@ def test_unlike_events_share_a_grid_that_is_fine_enough_for_each() -> None:
 
 
 def test_a_sampled_mechanism_keeps_its_share_of_delta() -> None:
-    event = Sampled(Mechanism(0.1, 1e-6), 0.5)
+    event = SampledEvent(Mechanism(0.1, 1e-6), 0.5)
     assert Accountant(event).delta(epsilon=5.0) >= 5e-7
     assert Accountant([event, event]).delta(epsilon=5.0) >= 1e-6 * (1 - 1e-6)
 
 
 def test_adding_up_inside_a_sample_uses_the_amplified_delta() -> None:
-    got = BasicAccountant(Sampled(Composition([RELEASE] * 2), 0.2)).epsilon(delta=1e-6)
+    got = BasicAccountant(SampledEvent(Composition([RELEASE] * 2), 0.2)).epsilon(delta=1e-6)
     inner = BasicAccountant([RELEASE] * 2).epsilon(delta=5e-6)
-    assert got == pytest.approx(amplified(epsilon=inner, rate=0.2).epsilon, rel=1e-9)
+    assert got == pytest.approx(amplify_guarantee(epsilon=inner, rate=0.2).epsilon, rel=1e-9)
 
 
 def test_a_large_composition_inside_a_sample_is_not_cut_away() -> None:
     inner = [SafeRelease(20, 0.01)] * 5000
-    shared = Accountant(Sampled(Composition(inner), 0.5)).delta(epsilon=1.5)
+    shared = Accountant(SampledEvent(Composition(inner), 0.5)).delta(epsilon=1.5)
     assert shared <= Accountant(inner).delta(epsilon=math.log1p(math.expm1(1.5) / 0.5))
 
 
 def test_a_product_of_rates_is_rounded_up() -> None:
     for first, second in ((0.1, 0.3), (0.7, 0.1), (0.3, 0.3)):
-        (leaf,) = _leaves(Sampled(Sampled(Selection(1.0), first), second))
-        assert isinstance(leaf, Sampled)
+        (leaf,) = _iterate_leaves(SampledEvent(SampledEvent(Selection(1.0), first), second))
+        assert isinstance(leaf, SampledEvent)
         assert Fraction(leaf.rate) >= Fraction(first) * Fraction(second)
 
 
@@ -354,15 +358,15 @@ def floats(x: list[float]) -> Floats:
 
 
 def test_cut_mass_is_never_lost() -> None:
-    one = pld.LossDistribution(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
-    cut = pld.compose(one, one, 1e-6)
+    loss_distribution = pld.LossDistribution(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
+    cut = pld.compose_losses(loss_distribution, loss_distribution, 1e-6)
     assert cut.masses.sum() + cut.infinite == pytest.approx(1.0, abs=1e-15)
     assert cut.infinite > 0
     low = pld.LossDistribution(0.1, -1, floats([1e-9, 0.5, 0.5 - 1e-9]), 0.0)
-    cut_below = pld.compose(low, low, 1e-6)
+    cut_below = pld.compose_losses(low, low, 1e-6)
     assert cut_below.masses.size < 5
     assert cut_below.masses.sum() + cut_below.infinite == pytest.approx(1.0, abs=1e-15)
-    exact = pld.compose(one, one, 0.0)
+    exact = pld.compose_losses(loss_distribution, loss_distribution, 0.0)
     grid = np.linspace(0, 0.6, 13)
     assert np.all(cut.delta(grid) >= exact.delta(grid))
 

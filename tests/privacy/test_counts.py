@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.noise_law import fits
+from support.noise_law import is_drawn_from
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.counts import (
-    Law,
-    gaussian_law,
-    gaussian_noise,
-    geometric_law,
-    geometric_noise,
-    smallest_reach,
+    NoiseLaw,
+    build_gaussian_law,
+    build_geometric_law,
+    find_smallest_reach,
+    sample_gaussian_noise,
+    sample_geometric_noise,
 )
 from incrowd.privacy.events import (
     Coin,
@@ -30,11 +30,11 @@ from incrowd.privacy.events import (
     Event,
     GaussianCounts,
     GeometricCounts,
-    Sampled,
+    SampledEvent,
     Selection,
-    as_dict,
-    from_dict,
-    words,
+    describe_event,
+    parse_event,
+    serialize_event,
 )
 from incrowd.privacy.randomness import SeededRandomness
 
@@ -47,9 +47,9 @@ def exactly(event: GeometricCounts | GaussianCounts) -> Weights:
         power: Callable[[int], mpmath.mpf] = lambda x: -mpmath.mpf(repr(event.epsilon)) * abs(x)  # noqa: E731
     else:
         power = lambda x: -mpmath.mpf(x * x) / (2 * mpmath.mpf(repr(event.variance)))  # noqa: E731
-    found = {x: mpmath.exp(power(x)) for x in range(-event.r, event.r + 1)}
-    total = sum(found.values())
-    return {x: value / total for x, value in found.items()}
+    weights = {x: mpmath.exp(power(x)) for x in range(-event.r, event.r + 1)}
+    total = sum(weights.values())
+    return {x: value / total for x, value in weights.items()}
 
 
 def shown(event: GeometricCounts | GaussianCounts, n: int, k: int, threshold: int) -> Weights:
@@ -79,14 +79,14 @@ def test_no_cell_tells_more_than_the_profile_and_a_large_one_tells_all_of_it(
 ) -> None:
     with mpmath.workdps(50):
         for epsilon in (0.0, 0.05, 0.31, 0.7, 1.0, 1.5):
-            found = Accountant(event).delta(epsilon=epsilon)
+            result = Accountant(event).delta(epsilon=epsilon)
             worst = 0.0
             for n in range(3 * event.r + k + 2):
                 less, more = (shown(event, m, k, event.r + k) for m in (n, n + 1))
                 true = max(divergence(less, more, epsilon), divergence(more, less, epsilon))
-                assert true <= found
+                assert true <= result
                 worst = max(worst, true)
-            assert worst == pytest.approx(found, rel=1e-10)
+            assert worst == pytest.approx(result, rel=1e-10)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
@@ -116,14 +116,14 @@ def test_mistakes_would_be_seen() -> None:
 
 
 def test_the_smallest_reach_is_the_smallest() -> None:
-    assert [smallest_reach(epsilon, 1e-6) for epsilon in (0.5, 1.0, 2.0)] == [25, 14, 7]
+    assert [find_smallest_reach(epsilon, 1e-6) for epsilon in (0.5, 1.0, 2.0)] == [25, 14, 7]
 
 
 @given(st.floats(0.01, 5.0), st.floats(1e-12, 0.3))
 def test_reaches_hold_and_no_smaller_one_does(epsilon: float, delta: float) -> None:
-    r = smallest_reach(epsilon, delta)
-    assert geometric_law(epsilon, r).beyond <= delta
-    assert r == 0 or geometric_law(epsilon, r - 1).beyond > delta * (1 - 1e-9)
+    r = find_smallest_reach(epsilon, delta)
+    assert build_geometric_law(epsilon, r).min_delta <= delta
+    assert r == 0 or build_geometric_law(epsilon, r - 1).min_delta > delta * (1 - 1e-9)
 
 
 def test_a_coin_uses_delta_up_and_meets_the_limit() -> None:
@@ -136,52 +136,52 @@ def test_a_coin_uses_delta_up_and_meets_the_limit() -> None:
     for n in range(1, 40):
         grown = min(math.e * limit + spent, 1 - (1 - limit - spent) / math.e, 1.0)
         limit = grown
-        likely = chance * geometric_law(1.0, 13).at_least(14 - n)
-        likely += (1 - chance) * geometric_law(1.0, 14).at_least(15 - n)
+        likely = chance * build_geometric_law(1.0, 13).compute_tail(14 - n)
+        likely += (1 - chance) * build_geometric_law(1.0, 14).compute_tail(15 - n)
         shown_.append((likely, limit))
     assert all(likely <= limit * (1 + 1e-9) for likely, limit in shown_)
     assert max(limit - likely for likely, limit in shown_) < 1e-7
 
 
 def test_what_the_law_says_of_cells() -> None:
-    law = geometric_law(1.0, 14)
-    assert [round(law.at_least(15 - n), 2) for n in (14, 15)] == [0.27, 0.73]
-    assert law.within(0.95) == 3
-    assert law.at_least(15) == 0.0
-    assert law.at_least(-14) == 1.0
-    assert law.at_least(14) == pytest.approx(law.beyond)
-    for one in (law, gaussian_law(7.5, 9)):
-        both = one.tail[0] + 2 * one.tail[1:].sum()
+    law = build_geometric_law(1.0, 14)
+    assert [round(law.compute_tail(15 - n), 2) for n in (14, 15)] == [0.27, 0.73]
+    assert law.find_error_bound(0.95) == 3
+    assert law.compute_tail(15) == 0.0
+    assert law.compute_tail(-14) == 1.0
+    assert law.compute_tail(14) == pytest.approx(law.min_delta)
+    for item in (law, build_gaussian_law(7.5, 9)):
+        both = item.tail[0] + 2 * item.tail[1:].sum()
         assert both == pytest.approx(1, abs=1e-12)
         for x in range(-9, 10):
-            assert one.at_least(x) - one.at_least(x + 1) == pytest.approx(
-                one.tail[abs(x)], abs=1e-15
+            assert item.compute_tail(x) - item.compute_tail(x + 1) == pytest.approx(
+                item.tail[abs(x)], abs=1e-15
             )
 
 
-def composed(law: Law, times: int, epsilon: float) -> float:
+def composed(law: NoiseLaw, times: int, epsilon: float) -> float:
     """Delta of several releases, by enumerating what each of them may show."""
     p = np.concatenate([law.tail[:0:-1], law.tail])
-    one, other = np.append(p, 0.0), np.append(0.0, p)
+    item, other = np.append(p, 0.0), np.append(0.0, p)
     joint, beside = np.ones(1), np.ones(1)
     for _ in range(times):
-        joint, beside = np.outer(joint, one).ravel(), np.outer(beside, other).ravel()
+        joint, beside = np.outer(joint, item).ravel(), np.outer(beside, other).ravel()
     return float(np.maximum(joint - math.exp(epsilon) * beside, 0).sum())
 
 
 @pytest.mark.parametrize("event", [GeometricCounts(6, 0.4), GaussianCounts(7, 6.25)], ids=str)
 def test_several_tables_compose_as_their_pairs_do(event: GeometricCounts | GaussianCounts) -> None:
     law = (
-        geometric_law(event.epsilon, event.r)
+        build_geometric_law(event.epsilon, event.r)
         if isinstance(event, GeometricCounts)
-        else gaussian_law(event.variance, event.r)
+        else build_gaussian_law(event.variance, event.r)
     )
     for times in (2, 3):
         for epsilon in (0.3, 0.8, 1.1):
             true = composed(law, times, epsilon)
-            found = Accountant([event] * times).delta(epsilon=epsilon)
-            assert true <= found * (1 + 1e-12)
-            assert found <= true * 1.01
+            result = Accountant([event] * times).delta(epsilon=epsilon)
+            assert true <= result * (1 + 1e-12)
+            assert result <= true * 1.01
 
 
 def test_from_three_tables_on_the_gaussian_needs_the_smaller_crowd() -> None:
@@ -196,12 +196,14 @@ def test_from_three_tables_on_the_gaussian_needs_the_smaller_crowd() -> None:
 def test_choices_before_it_and_samples_of_it_are_accounted() -> None:
     event = GeometricCounts(15, 0.95)
     both = Accountant([Selection(0.05), event])
-    assert both.delta(epsilon=1.0) == pytest.approx(geometric_law(0.95, 15).beyond, rel=1e-9)
+    assert both.delta(epsilon=1.0) == pytest.approx(
+        build_geometric_law(0.95, 15).min_delta, rel=1e-9
+    )
     assert both.epsilon(delta=1e-6) <= 1.0
     alone = Accountant(event)
     assert alone.epsilon(delta=1e-7) == math.inf  # below P[X = r] no epsilon is enough
     assert BasicAccountant([event] * 2).epsilon(delta=1e-6) == pytest.approx(1.9)
-    sampled = Accountant(Sampled(event, 0.1))
+    sampled = Accountant(SampledEvent(event, 0.1))
     assert sampled.delta(epsilon=0.2) < alone.delta(epsilon=0.2)
 
 
@@ -211,8 +213,8 @@ def test_choices_before_it_and_samples_of_it_are_accounted() -> None:
     ids=str,
 )
 def test_events_are_written_and_read(event: Event) -> None:
-    assert from_dict(as_dict(event)) == event
-    assert words(event)
+    assert parse_event(serialize_event(event)) == event
+    assert describe_event(event)
 
 
 def test_what_events_refuse() -> None:
@@ -228,9 +230,9 @@ def test_what_events_refuse() -> None:
 
 def law_of(event: GeometricCounts | GaussianCounts, stretch: float = 1.0) -> Floats:
     law = (
-        geometric_law(event.epsilon / stretch, event.r)
+        build_geometric_law(event.epsilon / stretch, event.r)
         if isinstance(event, GeometricCounts)
-        else gaussian_law(event.variance * stretch**2, event.r)
+        else build_gaussian_law(event.variance * stretch**2, event.r)
     )
     return np.concatenate([law.tail[:0:-1], law.tail])
 
@@ -244,17 +246,17 @@ def law_of(event: GeometricCounts | GaussianCounts, stretch: float = 1.0) -> Flo
 def test_draws_have_the_law_and_no_other(event: GeometricCounts | GaussianCounts) -> None:
     bits = SeededRandomness(3)
     drawn = (
-        geometric_noise(300_000, Fraction(repr(event.epsilon)), event.r, bits)
+        sample_geometric_noise(300_000, Fraction(repr(event.epsilon)), event.r, bits)
         if isinstance(event, GeometricCounts)
-        else gaussian_noise(300_000, Fraction(repr(event.variance)), event.r, bits)
+        else sample_gaussian_noise(300_000, Fraction(repr(event.variance)), event.r, bits)
     )
     assert int(np.abs(drawn).max()) <= event.r
-    assert fits(drawn, law_of(event))
+    assert is_drawn_from(drawn, law_of(event))
     if event.r > 3:
-        assert not fits(drawn, law_of(event, 1.03))
-        assert not fits(drawn, law_of(event, 0.97))
-    clamped = np.clip(geometric_noise(300_000, Fraction(1, 4), 40, bits), -3, 3)
-    assert not fits(clamped, law_of(GeometricCounts(3, 0.25)))
+        assert not is_drawn_from(drawn, law_of(event, 1.03))
+        assert not is_drawn_from(drawn, law_of(event, 0.97))
+    clamped = np.clip(sample_geometric_noise(300_000, Fraction(1, 4), 40, bits), -3, 3)
+    assert not is_drawn_from(clamped, law_of(GeometricCounts(3, 0.25)))
 
 
 @pytest.mark.parametrize("event", [GeometricCounts(800, 1.0), GaussianCounts(40, 0.05)], ids=str)
@@ -268,10 +270,10 @@ def test_what_no_float_holds_is_not_said_to_be_nothing(
 def test_noise_of_few_sizes_has_its_law() -> None:
     """Where nearly all noise without a bound would lie beyond r."""
     event = GeometricCounts(3, 0.2)
-    drawn = geometric_noise(200_000, Fraction(1, 5), 3, SeededRandomness(5))
-    assert fits(drawn, law_of(event))
-    assert not fits(drawn, law_of(event, stretch=1.3))
-    assert set(np.unique(geometric_noise(500, Fraction(1, 10_000), 1, SeededRandomness(6)))) == {-1, 0, 1}  # fmt: skip  # noqa: E501
+    drawn = sample_geometric_noise(200_000, Fraction(1, 5), 3, SeededRandomness(5))
+    assert is_drawn_from(drawn, law_of(event))
+    assert not is_drawn_from(drawn, law_of(event, stretch=1.3))
+    assert set(np.unique(sample_geometric_noise(500, Fraction(1, 10_000), 1, SeededRandomness(6)))) == {-1, 0, 1}  # fmt: skip  # noqa: E501
 
 
 def test_a_bound_far_beyond_the_noise_is_refused() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.arrays import Floats
 from incrowd.privacy.accountant import Accountant, BasicAccountant
-from incrowd.privacy.amplification import Guarantee, allowed
+from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.events import (
     Composition,
     Event,
@@ -21,7 +21,7 @@ from incrowd.privacy.events import (
     GeometricCounts,
     Mechanism,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
 from incrowd.privacy.filter import (
@@ -110,13 +110,13 @@ def test_a_block_composes_tightly_while_others_interleave() -> None:
     between: list[Counts] = [
         GaussianCounts(80, 200.0), GaussianCounts(300, 3000.0), GeometricCounts(160, 0.1),
     ]  # fmt: skip
-    most = max(charge_at(one, 5e-7).guarantee.epsilon for one in between)
+    most = max(charge_at(item, 5e-7).guarantee.epsilon for item in between)
     charges = [charge_guarantee(repeat_event(event, 2), block)]
     budget = Guarantee(block.epsilon + most + 1e-9, 1e-6)
-    assert all(charges_fit([*charges, charge_at(one, 5e-7)], budget) for one in between)
+    assert all(charges_fit([*charges, charge_at(item, 5e-7)], budget) for item in between)
     each = [
-        excess(together(pair_of(event), pair_of(event), pair_of(one)), budget.epsilon, 1)
-        for one in between
+        excess(together(pair_of(event), pair_of(event), pair_of(item)), budget.epsilon, 1)
+        for item in between
     ]
     assert 0 < float(np.max(each, axis=0).sum()) <= 1e-6
     # The block by itself is worth what it is booked at, not the sum of two releases.
@@ -163,14 +163,16 @@ events = st.one_of(
 @given(st.lists(st.tuples(events, st.sampled_from([None, 0.01, 0.3])), min_size=2, max_size=4))
 def test_sums_are_never_below_the_truth(listed: list[tuple[Event, float | None]]) -> None:
     """Of events that were fixed: tight composition is at most the sum, in any order."""
-    whole = [event if rate is None else Sampled(event, rate) for event, rate in listed]
+    whole = [event if rate is None else SampledEvent(event, rate) for event, rate in listed]
     charges = [charge_share(event, 1e-6 / 2**at) for at, event in enumerate(whole, 1)]
     total = sum_charges(charges)
     assert sum_charges(charges[::-1]) == total
     assert sum_charges(charges[:-1]).delta <= total.delta
     rates = {rate for _, rate in listed}
     inner: Event = Composition([event for event, _ in listed])
-    true = inner if len(rates) > 1 or None in rates else Sampled(inner, next(iter(rates)) or 0.5)
+    true = (
+        inner if len(rates) > 1 or None in rates else SampledEvent(inner, next(iter(rates)) or 0.5)
+    )
     if math.isfinite(total.epsilon) and total.delta < 1:
         # The accountants are above the truth too: one's grid is coarse, the other shares equally.
         bounds = (Accountant(true), BasicAccountant(true))
@@ -179,10 +181,10 @@ def test_sums_are_never_below_the_truth(listed: list[tuple[Event, float | None]]
 
 def test_amplified_guarantees_of_one_sample_do_not_add() -> None:
     """Two of (0.9, 1e-6), each amplified: (1.8, 2e-6) is false by four orders of magnitude."""
-    inside = allowed(epsilon=0.9, delta=1e-6, rate=0.01)
-    one = Sampled(Mechanism(inside.epsilon, inside.delta), 0.01)
-    charges = [charge_guarantee(one, Guarantee(0.9, 1e-6))] * 2
-    true = Accountant(repeat_event(one, 2))
+    inside = invert_amplification(epsilon=0.9, delta=1e-6, rate=0.01)
+    sampled_event = SampledEvent(Mechanism(inside.epsilon, inside.delta), 0.01)
+    charges = [charge_guarantee(sampled_event, Guarantee(0.9, 1e-6))] * 2
+    true = Accountant(repeat_event(sampled_event, 2))
     assert true.delta(epsilon=1.8) > 0.009
     assert not charges_fit(charges, Guarantee(1.8, 2e-6))
     assert charges_fit(charges[:1], Guarantee(0.9, 1e-6))

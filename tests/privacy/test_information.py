@@ -16,9 +16,9 @@ from incrowd.privacy.events import (
     GaussianMeasurements,
     SafeRelease,
     Selection,
-    as_dict,
-    from_dict,
-    words,
+    describe_event,
+    parse_event,
+    serialize_event,
 )
 from incrowd.privacy.gaussian import LARGEST_MEASURED
 from incrowd.privacy.information import InformationBudget, plan_information
@@ -77,9 +77,9 @@ def test_new_events_compose_with_all_others_and_come_back_from_plain_values() ->
     events = Composition(
         [BoundedChoice(0.011835216), GaussianMeasurements(0.0543), SafeRelease(k=20, beta=0.1)]
     )
-    assert from_dict(as_dict(events)) == events
-    assert "range 0.0118352" in words(events)
-    assert "information 0.0543" in words(events)
+    assert parse_event(serialize_event(events)) == events
+    assert "range 0.0118352" in describe_event(events)
+    assert "information 0.0543" in describe_event(events)
     together = Accountant(events).epsilon(delta=1e-6)
     least = max(Accountant(event).epsilon(delta=1e-6) for event in events.events)
     assert least < together < BasicAccountant(events).epsilon(delta=1e-6)

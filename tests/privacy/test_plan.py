@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import incrowd as ic
 from incrowd.privacy.plan import plan_grid
-from incrowd.privacy.solver import Composed, solver_for
+from incrowd.privacy.solver import ComposedSolver, choose_solver
 
 
 def test_the_least_crowd_for_the_usual_budget() -> None:
@@ -93,8 +93,8 @@ def test_the_papers_definition_adds_up() -> None:
 
 
 def test_solvers_agree_for_one_release() -> None:
-    composed = Composed(1)
-    exact = solver_for(1, "tight")
+    composed = ComposedSolver(1)
+    exact = choose_solver(1, "tight")
     assert composed.epsilon(20, 0.1, 1e-6) == pytest.approx(exact.epsilon(20, 0.1, 1e-6), rel=1e-9)
     assert composed.k(0.2, 1.0, 1e-6) == exact.k(0.2, 1.0, 1e-6)
     assert composed.beta(20, 1.0, 1e-6) == pytest.approx(exact.beta(20, 1.0, 1e-6), rel=1e-6)

@@ -13,9 +13,9 @@ from incrowd.privacy import randomness
 from incrowd.privacy.randomness import (
     SeededRandomness,
     SystemRandomness,
-    below,
-    realised,
-    thinned,
+    round_down_rate,
+    sample_below,
+    sample_binomial,
 )
 
 FALSE_ALARM = 1e-6  # each statistical test below fails for a right sampler once in a million runs
@@ -33,17 +33,17 @@ class Fixed:
     def __init__(self, words: list[int]) -> None:
         self._words = words
 
-    def words(self, count: int) -> Words:
+    def draw_words(self, count: int) -> Words:
         taken, self._words = self._words[:count], self._words[count:]
         return np.array(taken, dtype=np.uint64)
 
 
 def test_words_are_never_handed_out_twice() -> None:
     stream, again = SeededRandomness(5), SeededRandomness(5)
-    parts = np.concatenate([stream.words(3), stream.words(1), stream.words(6)])
-    assert np.array_equal(parts, again.words(10))
-    assert len(set(SystemRandomness().words(1000).tolist())) == 1000
-    assert not np.array_equal(SystemRandomness().words(4), SystemRandomness().words(4))
+    parts = np.concatenate([stream.draw_words(3), stream.draw_words(1), stream.draw_words(6)])
+    assert np.array_equal(parts, again.draw_words(10))
+    assert len(set(SystemRandomness().draw_words(1000).tolist())) == 1000
+    assert not np.array_equal(SystemRandomness().draw_words(4), SystemRandomness().draw_words(4))
 
 
 def test_only_the_systems_bits_are_private() -> None:
@@ -53,19 +53,19 @@ def test_only_the_systems_bits_are_private() -> None:
 
 @pytest.mark.parametrize("beta", [0.1, 0.25, 0.999, 1e-5, 3e-9, 2.0**-64])
 def test_the_realised_rate_is_a_multiple_of_two_to_the_minus_64_and_not_above(beta: float) -> None:
-    got = Fraction(realised(beta))
+    got = Fraction(round_down_rate(beta))
     assert (got * 2**64).denominator == 1
     assert got <= Fraction(beta) < got + Fraction(1, 2**64)
 
 
 def test_a_rate_that_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(ParameterError):
-        realised(2.0**-65)
+        round_down_rate(2.0**-65)
 
 
 def test_the_threshold_is_exact_at_its_edge() -> None:
     edge = 2**62  # beta = 1/4
-    assert thinned(counts(4), 0.25, Fixed([edge - 1, edge, 0, 2**64 - 1])).tolist() == [2]
+    assert sample_binomial(counts(4), 0.25, Fixed([edge - 1, edge, 0, 2**64 - 1])).tolist() == [2]
 
 
 def test_every_row_has_a_bit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_every_row_has_a_bit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     words = [low, high, high, low, low, low, high, low, high, low]
     for block in (1, 2, 3, 4, 7, 10, 100):
         monkeypatch.setattr(randomness, "_BLOCK", block)
-        got = thinned(counts(0, 3, 0, 4, 1, 0, 2, 0), 0.5, Fixed(list(words)))
+        got = sample_binomial(counts(0, 3, 0, 4, 1, 0, 2, 0), 0.5, Fixed(list(words)))
         assert got.tolist() == [0, 1, 0, 3, 1, 0, 1, 0]
 
 
@@ -90,15 +90,15 @@ def chi_square(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], n: int, beta: 
 
 def test_draws_are_binomial_and_the_test_would_notice_two_per_cent() -> None:
     n, beta, repeats = 60, 0.3, 200_000
-    drawn = thinned(np.full(repeats, n), beta, SystemRandomness())
+    drawn = sample_binomial(np.full(repeats, n), beta, SystemRandomness())
     assert chi_square(drawn, n, beta) > FALSE_ALARM
     assert chi_square(drawn, n, beta * 1.02) < FALSE_ALARM
-    off = thinned(np.full(repeats, n), beta * 1.02, SystemRandomness())
+    off = sample_binomial(np.full(repeats, n), beta * 1.02, SystemRandomness())
     assert chi_square(off, n, beta) < FALSE_ALARM
 
 
 def test_draws_of_neighbouring_counts_are_independent() -> None:
-    drawn = thinned(np.full(100_000, 20), 0.4, SystemRandomness())
+    drawn = sample_binomial(np.full(100_000, 20), 0.4, SystemRandomness())
     correlation = float(np.corrcoef(drawn[:-1], drawn[1:])[0, 1])
     assert abs(correlation) * math.sqrt(len(drawn)) < 5
 
@@ -118,18 +118,18 @@ def test_below_takes_the_words_that_every_remainder_has_equally_many_of(
     bound: int, fair: int
 ) -> None:
     assert fair % bound == 0
-    assert below(counts(bound), Fixed([fair - 1])).tolist() == [bound - 1]
-    assert below(counts(bound), Fixed([0])).tolist() == [0]
-    assert below(counts(bound), Fixed([bound + bound // 2])).tolist() == [bound // 2]
+    assert sample_below(counts(bound), Fixed([fair - 1])).tolist() == [bound - 1]
+    assert sample_below(counts(bound), Fixed([0])).tolist() == [0]
+    assert sample_below(counts(bound), Fixed([bound + bound // 2])).tolist() == [bound // 2]
     if fair <= LAST:  # words from there on are drawn again, until one is not
-        assert below(counts(bound), Fixed([fair, LAST, fair - 2])).tolist() == [bound - 2]
+        assert sample_below(counts(bound), Fixed([fair, LAST, fair - 2])).tolist() == [bound - 2]
 
 
 def test_below_draws_again_for_those_alone_that_must_wait() -> None:
     words = [5, LAST, 8, LAST, 7, LAST, 3]
-    assert below(counts(4, 3, 10, 10), Fixed(words)).tolist() == [1, 1, 8, 3]
-    assert below(counts(4, 10), Fixed([0, LAST, LAST, 13])).tolist() == [0, 3]  # as 10 asks
-    assert below(counts(), Fixed([])).tolist() == []
+    assert sample_below(counts(4, 3, 10, 10), Fixed(words)).tolist() == [1, 1, 8, 3]
+    assert sample_below(counts(4, 10), Fixed([0, LAST, LAST, 13])).tolist() == [0, 3]  # as 10 asks
+    assert sample_below(counts(), Fixed([])).tolist() == []
 
 
 def evenly(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: int) -> float:
@@ -143,20 +143,20 @@ def evenly(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: 
     [(2, 2), (3, 3), (7, 7), (16, 16), (2**62, 16), (5 * 2**60, 15), (3 * 2**61, 12)],
 )
 def test_below_is_uniform(bound: int, bins: int) -> None:
-    drawn = below(np.full(60_000, bound), SystemRandomness())
+    drawn = sample_below(np.full(60_000, bound), SystemRandomness())
     assert drawn.min() >= 0
     assert drawn.max() < bound
     assert evenly(drawn, bound, bins) > FALSE_ALARM
     favoured = np.where(np.arange(60_000) % 20 == 0, 0, drawn)
     assert evenly(favoured, bound, bins) < FALSE_ALARM
     if bound in (5 * 2**60, 3 * 2**61):  # as if no word were drawn again
-        plain = SystemRandomness().words(60_000) % np.uint64(bound)
+        plain = SystemRandomness().draw_words(60_000) % np.uint64(bound)
         assert evenly(plain.astype(np.int64), bound, bins) < FALSE_ALARM
 
 
 def test_below_draws_for_each_bound_on_its_own() -> None:
     bounds = np.tile(counts(2, 5, 9), 30_000)
-    drawn = below(bounds, SystemRandomness()).reshape(-1, 3)
+    drawn = sample_below(bounds, SystemRandomness()).reshape(-1, 3)
     for at, bound in enumerate((2, 5, 9)):
         assert (
             float(stats.chisquare(np.bincount(drawn[:, at], minlength=bound)).pvalue) > FALSE_ALARM

@@ -18,7 +18,7 @@ from incrowd.arrays import Counts
 from incrowd.errors import ParameterError
 from incrowd.privacy import selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.privacy.selection import one_sided_noise, select
+from incrowd.privacy.selection import sample_one_sided_noise, select_candidate
 
 FALSE_ALARM = 1e-6
 HALF = Fraction(1, 2)
@@ -31,11 +31,11 @@ def fits(drawn: Counts, rate: float) -> bool:
     """Whether a chi-square test accepts P[X >= x] = exp(-x rate); about 40 equal groups."""
     edges = np.unique(np.ceil(-np.log1p(-np.arange(40) / 40) / rate).astype(np.int64))
     tails = np.append(np.exp(-edges * rate), 0.0)
-    asked = -np.diff(tails) * len(drawn)
+    request = -np.diff(tails) * len(drawn)
     seen = np.bincount(np.searchsorted(edges, drawn, side="right"), minlength=len(edges) + 1)
     if seen[0]:
         return False  # below 0
-    chance = stats.chi2.sf(((seen[1:] - asked) ** 2 / asked).sum(), len(asked) - 1)
+    chance = stats.chi2.sf(((seen[1:] - request) ** 2 / request).sum(), len(request) - 1)
     return bool(chance > FALSE_ALARM)
 
 
@@ -45,7 +45,7 @@ def fits(drawn: Counts, rate: float) -> bool:
 )
 def test_noise_has_its_law_and_no_other(sensitivity: int, epsilon: str) -> None:
     exact = Fraction(epsilon)
-    drawn = one_sided_noise(
+    drawn = sample_one_sided_noise(
         200_000, sensitivity=sensitivity, epsilon=exact, bits=SeededRandomness(sensitivity)
     )
     rate = float(exact) / sensitivity
@@ -56,7 +56,7 @@ def test_noise_has_its_law_and_no_other(sensitivity: int, epsilon: str) -> None:
 
 
 def test_draws_are_independent_of_each_other() -> None:
-    drawn = one_sided_noise(
+    drawn = sample_one_sided_noise(
         200_000, sensitivity=10, epsilon=Fraction(1), bits=SeededRandomness(1)
     ).astype(float)
     for lag in (1, 2, 7):
@@ -71,7 +71,7 @@ def law(scores: Sequence[int], q: Fraction) -> Law:
     later. Nothing is won while some g_j + x <= 0; from then on the product of 1 - q**(g_j + x)
     is a polynomial in q**x, and each of its terms a geometric series.
     """
-    found = []
+    result = []
     for i, own in enumerate(scores):
         gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
         start = max([0, *(-gap for gap in gaps)])
@@ -81,8 +81,8 @@ def law(scores: Sequence[int], q: Fraction) -> Law:
             longer, shifted = [*terms, Fraction(0)], [Fraction(0), *terms]
             terms = [a - share * b for a, b in zip(longer, shifted, strict=True)]
         series = (term * (1 - q) / (1 - q ** (n + 1)) for n, term in enumerate(terms))
-        found.append(q**start * sum(series, Fraction(0)))
-    return found
+        result.append(q**start * sum(series, Fraction(0)))
+    return result
 
 
 class Fixed:
@@ -102,7 +102,9 @@ BITS = SeededRandomness(0)
 
 
 def chosen(scores: Sequence[int]) -> int:
-    return select(np.array(scores, dtype=np.int64), sensitivity=1, epsilon=HALF, bits=BITS)
+    return select_candidate(
+        np.array(scores, dtype=np.int64), sensitivity=1, epsilon=HALF, bits=BITS
+    )
 
 
 @pytest.mark.parametrize("scores", [(0, 0), (3, 1), (0, 4), (2, 2, 2), (1, 3, 0), (0, 0, 2)])
@@ -113,7 +115,7 @@ def test_enumeration_of_the_noise_gives_the_same_probabilities(
     reach = 15
     enumerated = [Fraction(0)] * len(scores)
     for noise in itertools.product(range(reach), repeat=len(scores)):
-        monkeypatch.setattr(selection, "one_sided_noise", Fixed(noise))
+        monkeypatch.setattr(selection, "sample_one_sided_noise", Fixed(noise))
         enumerated[chosen(scores)] += HALF ** (sum(noise) + len(scores))
     missing = 1 - sum(enumerated)
     assert missing <= len(scores) * HALF**reach
@@ -130,7 +132,7 @@ def test_the_first_of_the_largest_sums_is_named(pairs: list[tuple[int, int]]) ->
     scores, noise = zip(*pairs, strict=True)
     sums = [score + more for score, more in pairs]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "one_sided_noise", Fixed(noise))
+        patch.setattr(selection, "sample_one_sided_noise", Fixed(noise))
         assert chosen(scores) == sums.index(max(sums))
 
 
@@ -144,7 +146,11 @@ def test_choices_have_the_exact_probabilities_and_no_others() -> None:
     bits = SeededRandomness(4)
     seen = np.zeros(4, dtype=np.int64)
     for _ in range(draws):
-        seen[select(np.array(scores), sensitivity=sensitivity, epsilon=Fraction(1), bits=bits)] += 1
+        seen[
+            select_candidate(
+                np.array(scores), sensitivity=sensitivity, epsilon=Fraction(1), bits=bits
+            )
+        ] += 1
     q = Fraction(math.exp(-1 / 3))
     assert chi_square(seen, law(scores, q), draws) > FALSE_ALARM
     assert chi_square(seen, law(scores, q * q), draws) < FALSE_ALARM  # half the noise
@@ -177,8 +183,8 @@ def worst_ratio(mechanism: Mechanism, count: int, low: int = 0) -> Fraction | fl
         return known[bare]
 
     worst: Fraction | float = Fraction(0)
-    for one, other in neighbours(count, low):
-        for p, q in zip(of(one), of(other), strict=True):
+    for first, other in neighbours(count, low):
+        for p, q in zip(of(first), of(other), strict=True):
             if p == q:
                 continue
             worst = max(worst, p / q if q else math.inf, q / p if p else math.inf)
@@ -236,11 +242,11 @@ def best_seen(q: Fraction, steps: int) -> Mechanism:
     def mechanism(scores: Scores) -> Law:
         each = law(scores, q)
         order = sorted(range(len(scores)), key=lambda at: (scores[at], -at))
-        found, below = [Fraction(0)] * len(scores), Fraction(0)
+        result, below = [Fraction(0)] * len(scores), Fraction(0)
         for at in order:  # the best seen is at, if all chosen are at or worse, not all worse
-            found[at] = (below + each[at]) ** steps - below**steps
+            result[at] = (below + each[at]) ** steps - below**steps
             below += each[at]
-        return found
+        return result
 
     return mechanism
 
@@ -267,10 +273,10 @@ def test_thresholds_below_zero_are_met_by_any_noise() -> None:
 @pytest.mark.parametrize("sensitivity", [0, -1])
 def test_a_sensitivity_below_one_is_refused(sensitivity: int) -> None:
     with pytest.raises(ParameterError, match="'sensitivity'"):
-        one_sided_noise(3, sensitivity=sensitivity, epsilon=HALF, bits=BITS)
+        sample_one_sided_noise(3, sensitivity=sensitivity, epsilon=HALF, bits=BITS)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1, 2)])
 def test_an_epsilon_of_zero_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(ParameterError, match="'epsilon' parameter must be above 0"):
-        one_sided_noise(3, sensitivity=1, epsilon=epsilon, bits=BITS)
+        sample_one_sided_noise(3, sensitivity=1, epsilon=epsilon, bits=BITS)

@@ -13,7 +13,7 @@ from dp_accounting.pld import pld_pmf
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from support.releases import pairs_of
+from support.releases import list_sample_draws
 
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, BasicAccountant
@@ -23,14 +23,14 @@ from incrowd.privacy.events import (
     Mechanism,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
-    as_dict,
-    from_dict,
+    parse_event,
+    serialize_event,
 )
-from incrowd.privacy.profile import of_safe_release, worst
-from incrowd.privacy.randomness import realised
-from incrowd.privacy.split import RATES, paired
+from incrowd.privacy.profile import build_release_profile, build_worst_profile
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.split import RATES, split_for_samples
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.7, 1.0, 1.5, 2.5])
 
@@ -54,8 +54,8 @@ def of_release(one: SafeRelease, epsilon: float) -> tuple[float, float]:
         return 1 - t + t * absent, 1 - t + t * present
     last = 3 * one.k / one.beta + 30
     sizes = {int(n) for n in np.linspace(one.k, last, 80)} | set(range(one.k, one.k + 30))
-    found = [of_cell(n, one.k, one.beta, epsilon) for n in sizes]
-    return max(x for x, _ in found), max(y for _, y in found)
+    result = [of_cell(n, one.k, one.beta, epsilon) for n in sizes]
+    return max(x for x, _ in result), max(y for _, y in result)
 
 
 def after_search(
@@ -65,9 +65,9 @@ def after_search(
     present = absent = 0.0
     for signs in itertools.product((1, -1), repeat=len(searches)):
         pairs = list(zip(signs, searches, strict=True))
-        share = math.prod(1 / (1 + math.exp(-sign * one)) for sign, one in pairs)
-        at = epsilon - sum(sign * one for sign, one in pairs)
-        ways = [of_release(one, at) for one in releases]
+        share = math.prod(1 / (1 + math.exp(-sign * item)) for sign, item in pairs)
+        at = epsilon - sum(sign * item for sign, item in pairs)
+        ways = [of_release(release, at) for release in releases]
         present += share * max(x for x, _ in ways)
         absent += share * max(y for _, y in ways)
     return max(present, absent)
@@ -75,9 +75,9 @@ def after_search(
 
 def test_one_of_several_costs_what_the_worst_costs_at_each_epsilon() -> None:
     parts = [SafeRelease(3, 0.25), SafeRelease(9, 0.5), SafeRelease(1, 0.01)]
-    each = [of_safe_release(part.k, part.beta) for part in parts]
-    both = worst(each)
-    by_part = np.array([[one.present(EPSILONS), one.absent(EPSILONS)] for one in each])
+    each = [build_release_profile(part.k, part.beta) for part in parts]
+    both = build_worst_profile(each)
+    by_part = np.array([[item.present(EPSILONS), item.absent(EPSILONS)] for item in each])
     np.testing.assert_array_equal(both.present(EPSILONS), by_part[:, 0].max(axis=0))
     np.testing.assert_array_equal(both.absent(EPSILONS), by_part[:, 1].max(axis=0))
     # No part is the worst everywhere: a test of any single one would fail.
@@ -118,7 +118,7 @@ def test_a_search_and_a_release_cost_the_mixture(
 def test_choices_compose_as_an_independent_accountant_says() -> None:
     parts = [SafeRelease(20, 0.1), SafeRelease(60, 0.3)]
     profile, step, bottom, top = (
-        worst([of_safe_release(p.k, p.beta) for p in parts]),
+        build_worst_profile([build_release_profile(p.k, p.beta) for p in parts]),
         1e-3,
         370,
         900,
@@ -141,9 +141,9 @@ def test_choices_compose_as_an_independent_accountant_says() -> None:
 
 def test_a_sampled_choice_is_a_choice_of_sampled_events() -> None:
     parts: list[Event] = [SafeRelease(6, 0.4), SafeRelease(12, 0.6), Mechanism(0.3, 1e-6)]
-    sampled = Accountant(Sampled(OneOf(parts), 0.3))
+    sampled = Accountant(SampledEvent(OneOf(parts), 0.3))
     for epsilon in (0.0, 0.1, 0.4, 1.0):
-        each = [Accountant(Sampled(part, 0.3)).delta(epsilon=epsilon) for part in parts]
+        each = [Accountant(SampledEvent(part, 0.3)).delta(epsilon=epsilon) for part in parts]
         assert sampled.delta(epsilon=epsilon) == pytest.approx(max(each), rel=1e-9)
         assert sampled.delta(epsilon=epsilon) < Accountant(OneOf(parts)).delta(epsilon=epsilon)
 
@@ -180,7 +180,7 @@ events: st.SearchStrategy[Event] = st.recursive(
     lambda inner: st.one_of(
         st.builds(OneOf, st.lists(inner, min_size=1, max_size=3)),
         st.builds(Composition, st.lists(inner, max_size=3)),
-        st.builds(Sampled, inner, st.floats(0.1, 0.9)),
+        st.builds(SampledEvent, inner, st.floats(0.1, 0.9)),
     ),
     max_leaves=6,
 )
@@ -188,21 +188,21 @@ events: st.SearchStrategy[Event] = st.recursive(
 
 @given(event=events)
 def test_events_survive_being_written_down(event: Event) -> None:
-    assert from_dict(json.loads(json.dumps(as_dict(event)))) == event
+    assert parse_event(json.loads(json.dumps(serialize_event(event)))) == event
 
 
 def test_a_choice_among_nothing_is_refused() -> None:
     with pytest.raises(ParameterError, match="'events' parameter must hold at least one event"):
         OneOf([])
     with pytest.raises(ParameterError, match="at least one event"):
-        from_dict({"kind": "one of", "events": []})
+        parse_event({"kind": "one of", "events": []})
     with pytest.raises(ParameterError, match="must hold events such as SafeRelease"):
         OneOf(["safe"])  # type: ignore[list-item]
-    release = as_dict(SafeRelease(3, 0.5))
+    release = serialize_event(SafeRelease(3, 0.5))
     with pytest.raises(ParameterError, match="hold nothing else"):
-        from_dict({"kind": "one of", "events": [release], "worst": 0})
+        parse_event({"kind": "one of", "events": [release], "worst": 0})
     with pytest.raises(ParameterError, match="known event"):
-        from_dict({"kind": "one of", "events": release})
+        parse_event({"kind": "one of", "events": release})
 
 
 # Pairs.
@@ -215,9 +215,9 @@ def test_a_choice_among_nothing_is_refused() -> None:
 def test_pairs_are_within_the_budget_and_no_larger_than_they_must_be(
     epsilon: float, delta: float, searches: list[float]
 ) -> None:
-    budget = paired(epsilon=epsilon, delta=delta, selections=searches)
-    pairs, spent = pairs_of(budget), budget.events
-    assert [pair.beta for pair in pairs] == [realised(rate) for rate in RATES]
+    budget = split_for_samples(epsilon=epsilon, delta=delta, selections=searches)
+    pairs, spent = list_sample_draws(budget), budget.events
+    assert [pair.beta for pair in pairs] == [round_down_rate(rate) for rate in RATES]
     assert spent == [*map(Selection, searches), OneOf(pairs)]
     assert Accountant(spent).delta(epsilon=epsilon) <= delta
     for pair in pairs:
@@ -232,8 +232,8 @@ def test_pairs_are_within_the_budget_and_no_larger_than_they_must_be(
 
 def test_all_pairs_together_are_accounted_not_the_chosen_one() -> None:
     """Each pair by itself leaves something; at the epsilons between, another is the worst."""
-    budget = paired(epsilon=1.0, delta=1e-6, selections=[0.05])
-    pairs, spent = pairs_of(budget), budget.events
+    budget = split_for_samples(epsilon=1.0, delta=1e-6, selections=[0.05])
+    pairs, spent = list_sample_draws(budget), budget.events
     together = Accountant(spent).delta(epsilon=1.0)
     each = [Accountant([Selection(0.05), pair]).delta(epsilon=1.0) for pair in pairs]
     assert max(each) <= together <= 1e-6
@@ -242,35 +242,37 @@ def test_all_pairs_together_are_accounted_not_the_chosen_one() -> None:
 @pytest.mark.parametrize("searches", [[1.0], [1.5], [0.5, 0.5]])
 def test_a_search_that_leaves_nothing_is_refused(searches: list[float]) -> None:
     with pytest.raises(IncrowdError, match=r"spend epsilon = 1(.5)? of 1, which leaves nothing"):
-        paired(epsilon=1.0, delta=1e-6, selections=searches)
+        split_for_samples(epsilon=1.0, delta=1e-6, selections=searches)
 
 
 def test_a_search_that_leaves_next_to_nothing_ends_in_a_refusal_or_a_pair() -> None:
     with pytest.raises(UnsolvableError, match="Use a larger ε or δ, or a smaller β"):
-        paired(epsilon=0.001, delta=1e-300, selections=[0.000999], rates=[0.9])
+        split_for_samples(epsilon=0.001, delta=1e-300, selections=[0.000999], rates=[0.9])
 
 
 def test_one_rate_gives_one_pair() -> None:
-    budget = paired(epsilon=1.0, delta=1e-6, selections=[0.05], rates=(0.25,))
-    pairs, spent = pairs_of(budget), budget.events
+    budget = split_for_samples(epsilon=1.0, delta=1e-6, selections=[0.05], rates=(0.25,))
+    pairs, spent = list_sample_draws(budget), budget.events
     assert len(pairs) == 1
     assert spent == [Selection(0.05), OneOf(pairs)]
-    free = pairs_of(paired(epsilon=1.0, delta=1e-6, selections=[1e-6], rates=(0.25,)))
+    free = list_sample_draws(
+        split_for_samples(epsilon=1.0, delta=1e-6, selections=[1e-6], rates=(0.25,))
+    )
     assert free == (SafeRelease(14, 0.25),)  # what a release without a search needs
     assert pairs[0].k >= free[0].k
 
 
 @pytest.mark.parametrize("population", [0.05, 0.5])
 def test_a_table_that_is_a_sample_needs_smaller_crowds(population: float) -> None:
-    asked = {"epsilon": 1.0, "delta": 1e-6, "selections": [0.05]}
-    budget = paired(**asked, population=population)  # type: ignore[arg-type]
-    pairs, spent = pairs_of(budget), budget.events
+    request = {"epsilon": 1.0, "delta": 1e-6, "selections": [0.05]}
+    budget = split_for_samples(**request, population=population)  # type: ignore[arg-type]
+    pairs, spent = list_sample_draws(budget), budget.events
     (event,) = spent
-    assert event == Sampled(Composition([Selection(0.05), OneOf(pairs)]), population)
+    assert event == SampledEvent(Composition([Selection(0.05), OneOf(pairs)]), population)
     assert Accountant(spent).delta(epsilon=1.0) <= 1e-6
-    whole = pairs_of(paired(**asked))  # type: ignore[arg-type]
-    assert all(one.k <= other.k for one, other in zip(pairs, whole, strict=True))
-    assert sum(one.k for one in pairs) < sum(other.k for other in whole)
+    whole = list_sample_draws(split_for_samples(**request))  # type: ignore[arg-type]
+    assert all(first.k <= other.k for first, other in zip(pairs, whole, strict=True))
+    assert sum(item.k for item in pairs) < sum(other.k for other in whole)
     # By a bound that needs no grid: the inside amplified, present'(x) = rate present(y).
     inside = math.log1p(math.expm1(1.0) / population)
     for pair in pairs:

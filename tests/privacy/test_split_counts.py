@@ -9,25 +9,25 @@ import pytest
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import is_even
-from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, Sampled
-from incrowd.privacy.split import CountsEvent, Split, counted
+from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, SampledEvent
+from incrowd.privacy.split import BudgetSplit, CountsEvent, split_for_counts
 
 
-def spent(split: Split) -> float:
+def spent(split: BudgetSplit) -> float:
     return Accountant(split.events).delta(epsilon=split.epsilon)
 
 
-def largest(split: Split) -> CountsEvent:
-    found = split.draws[-1]
-    assert isinstance(found, CountsEvent)
-    return found
+def largest(split: BudgetSplit) -> CountsEvent:
+    draws = split.draws[-1]
+    assert isinstance(draws, CountsEvent)
+    return draws
 
 
-def bound(split: Split) -> int:
+def bound(split: BudgetSplit) -> int:
     return largest(split).r
 
 
-def shorter(split: Split) -> CountsEvent:
+def shorter(split: BudgetSplit) -> CountsEvent:
     """The same noise with a bound that is one smaller."""
     event = largest(split)
     if isinstance(event, GeometricCounts):
@@ -39,7 +39,7 @@ def shorter(split: Split) -> CountsEvent:
 def test_one_table_has_the_smallest_bound_and_a_coin_that_uses_delta_up(
     epsilon: float, r: int
 ) -> None:
-    split = counted(epsilon=epsilon, delta=1e-6)
+    split = split_for_counts(epsilon=epsilon, delta=1e-6)
     assert bound(split) == r
     assert isinstance(split.event, Coin)
     first, second = split.draws
@@ -51,7 +51,7 @@ def test_one_table_has_the_smallest_bound_and_a_coin_that_uses_delta_up(
 
 def test_no_coin_whose_rarer_side_would_be_much_weaker() -> None:
     """At epsilon = 2 one step less of r has seven times the delta."""
-    split = counted(epsilon=2.0, delta=1e-6)
+    split = split_for_counts(epsilon=2.0, delta=1e-6)
     assert split.event == GeometricCounts(7, 2.0)
     coin = Coin(GeometricCounts(6, 2.0), GeometricCounts(7, 2.0), 0.09)
     assert spent(replace(split, event=coin)) <= 1e-6
@@ -62,7 +62,7 @@ def test_no_coin_whose_rarer_side_would_be_much_weaker() -> None:
 
 
 def test_the_coin_of_the_reference() -> None:
-    split = counted(epsilon=1.0, delta=1e-6)
+    split = split_for_counts(epsilon=1.0, delta=1e-6)
     assert isinstance(split.event, Coin)
     assert split.event.chance == pytest.approx(0.9325, abs=1e-4)
 
@@ -75,7 +75,7 @@ def test_the_coin_of_the_reference() -> None:
 def test_of_several_tables_the_law_with_the_smaller_crowd_is_taken(
     tables: int, r: int, kind: type
 ) -> None:
-    split = counted(epsilon=1.0, delta=1e-6, tables=tables)
+    split = split_for_counts(epsilon=1.0, delta=1e-6, tables=tables)
     assert isinstance(split.event, kind)
     assert bound(split) == r
     assert spent(split) <= 1e-6
@@ -90,7 +90,7 @@ def test_of_several_tables_the_law_with_the_smaller_crowd_is_taken(
 def test_what_is_settled_holds_and_a_smaller_bound_would_not(
     tables: int, selections: list[float], choices: list[float], population: float | None
 ) -> None:
-    split = counted(
+    split = split_for_counts(
         epsilon=1.0, delta=1e-5, selections=selections, choices=choices,
         tables=tables, population=population,
     )  # fmt: skip
@@ -100,54 +100,54 @@ def test_what_is_settled_holds_and_a_smaller_bound_would_not(
 
 def test_choices_are_paid_for_by_the_noise() -> None:
     """Past what choices leave, noise would cost far more than any delta."""
-    split = counted(epsilon=1.0, delta=1e-6, selections=[0.05])
+    split = split_for_counts(epsilon=1.0, delta=1e-6, selections=[0.05])
     (_, event) = split.draws
     assert event == GeometricCounts(14, 0.95)
     assert spent(replace(split, event=GeometricCounts(14, 0.96))) > 1e-4
 
 
 def test_a_table_that_is_a_sample_is_amplified_whole() -> None:
-    split = counted(epsilon=1.0, delta=1e-6, selections=[0.05], population=0.1)
+    split = split_for_counts(epsilon=1.0, delta=1e-6, selections=[0.05], population=0.1)
     (event,) = split.events
-    assert isinstance(event, Sampled)
+    assert isinstance(event, SampledEvent)
     assert isinstance(event.event, Composition)
     assert bound(split) < 5
-    rare = counted(epsilon=1.0, delta=1e-3, population=1e-4)
+    rare = split_for_counts(epsilon=1.0, delta=1e-3, population=1e-4)
     assert bound(rare) == 1
     assert spent(rare) <= 1e-3
 
 
 def test_certificates_say_what_was_drawn() -> None:
-    split = counted(epsilon=1.0, delta=1e-6, selections=[0.05])
-    assert split.parameters(split.draws[0]) == {
+    split = split_for_counts(epsilon=1.0, delta=1e-6, selections=[0.05])
+    assert split.list_parameters(split.draws[0]) == {
         "noise": "geometric", "r": 13.0, "noise_epsilon": 0.95, "search_epsilon": 0.05,
         "coin": 0.220983, "coin_r": 14.0,
     }  # fmt: skip
-    several = counted(epsilon=1.0, delta=1e-6, tables=4, choices=[0.02, 0.03])
+    several = split_for_counts(epsilon=1.0, delta=1e-6, tables=4, choices=[0.02, 0.03])
     (event,) = several.draws
     assert isinstance(event, GaussianCounts)
-    assert several.parameters(event) == {
+    assert several.list_parameters(event) == {
         "noise": "gaussian", "r": float(event.r), "noise_variance": event.variance,
     }  # fmt: skip
-    assert several.shared == {"slices_epsilon": 0.05}
+    assert several.shared_parameters == {"slices_epsilon": 0.05}
 
 
 @pytest.mark.parametrize("epsilon", [999_999.0, 1_000_001.0, 1e9])
 def test_an_absurd_epsilon_is_settled_at_once(epsilon: float) -> None:
-    split = counted(epsilon=epsilon, delta=1e-6)
+    split = split_for_counts(epsilon=epsilon, delta=1e-6)
     assert bound(split) == 1
     assert 0 < spent(split) <= 1e-6
 
 
 def test_what_cannot_be_settled() -> None:
     with pytest.raises(IncrowdError, match=", and leave none for the release"):
-        counted(epsilon=1.0, delta=1e-6, selections=[1.0])
+        split_for_counts(epsilon=1.0, delta=1e-6, selections=[1.0])
     with pytest.raises(UnsolvableError, match="No noisy counts with noise of at most"):
-        counted(epsilon=1e-6, delta=1e-9)
+        split_for_counts(epsilon=1e-6, delta=1e-9)
     for delta in (1e-301, 3e-320):
         with pytest.raises(ParameterError, match="be at least 1e-300"):
-            counted(epsilon=1.0, delta=delta)
+            split_for_counts(epsilon=1.0, delta=delta)
     with pytest.raises(UnsolvableError, match="No noisy counts with noise of at most"):
-        counted(epsilon=1e-6, delta=1e-200)
+        split_for_counts(epsilon=1e-6, delta=1e-200)
     with pytest.raises(UnsolvableError, match="tables: 3"):
-        counted(epsilon=1e-5, delta=1e-12, tables=3)
+        split_for_counts(epsilon=1e-5, delta=1e-12, tables=3)

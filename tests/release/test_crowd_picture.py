@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.release.crowd import crowd_of
+from incrowd.release.crowd import make_crowd
 
 
 @pytest.mark.parametrize(
@@ -18,18 +18,18 @@ from incrowd.release.crowd import crowd_of
 def test_figures_stand_for_so_many_people(
     number: float, people: int, each: int, figures: int
 ) -> None:
-    found = crowd_of(number)
-    assert (found.people, found.each, len(found.places)) == (people, each, figures)
+    crowd = make_crowd(number)
+    assert (crowd.people, crowd.each, len(crowd.places)) == (people, each, figures)
 
 
 def test_figures_stand_inside_the_picture_and_apart() -> None:
-    found = crowd_of(47)
-    wide, high = found.size
-    assert len(set(found.places)) == 47
-    assert all(0 <= x < wide and 0 <= y < high for x, y in found.places)
+    crowd = make_crowd(47)
+    wide, high = crowd.size
+    assert len(set(crowd.places)) == 47
+    assert all(0 <= x < wide and 0 <= y < high for x, y in crowd.places)
 
 
 def test_the_picture_has_words() -> None:
-    assert crowd_of(1).words == "1 person"
-    assert crowd_of(18).words == "18 people"
-    assert crowd_of(1580).words == "1,580 people, each figure standing for 100"
+    assert make_crowd(1).words == "1 person"
+    assert make_crowd(18).words == "18 people"
+    assert make_crowd(1580).words == "1,580 people, each figure standing for 100"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.pages import outline
-from support.readers import released as made_by
+from support.pages import read_outline
+from support.readers import publish_reader_table as made_by
 
-from incrowd.cli.guarantee import promise
-from incrowd.codes.values import canonical
-from incrowd.evaluation.report.summary import summary
+from incrowd.cli.guarantee import describe_guarantee
+from incrowd.codes.values import canonicalize_value
+from incrowd.evaluation.report.summary import summarize_release
 from incrowd.publication import Release, publish
 from incrowd.release.examples import Examples
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 TABLE = pl.DataFrame(
@@ -35,12 +35,12 @@ columns:
 
 
 def made(folder: Path, release: str = "method: k-epsilon, k: 5, epsilon: 0.75") -> Release:
-    return publish(TABLE, parse(f"{COLUMNS}\nrelease: {{{release}}}"), output=folder / "out")
+    return publish(TABLE, parse_spec(f"{COLUMNS}\nrelease: {{{release}}}"), output=folder / "out")
 
 
 def texts(frame: pl.DataFrame) -> set[tuple[str | None, ...]]:
     """The rows of a table as a reader sees them."""
-    return {tuple(map(canonical, row)) for row in frame.iter_rows()}
+    return {tuple(map(canonicalize_value, row)) for row in frame.iter_rows()}
 
 
 def examples_of(release: Release) -> Examples:
@@ -50,18 +50,18 @@ def examples_of(release: Release) -> Examples:
 
 def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> None:
     release = made(tmp_path)
-    found = examples_of(release)
-    assert found.names == ("sex", "city", "sick", "weight")
-    assert found.noisy == ("weight",)
+    result = examples_of(release)
+    assert result.names == ("sex", "city", "sick", "weight")
+    assert result.noisy == ("weight",)
     rows, shown = (texts(frame) for frame in (TABLE, release.data))
-    assert len(found.rows) == 6
-    for row in found.rows:
+    assert len(result.rows) == 6
+    for row in result.rows:
         assert tuple(row.before) in rows
         assert row.after is not None
         assert tuple(row.after) in shown
         assert row.after[2] == row.before[2]
-    assert any(row.after is not None and row.after[3] != row.before[3] for row in found.rows)
-    words = outline((release.curator / "report.html").read_text()).text
+    assert any(row.after is not None and row.after[3] != row.before[3] for row in result.rows)
+    words = read_outline((release.curator / "report.html").read_text()).text
     assert "the value is that of any row of the same class" in words
 
 
@@ -74,8 +74,8 @@ def test_values_with_noise_are_not_the_least_of_each_class(tmp_path: Path) -> No
 
 def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None:
     release = made(tmp_path, "method: k-epsilon, k: 5, epsilon: 0.75, algorithm: mondrian")
-    found = examples_of(release)
-    afters = [tuple(row.after) for row in found.rows if row.after]
+    result = examples_of(release)
+    afters = [tuple(row.after) for row in result.rows if row.after]
     assert afters
     assert {*afters} <= texts(release.data)
 
@@ -83,35 +83,35 @@ def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None
 @pytest.mark.parametrize("way", ["ola", "starred", "duplicate", "k-epsilon", "counts", "mondrian"])
 def test_every_column_of_the_file_is_among_the_examples(tmp_path: Path, way: str) -> None:
     release = made_by(tmp_path / "out", way, by=publish)
-    found = examples_of(release)
-    assert {*found.names} == {*release.data.columns}
-    for row in found.rows:
-        assert len(row.before) == len(found.names)
-        assert row.after is None or len(row.after) == len(found.names)
+    result = examples_of(release)
+    assert {*result.names} == {*release.data.columns}
+    for row in result.rows:
+        assert len(row.before) == len(result.names)
+        assert row.after is None or len(row.after) == len(result.names)
 
 
 def test_of_a_class_that_is_not_shown_nothing_is_shown(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": ["a"] * 50 + ["b"], "s": ["one"] * 50 + ["two"]})
-    spec = parse(
+    spec = parse_spec(
         "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}, s: {role: sensitive}}\n"
         "release: {method: k-anonymity, k: 5, levels: {x: 0}}"
     )
-    found = examples_of(publish(table, spec, output=tmp_path / "out"))
-    assert [(row.before, row.after) for row in found.rows] == [
+    result = examples_of(publish(table, spec, output=tmp_path / "out"))
+    assert [(row.before, row.after) for row in result.rows] == [
         (["a", "one"], ["a", "one"]), (["b", "two"], None),
     ]  # fmt: skip
 
 
 def test_the_card_of_a_release_with_noise_names_epsilon_and_delta(tmp_path: Path) -> None:
     release = made(tmp_path)
-    words = " ".join(summary(release.certificate, release.evaluation).guarantee.sentences)
+    words = " ".join(summarize_release(release.certificate, release.evaluation).guarantee.sentences)
     assert "ε = 0.75" in words
     assert "weight" in words
     assert "δ" not in words
-    assert "ε = 0.75" in promise(release.certificate)
-    assert "ε = 0.75" in outline((release.curator / "report.html").read_text()).text
+    assert "ε = 0.75" in describe_guarantee(release.certificate)
+    assert "ε = 0.75" in read_outline((release.curator / "report.html").read_text()).text
     release = made(
         tmp_path / "normal", "method: k-epsilon, k: 5, epsilon: 2, noise: gaussian, delta: 1.0e-5"
     )
-    words = " ".join(summary(release.certificate, release.evaluation).guarantee.sentences)
+    words = " ".join(summarize_release(release.certificate, release.evaluation).guarantee.sentences)
     assert "ε = 2 and δ = 1e-05" in words

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.cli import command, run
-from support.findings import codes
-from support.seam import PinnedRandomness
+from support.cli import run_command, run_successfully
+from support.findings import list_codes
+from support.pinned_randomness import PinnedRandomness
 
 import incrowd as ic
 from incrowd.privacy.amplification import Guarantee
 from incrowd.publication import Release, publish
-from incrowd.release.history import History, name_of
-from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, unit_of_id
+from incrowd.release.history import History, name_ledger
+from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, name_person_unit
 
 COLUMNS = {
     "patient": {"role": "identifier"},
@@ -68,7 +68,7 @@ def test_releases_that_protect_different_units_are_not_added_up(tmp_path: Path) 
                 made(folder, second, book)
             assert not folder.exists()
         assert len(book.spends()) == 2
-    assert Ledger(tmp_path / "1.ledger").unit() == unit_of_id("patient")
+    assert Ledger(tmp_path / "1.ledger").unit() == name_person_unit("patient")
 
 
 def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None
         database.execute("DELETE FROM about WHERE name = 'unit'")
     with pytest.raises(BudgetError, match="': its unit is not recorded, and nothing was released"):
         made(tmp_path / "out", ledger=book)
-    both = command("ledger", "unit", str(book.path), "--row", "--id", "x")
+    both = run_command("ledger", "unit", str(book.path), "--row", "--id", "x")
     assert both.returncode == 2
-    told = command("ledger", "unit", str(book.path), "--row")
+    told = run_command("ledger", "unit", str(book.path), "--row")
     assert (told.returncode, book.unit()) == (0, ONE_ROW)
     made(tmp_path / "out", ledger=book)
     with pytest.raises(BudgetError, match="Use one unit per table and ledger"):
-        book.set_unit(unit_of_id("patient"))
+        book.set_unit(name_person_unit("patient"))
 
 
 def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> None:
@@ -94,15 +94,15 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
             book.set_budget(epsilon=epsilon, delta=delta)
     book.set_budget(epsilon=0.5, delta=1e-6)  # to lower it takes nothing
     raised = ["ledger", "budget", str(book.path), "--epsilon", "2", "--delta", "1e-6"]
-    assert command(*raised).returncode == 1
+    assert run_command(*raised).returncode == 1
     assert book.budget().epsilon == 0.5
-    assert command(*raised, "--raise").returncode == 0
-    assert [one.epsilon for one in book.budgets()] == [1.0, 0.5, 2.0]
-    shown = run("ledger", "show", str(book.path))
+    assert run_command(*raised, "--raise").returncode == 0
+    assert [item.epsilon for item in book.budgets()] == [1.0, 0.5, 2.0]
+    shown = run_successfully("ledger", "show", str(book.path))
     assert "(ε, δ) = (2, 1e-06), since" in shown
-    assert run("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
-    known = run("ledger", "show", str(book.path), "--json")
-    assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
+    assert run_successfully("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
+    successfully = run_successfully("ledger", "show", str(book.path), "--json")
+    assert [item["epsilon"] for item in json.loads(successfully)["budgets"]] == [1.0, 0.5, 2.0]
 
 
 def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
@@ -111,21 +111,23 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
     book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
-    asked = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
-    shown = json.loads(run("ledger", "show", str(book.path), *asked))
-    assert shown["after_next_release"] == vars(book.total([book.charge_of([event], certified)]))
+    request = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
+    shown = json.loads(run_successfully("ledger", "show", str(book.path), *request))
+    assert shown["after_next_release"] == vars(
+        book.total([book.compute_charge([event], certified)])
+    )
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == ic.SafeRelease(20, 0.1)
-    assert "nothing is amplified" in run("ledger", "show", str(book.path))
+    assert "nothing is amplified" in run_successfully("ledger", "show", str(book.path))
 
 
 def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
-    one, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
-    assert made(tmp_path / "a", ledger=one).findings == ()
-    assert made(tmp_path / "b", ledger=one).findings == ()  # counted there
-    assert codes(made(tmp_path / "c").findings) == ["RELEASED_BEFORE"]
+    first, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
+    assert made(tmp_path / "a", ledger=first).findings == ()
+    assert made(tmp_path / "b", ledger=first).findings == ()  # counted there
+    assert list_codes(made(tmp_path / "c").findings) == ["RELEASED_BEFORE"]
     for number in range(3):  # every time, not only the first
-        for at, book in enumerate((one, two)):
+        for at, book in enumerate((first, two)):
             (warning,) = made(tmp_path / f"{number}{at}", ledger=book).findings
             assert warning.code == "RELEASED_OUTSIDE_LEDGER"
     other = table().with_columns(x=pl.lit("a"))
@@ -138,7 +140,7 @@ def test_a_memory_that_cannot_be_kept_is_said(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert not History().usable
-    assert codes(made(tmp_path / "out").findings) == ["HISTORY_NOT_WRITABLE"]
+    assert list_codes(made(tmp_path / "out").findings) == ["HISTORY_NOT_WRITABLE"]
 
 
 REMEMBER = """
@@ -153,10 +155,12 @@ for number in range(40):
 def test_nothing_is_forgotten_in_a_race(tmp_path: Path) -> None:
     racers = [subprocess.Popen([sys.executable, "-c", REMEMBER, name]) for name in ("ann", "bob")]
     assert [racer.wait() for racer in racers] == [0, 0]
-    known = History()
-    assert all(known.earlier(f"{name} {at}") for name in ("ann", "bob") for at in range(40))
-    assert known.earlier("ann 1", ledger=name_of(b"x"))
-    assert not known.earlier("eve 1")
+    history = History()
+    assert all(
+        history.has_earlier_release(f"{name} {at}") for name in ("ann", "bob") for at in range(40)
+    )
+    assert history.has_earlier_release("ann 1", ledger=name_ledger(b"x"))
+    assert not history.has_earlier_release("eve 1")
 
 
 def test_a_ledger_without_a_budget_is_no_traceback(tmp_path: Path) -> None:

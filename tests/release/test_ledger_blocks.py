@@ -22,12 +22,12 @@ from incrowd.privacy.events import (
     GaussianCounts,
     GeometricCounts,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
-    as_dict,
+    serialize_event,
 )
 from incrowd.privacy.filter import charge_share
-from incrowd.release.ledger import BudgetError, Ledger, unit_of_id
+from incrowd.release.ledger import BudgetError, Ledger, name_person_unit
 
 SAMPLE = SafeRelease(20, 0.1)
 COUNTS = GaussianCounts(50, 46.0)
@@ -67,15 +67,15 @@ def test_a_block_is_spent_at_once_and_used_release_by_release(tmp_path: Path) ->
     ledger = made(tmp_path / "l")
     both = Guarantee(Accountant([COUNTS] * 2).epsilon(delta=1e-6), 1e-6)
     block = ledger.plan(COUNTS, releases=2, guarantee=both)
-    assert (block.number, block.releases, block.used, block.left) == (1, 2, 0, 2)
+    assert (block.number, block.releases, block.used, block.remaining_releases) == (1, 2, 0, 2)
     assert ledger.total() == both
-    assert ledger.remaining().delta == 0
+    assert ledger.remaining_budget().delta == 0
     for at in (1, 2):
         booking = ledger.book([COUNTS])
-        assert (booking.planned, booking.release, booking.releases) == (True, at, 2)
+        assert (booking.is_planned, booking.release, booking.releases) == (True, at, 2)
         assert str(booking) == f"release {at} of 2 of planned block 1"
         assert ledger.total() == both
-    assert [(spend.used, spend.left) for spend in ledger.spends()] == [(2, 0)]
+    assert [(spend.used, spend.remaining_releases) for spend in ledger.spends()] == [(2, 0)]
     with pytest.raises(BudgetError, match="δ is used up"):
         ledger.book([COUNTS])
 
@@ -85,13 +85,13 @@ def test_other_events_than_the_planned_ones_are_unplanned(tmp_path: Path) -> Non
     ledger.plan(COUNTS, releases=3, guarantee=Guarantee(1.2, 1e-6))
     other = GaussianCounts(51, 46.0)
     booking = ledger.book([other], guarantee=Guarantee(0.7, 5e-7))
-    assert (booking.planned, booking.number) == (False, 2)
+    assert (booking.is_planned, booking.number) == (False, 2)
     assert ledger.total() == Guarantee(1.9, 1.5e-6)
-    assert ledger.spends()[0].left == 3
+    assert ledger.spends()[0].remaining_releases == 3
     with pytest.raises(BudgetError, match="no planned block"):
         ledger.book([other], guarantee=Guarantee(0.01, 1e-9), planned=True)
     for _ in range(3):
-        assert ledger.book([COUNTS], planned=True).planned
+        assert ledger.book([COUNTS], planned=True).is_planned
     with pytest.raises(BudgetError, match="made all 3 releases of planned block 1"):
         ledger.book([COUNTS], planned=True)
     assert ledger.total() == Guarantee(1.9, 1.5e-6)
@@ -109,18 +109,18 @@ def test_a_block_that_does_not_fit_is_not_booked(tmp_path: Path) -> None:
 
 def test_a_block_has_a_unit(tmp_path: Path) -> None:
     ledger = made(tmp_path / "l")
-    ledger.plan(COUNTS, releases=2, guarantee=Guarantee(1.0, 1e-6), unit=unit_of_id("id"))
+    ledger.plan(COUNTS, releases=2, guarantee=Guarantee(1.0, 1e-6), unit=name_person_unit("id"))
     with pytest.raises(BudgetError, match="Use one unit per table and ledger"):
         ledger.book([COUNTS])
-    assert ledger.book([COUNTS], unit=unit_of_id("id")).planned
+    assert ledger.book([COUNTS], unit=name_person_unit("id")).is_planned
 
 
 def test_a_block_of_a_sample_is_amplified_once(tmp_path: Path) -> None:
-    event = Sampled(SAMPLE, 0.1)
-    whole = Accountant(Sampled(Composition([SAMPLE] * 4), 0.1))
+    event = SampledEvent(SAMPLE, 0.1)
+    whole = Accountant(SampledEvent(Composition([SAMPLE] * 4), 0.1))
     ledger = made(tmp_path / "l")
     ledger.plan(event, releases=4, guarantee=Guarantee(whole.epsilon(delta=1e-6), 1e-6))
-    assert ledger.book([event]).planned
+    assert ledger.book([event]).is_planned
     (spend,) = ledger.spends()
     assert spend.charge.rate == 0.1
     inside = Accountant([SAMPLE] * 4).delta(epsilon=spend.charge.inside.epsilon)
@@ -142,7 +142,7 @@ def as_old(path: Path, events: list[Event], epsilon: float = 2.0, delta: float =
         database.execute("INSERT INTO about VALUES ('key', ?), ('unit', 'one row')", ("ab" * 32,))
         database.execute("INSERT INTO budgets VALUES (1, '2026-01-01', ?, ?)", (epsilon, delta))
         for event in events:
-            text = json.dumps(as_dict(event))
+            text = json.dumps(serialize_event(event))
             database.execute("INSERT INTO spends (day, event) VALUES ('2026-01-01', ?)", (text,))
     return Ledger(path)
 
@@ -169,7 +169,7 @@ def test_an_old_ledger_is_read_as_unplanned_releases(tmp_path: Path) -> None:
 def test_an_old_ledger_whose_sum_exceeds_its_budget_allows_nothing_more(tmp_path: Path) -> None:
     ledger = as_old(tmp_path / "old", [SAMPLE] * 8, epsilon=0.4)
     assert Accountant([SAMPLE] * 8).epsilon(delta=1e-6) < 0.4  # so it was booked
-    assert ledger.remaining().epsilon == 0
+    assert ledger.remaining_budget().epsilon == 0
     with pytest.raises(BudgetError, match="nothing was released"):
         ledger.book([Selection(0.001)])
 
@@ -199,7 +199,7 @@ def test_two_processes_share_a_block(tmp_path: Path) -> None:
     lines = [line for racer in racers for line in racer.communicate()[0].split()]
     assert sorted(map(int, (line for line in lines if line != "refused"))) == list(range(1, 13))
     assert lines.count("refused") == 8
-    assert ledger.spends()[0].left == 0
+    assert ledger.spends()[0].remaining_releases == 0
 
 
 steps = st.lists(
@@ -230,7 +230,7 @@ def test_whatever_is_asked_the_budget_is_kept(
             else:
                 event: Event = kinds[number] if what == "book" else GeometricCounts(60, 0.5)
                 booking = ledger.book([event], guarantee=Guarantee(epsilon, 1e-6))
-                spent += 0.0 if booking.planned else epsilon
+                spent += 0.0 if booking.is_planned else epsilon
                 made_ += 1
         except BudgetError:
             assert ledger.spends() == before
@@ -239,4 +239,4 @@ def test_whatever_is_asked_the_budget_is_kept(
     assert total.epsilon <= 1.0
     assert total.delta <= 1e-5
     assert sum(spend.used for spend in ledger.spends()) == made_
-    assert all(spend.left >= 0 for spend in ledger.spends())
+    assert all(spend.remaining_releases >= 0 for spend in ledger.spends())

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.findings import verify
-from support.pages import Outline, outline, outside
+from support.findings import list_verify_messages
+from support.pages import Outline, list_external_loads, read_outline
 
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import FALSE_POSITIVE_RATES, max_true_positive_rate
 from incrowd.release.certificate import PAGE, README, Certificate
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import noise_event
+from incrowd.release.parameters import make_noise_event
 from incrowd.release.verify import read_certificate
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -37,32 +37,38 @@ def test_the_page_says_what_the_certificate_says(folder: Path) -> None:
     certificate = read_certificate(folder)
     page = (folder / PAGE).read_bytes().decode()
     assert certificate_page(certificate) == page
-    found = outline(page)
-    assert outside(page) == []
-    known = certificate.guarantee
-    for sentence in known.statement:
+    outline = read_outline(page)
+    assert list_external_loads(page) == []
+    guarantee = certificate.guarantee
+    for sentence in guarantee.statement:
         assert f"<li>{html.escape(sentence.text)}</li>" in page.replace("&#39;", "&#x27;")
-    for said in (certificate.date, certificate.incrowd, certificate.seal, known.kind, known.unit):
-        assert said in found.text
+    for item in (
+        certificate.date,
+        certificate.incrowd,
+        certificate.seal,
+        guarantee.kind,
+        guarantee.unit,
+    ):
+        assert item in outline.text
     for table in certificate.tables:
         release = table.release
-        assert f"{release.rows:,} rows" in found.text
-        assert {release.file, release.sha256} <= set(found.codes)
+        assert f"{release.rows:,} rows" in outline.text
+        assert {release.file, release.sha256} <= set(outline.codes)
         for name, column in table.scheme.items():
-            assert name in found.codes
-            assert column.file is None or {column.file, column.sha256} <= set(found.codes)
-        assert set(table.parameters) <= set(found.codes)
-    if known.epsilon is not None and known.delta is not None:
-        assert f"δ = {known.delta!r}" in found.text
+            assert name in outline.codes
+            assert column.file is None or {column.file, column.sha256} <= set(outline.codes)
+        assert set(table.parameters) <= set(outline.codes)
+    if guarantee.epsilon is not None and guarantee.delta is not None:
+        assert f"δ = {guarantee.delta!r}" in outline.text
     if certificate.signature is not None:
-        assert {certificate.signature.public_key, certificate.signature.value} <= set(found.codes)
-    assert ("not signed" in found.text) == (certificate.signature is None)
+        assert {certificate.signature.public_key, certificate.signature.value} <= set(outline.codes)
+    assert ("not signed" in outline.text) == (certificate.signature is None)
     nothing = bool(certificate.rehearsal) or certificate.randomness != "system"
-    assert ("identifies at most" in found.text) == (known.epsilon is not None and not nothing)
-    assert ("Nothing is guaranteed." in found.text) == nothing
-    assert ("This is NOT differential privacy" in found.text) == (known.epsilon is None)
+    assert ("identifies at most" in outline.text) == (guarantee.epsilon is not None and not nothing)
+    assert ("Nothing is guaranteed." in outline.text) == nothing
+    assert ("This is NOT differential privacy" in outline.text) == (guarantee.epsilon is None)
     assert "undefined" not in page
-    assert "None" not in found.text
+    assert "None" not in outline.text
 
 
 # What verify says of another page -------------------------------------------------------------
@@ -77,7 +83,7 @@ def folder(tmp_path: Path) -> Path:
 def test_any_other_page_is_refused(folder: Path) -> None:
     path = folder / PAGE
     page = path.read_bytes()
-    assert verify(folder) == []
+    assert list_verify_messages(folder) == []
     others = [
         page[:-1], b"", page + b" ", page.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + page,
         page.replace(b"5-anonymous", b"6-anonymous", 1), bytes([page[0] ^ 1]) + page[1:],
@@ -86,17 +92,17 @@ def test_any_other_page_is_refused(folder: Path) -> None:
     for other in others:
         assert other != page
         path.write_bytes(other)
-        assert verify(folder) == [CHANGED]
+        assert list_verify_messages(folder) == [CHANGED]
 
 
 def test_a_missing_page_and_one_that_is_no_file_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / PAGE).rename(tmp_path / "elsewhere.html")
-    assert verify(folder) == ["The file 'certificate.html' is missing."]
+    assert list_verify_messages(folder) == ["The file 'certificate.html' is missing."]
     (folder / PAGE).symlink_to(tmp_path / "elsewhere.html")
-    assert "The file 'certificate.html' is missing." in verify(folder)
+    assert "The file 'certificate.html' is missing." in list_verify_messages(folder)
     (folder / PAGE).unlink()
     os.mkfifo(folder / PAGE)
-    assert "The file 'certificate.html' is missing." in verify(folder)
+    assert "The file 'certificate.html' is missing." in list_verify_messages(folder)
 
 
 # Names that come from anywhere ----------------------------------------------------------------
@@ -131,26 +137,26 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_a_name(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = outline(page), outline(certificate_page(made_up("x")))
-    assert found.tags == usual.tags  # nothing became markup
-    assert found.attributes == usual.attributes
-    assert outside(page) == []
+    result, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
+    assert result.tags == usual.tags  # nothing became markup
+    assert result.attributes == usual.attributes
+    assert list_external_loads(page) == []
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", page)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_any_name_keeps_to_its_place(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = outline(page), outline(certificate_page(made_up("x")))
-    assert (found.tags, found.attributes) == (usual.tags, usual.attributes)
+    result, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
+    assert (result.tags, result.attributes) == (usual.tags, usual.attributes)
 
 
 def test_the_parser_of_these_tests_sees_markup() -> None:
-    assert outline("<p>a<script>b</script></p>") == Outline(
+    assert read_outline("<p>a<script>b</script></p>") == Outline(
         ["p", "script"], [], "a b", [], ["script"]
     )
-    assert outside('<img src="http://x">') == ["img src=http://x"]
-    assert outside("<style>a{background:url(x)}</style>") != []
+    assert list_external_loads('<img src="http://x">') == ["img src=http://x"]
+    assert list_external_loads("<style>a{background:url(x)}</style>") != []
 
 
 def test_a_release_has_two_pages() -> None:
@@ -176,8 +182,8 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     assert known.epsilon is not None
     assert known.delta is not None
     # What is shown of a large cell, with somebody in the table, and without
-    law, r = law_of(noise_event(parameters)), int(parameters["r"])
-    chances = [law.at_least(x) - law.at_least(x + 1) for x in range(-r, r + 1)]
+    law, r = build_event_law(make_noise_event(parameters)), int(parameters["r"])
+    chances = [law.compute_tail(x) - law.compute_tail(x + 1) for x in range(-r, r + 1)]
     table, none = [0.0, *chances], [*chances, 0.0]
     rate = float(parameters["already_sampled"])
     population = [rate * p + (1 - rate) * q for p, q in zip(table, none, strict=True)]
@@ -185,7 +191,7 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
         most = max_true_positive_rate(wrongly, known.epsilon, known.delta)
         assert best_test(wrongly, population, none) <= most + 1e-12
         assert best_test(wrongly, table, none) > most  # so it must not be said of the table
-    text = outline(certificate_page(certificate)).text
+    text = read_outline(certificate_page(certificate)).text
     keys = [sentence.key for sentence in known.statement]
     assert {"population", "assumption_sample"} <= set(keys)
     assert "people who have one row in the table" not in text
@@ -194,6 +200,6 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
 
 def test_of_any_other_table_the_promise_is_to_its_rows() -> None:
     certificate = read_certificate(FORMATS / "1" / "counts-fixed")
-    text = outline(certificate_page(certificate)).text
+    text = read_outline(certificate_page(certificate)).text
     assert "population" not in text
     assert "people who have one row in the table" in text

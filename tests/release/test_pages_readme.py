@@ -14,14 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import readers
-from support.findings import verify
-from support.make import make
-from support.readers import CASES, blocks, certificate_of, code_of, page_of, readme, section
+from support.findings import list_verify_messages
+from support.readers import (
+    CASES,
+    find_code,
+    find_section,
+    list_code_blocks,
+    load_certificate,
+    make_readme,
+    read_readme,
+)
+from support.unjudged import publish_unjudged
 
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.release.certificate import Certificate
 from incrowd.release.noise_sentences import format_exact
-from incrowd.release.parameters import noise_event
+from incrowd.release.parameters import make_noise_event
 from incrowd.release.statement import TECHNICAL
 
 pytestmark = pytest.mark.usefixtures("settled_once")
@@ -39,119 +47,128 @@ OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 
 @pytest.mark.parametrize(("method", "writing"), CASES)
 def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, writing: str) -> None:
-    certificate = readers.released(tmp_path / "out", method, writing).certificate
-    page = page_of(tmp_path / "out")
-    assert verify(tmp_path / "out") == []
-    assert readme(certificate) == page
-    assert readme(certificate_of(tmp_path / "out")) == page  # as whoever reads it writes it
-    assert readers.headings(page) == SECTIONS
+    certificate = readers.publish_reader_table(tmp_path / "out", method, writing).certificate
+    page = read_readme(tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []
+    assert make_readme(certificate) == page
+    assert make_readme(load_certificate(tmp_path / "out")) == page  # as whoever reads it writes it
+    assert readers.list_headings(page) == SECTIONS
     plain = page.replace("\\", "").splitlines()
     for number, sentence in enumerate(certificate.guarantee.statement, 1):
         assert f"{number}. {sentence.text}" in plain
     assert f"released on {certificate.date} with Incrowd {certificate.incrowd}" in page
     _says_the_rows(certificate, page)
     _names_the_columns(certificate, page)
-    _says_how_accurate(certificate, section(page, "Accuracy"))
-    _says_what_is_missing(certificate, section(page, "Suppression"))
-    cited = section(page, "Verify and cite")
+    _says_how_accurate(certificate, find_section(page, "Accuracy"))
+    _says_what_is_missing(certificate, find_section(page, "Suppression"))
+    cited = find_section(page, "Verify and cite")
     assert f"certificate {certificate.seal}." in cited
     if certificate.method == "safe":
-        known = certificate.guarantee
-        assert f"ε = {format_exact(known.epsilon)}, δ = {format_exact(known.delta)}" in cited
+        guarantee = certificate.guarantee
+        assert (
+            f"ε = {format_exact(guarantee.epsilon)}, δ = {format_exact(guarantee.delta)}" in cited
+        )
 
 
 def _says_the_rows(certificate: Certificate, page: str) -> None:
-    said, used = page.partition("\n## ")[0], section(page, "How to use")
+    text, used = page.partition("\n## ")[0], find_section(page, "How to use")
     for table in certificate.tables:
         known = table.release
         assert (
             f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
             f"group has {known.smallest_class:,} rows."
-        ) in said.splitlines()
+        ) in text.splitlines()
     assert ("The column `count`" in used) == (certificate.tables[0].release.form == "counted")
     assert ("do not join them" in used) == (len(certificate.tables) > 1)
-    assert ("not copies of individual records" in said) == certificate.by_counts
+    assert ("not copies of individual records" in text) == certificate.has_noisy_counts
     assert ("stand for suppressed rows" in used) == (
         certificate.parameters.get("suppressed") == "starred"
     )
     ranges = {"a-b", "a to b", "[a, b)"}
-    labels = {one.labels for table in certificate.tables for one in table.scheme.values()}
+    labels = {item.labels for table in certificate.tables for item in table.scheme.values()}
     assert ("midpoints" in used) == bool(ranges & labels)
     assert "`*`" in used
     assert "null" in used
-    assert ("no weights" in used) == (certificate.method != "safe" or certificate.by_counts)
+    assert ("no weights" in used) == (certificate.method != "safe" or certificate.has_noisy_counts)
     if certificate.method != "safe" and certificate.parameters.get("algorithm") != "duplicate":
-        assert f"identical to at least {certificate.k - 1} others" in said
+        assert f"identical to at least {certificate.k - 1} others" in text
 
 
 def _names_the_columns(certificate: Certificate, page: str) -> None:
-    named = [code_of(cells[0]) for cells in readers.rows(page)]
+    named = [find_code(cells[0]) for cells in readers.list_column_rows(page)]
     scheme = [name for table in certificate.tables for name in table.scheme]
     assert sorted(named) == sorted([*scheme, *certificate.kept, *certificate.noisy])
-    assert all(len(cells) == 2 for cells in readers.rows(page))
-    said = section(page, "Columns")
-    shown = {code_of(cells[0]): cells[1].content for cells in readers.rows(page)}
+    assert all(len(cells) == 2 for cells in readers.list_column_rows(page))
+    section = find_section(page, "Columns")
+    shown = {find_code(cells[0]): cells[1].content for cells in readers.list_column_rows(page)}
     for table in certificate.tables:
         for name, column in table.scheme.items():
             level = "any level" if column.level is None else f"level {column.level}"
             assert shown[name].startswith(f"**{column.labels}**")
             assert f"; {level} of " in shown[name]
-            assert f"- **{column.labels}**: " in said
+            assert f"- **{column.labels}**: " in section
             if column.file is not None:
                 assert f"(<{column.file}>)" in shown[name]
-    local = any(one.level is None for table in certificate.tables for one in table.scheme.values())
-    assert ("- *any level*: " in said) == local
-    assert ("An apostrophe before" in said) == bool(certificate.tables[0].release.formulas)
+    local = any(
+        item.level is None for table in certificate.tables for item in table.scheme.values()
+    )
+    assert ("- *any level*: " in section) == local
+    assert ("An apostrophe before" in section) == bool(certificate.tables[0].release.formulas)
     for name, grid in certificate.noisy.items():
         assert grid.bounds is not None
         assert f"in steps of {grid.step}, from {grid.bounds[0]} to {grid.bounds[1]}" in shown[name]
 
 
-def _says_how_accurate(certificate: Certificate, said: str) -> None:
+def _says_how_accurate(certificate: Certificate, text: str) -> None:
     for table in certificate.tables:
-        known = table.parameters
-        if certificate.by_counts:
-            tail = law_of(noise_event(known)).tail.tolist()
+        parameters = table.parameters
+        if certificate.has_noisy_counts:
+            tail = build_event_law(make_noise_event(parameters)).tail.tolist()
             spread = (2 * sum(p * x * x for x, p in enumerate(tail))) ** 0.5
-            assert f"at most ±{int(known['r'])}, with a standard deviation of {spread:.3g}." in said
+            assert (
+                f"at most ±{int(parameters['r'])}, with a standard deviation of {spread:.3g}."
+                in text
+            )
         elif certificate.method == "safe":
-            beta = float(known["beta"])
-            assert f"probability {beta!r}," in said
-            assert f"about n × {1 / beta:.6g} rows" in said
+            beta = float(parameters["beta"])
+            assert f"probability {beta!r}," in text
+            assert f"about n × {1 / beta:.6g} rows" in text
             # Of N rows n = N beta are drawn; n / beta is off by sqrt(n (1 - beta)) / beta.
-            assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in said
-    assert ("was itself a sample" in said) == ("already_sampled" in certificate.parameters)
+            assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in text
+    assert ("was itself a sample" in text) == ("already_sampled" in certificate.parameters)
     if "already_sampled" in certificate.parameters:
-        assert "probability 0.25: for the population, multiply by 4." in said
+        assert "probability 0.25: for the population, multiply by 4." in text
 
 
-def _says_what_is_missing(certificate: Certificate, said: str) -> None:
-    if certificate.by_counts:
-        assert f"a noisy count below {certificate.least} are" in said
+def _says_what_is_missing(certificate: Certificate, text: str) -> None:
+    if certificate.has_noisy_counts:
+        assert f"a noisy count below {certificate.threshold} are" in text
     elif certificate.method == "safe":
-        assert f"fewer than {certificate.k} " in said
+        assert f"fewer than {certificate.k} " in text
     elif certificate.parameters.get("suppressed") == "starred":
-        assert "contain `*` in every generalized column" in said
+        assert "contain `*` in every generalized column" in text
     else:
-        assert "are suppressed" in said
+        assert "are suppressed" in text
 
 
 def test_what_a_recipient_reads_first_fits_on_a_screen(tmp_path: Path) -> None:
-    readers.released(tmp_path / "out", "counts", "parquet")
-    page = page_of(tmp_path / "out")
+    readers.publish_reader_table(tmp_path / "out", "counts", "parquet")
+    page = read_readme(tmp_path / "out")
     first = page.partition("\n## Columns")[0]
     assert len(first.split()) < 400
     assert page.index("\n## Statement") > page.index("\n## Verify and cite")
 
 
 def test_technical_sentences_come_last(tmp_path: Path) -> None:
-    statement = readers.released(tmp_path / "out", "counts", "parquet").certificate.guarantee
+    statement = readers.publish_reader_table(
+        tmp_path / "out", "counts", "parquet"
+    ).certificate.guarantee
     keys = [sentence.key for sentence in statement.statement]
-    found = [key for key in keys if key in TECHNICAL]
-    assert found
-    assert keys[-len(found) :] == found
-    details = section(page_of(tmp_path / "out"), "Technical details")
-    assert details.startswith(f"{len(keys) - len(found) + 1}. ")
+    result = [key for key in keys if key in TECHNICAL]
+    assert result
+    assert keys[-len(result) :] == result
+    details = find_section(read_readme(tmp_path / "out"), "Technical details")
+    assert details.startswith(f"{len(keys) - len(result) + 1}. ")
 
 
 def test_slices_with_different_thresholds_are_each_described_by_their_own() -> None:
@@ -175,9 +192,9 @@ def test_slices_with_different_thresholds_are_each_described_by_their_own() -> N
             "slices": tables, "randomness": "system",
         }
     )  # fmt: skip
-    said = section(readme(certificate), "Suppression")
-    assert "5" in said
-    assert "9" in said
+    section = find_section(make_readme(certificate), "Suppression")
+    assert "5" in section
+    assert "9" in section
 
 
 # What verify says of another page -------------------------------------------------------------
@@ -185,7 +202,7 @@ def test_slices_with_different_thresholds_are_each_described_by_their_own() -> N
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    readers.released(tmp_path / "out", "ola", "csv")
+    readers.publish_reader_table(tmp_path / "out", "ola", "csv")
     return tmp_path / "out"
 
 
@@ -194,26 +211,26 @@ def test_a_page_with_another_character_is_refused(folder: Path, at: int) -> None
     page = bytearray((folder / "README.md").read_bytes())
     page[at] ^= 1
     (folder / "README.md").write_bytes(page)
-    assert verify(folder) == [CHANGED]
+    assert list_verify_messages(folder) == [CHANGED]
 
 
 @pytest.mark.parametrize("more", [b"\n", b"\0", b"x" * (1 << 20)])
 def test_a_longer_page_is_refused(folder: Path, more: bytes) -> None:
     with (folder / "README.md").open("ab") as file:
         file.write(more)
-    assert verify(folder) == [CHANGED]
+    assert list_verify_messages(folder) == [CHANGED]
 
 
 def test_a_shorter_page_and_other_line_ends_are_refused(folder: Path) -> None:
     page = (folder / "README.md").read_bytes()
     for other in (page[:-1], b"", page.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + page):
         (folder / "README.md").write_bytes(other)
-        assert verify(folder) == [CHANGED]
+        assert list_verify_messages(folder) == [CHANGED]
 
 
 def test_a_missing_page_is_refused(folder: Path) -> None:
     (folder / "README.md").unlink()
-    assert verify(folder) == ["The file 'README.md' is missing."]
+    assert list_verify_messages(folder) == ["The file 'README.md' is missing."]
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.mkfifo, None])
@@ -227,18 +244,18 @@ def test_a_page_that_is_no_file_is_refused(folder: Path, tmp_path: Path, link: A
         os.mkfifo(page)
     else:
         page.mkdir()
-    assert "The file 'README.md' is missing." in verify(folder)
+    assert "The file 'README.md' is missing." in list_verify_messages(folder)
 
 
 def test_the_page_of_another_release_is_refused(folder: Path, tmp_path: Path) -> None:
-    readers.released(tmp_path / "other", "mondrian", "csv")
+    readers.publish_reader_table(tmp_path / "other", "mondrian", "csv")
     shutil.copy(tmp_path / "other" / "README.md", folder / "README.md")
-    assert verify(folder) == [CHANGED]
+    assert list_verify_messages(folder) == [CHANGED]
 
 
 def test_a_page_with_another_name_belongs_to_nothing(folder: Path) -> None:
     shutil.copy(folder / "README.md", folder / "readme.txt")
-    assert verify(folder) == ["'readme.txt' is not covered by the certificate."]
+    assert list_verify_messages(folder) == ["'readme.txt' is not covered by the certificate."]
 
 
 # Names that come from anywhere ----------------------------------------------------------------
@@ -262,9 +279,9 @@ def hostile(
     columns = {name: column, "plain": {"role": "quasi", "hierarchy": {"flat": {"values": VALUES}}}}
     table = pl.DataFrame({name: [1, 2, 3] * 20, "plain": [1, 2, 3] * 20})
     release = {"method": method, "k": 5, **more}
-    make(table, {"columns": columns, "release": release}, output=folder)
-    assert verify(folder) == []
-    return page_of(folder)
+    publish_unjudged(table, {"columns": columns, "release": release}, output=folder)
+    assert list_verify_messages(folder) == []
+    return read_readme(folder)
 
 
 def spelled(name: str) -> str:
@@ -273,19 +290,21 @@ def spelled(name: str) -> str:
 
 def assert_contained(name: str, page: str) -> None:
     """A name is shown in code spans, in its own cell, and nowhere becomes anything else."""
-    assert readers.headings(page) == SECTIONS
-    cells = readers.rows(page)
+    assert readers.list_headings(page) == SECTIONS
+    cells = readers.list_column_rows(page)
     assert len(cells) == 2
     assert all(len(row) == 2 for row in cells)
     # A space at either end of a code span is taken off by Markdown only where there is other text.
-    assert spelled(name).strip() in [code_of(row[0]).strip() for row in cells]
-    kinds = {token.type for token in [*readers.tokens(page), *readers.inlines(page)]}
+    assert spelled(name).strip() in [find_code(row[0]).strip() for row in cells]
+    kinds = {token.type for token in [*readers.parse_tokens(page), *readers.list_inlines(page)]}
     assert not {"html_block", "html_inline", "image", "code_block", "hr"} & kinds
-    links = [token.attrs["href"] for token in readers.inlines(page) if token.type == "link_open"]
+    links = [
+        token.attrs["href"] for token in readers.list_inlines(page) if token.type == "link_open"
+    ]
     assert all(re.fullmatch(r"scheme/[^/]*\.csv", str(link)) for link in links)
     assert not re.search(f"[{OVERRIDES}]", page)
-    assert len(blocks(page, "python")) == 2
-    assert len(blocks(page, "r")) == len(blocks(page, "sh")) == 1
+    assert len(list_code_blocks(page, "python")) == 2
+    assert len(list_code_blocks(page, "r")) == len(list_code_blocks(page, "sh")) == 1
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -304,7 +323,7 @@ def test_a_hostile_name_of_a_noisy_column_stays_a_name(tmp_path: Path, name: str
     """It is named in sentences as well, where a bar needs no backslash."""
     page = hostile(name, tmp_path / "out", method="k-epsilon", role="noisy", epsilon=1)
     assert_contained(name, page)
-    named = [token.content for token in readers.inlines(page) if token.type == "code_inline"]
+    named = [token.content for token in readers.list_inlines(page) if token.type == "code_inline"]
     assert named.count(spelled(name)) == 4  # rows, use, columns, accuracy
 
 
@@ -322,10 +341,10 @@ def test_any_name_keeps_to_its_cell_and_its_quotes(name: str) -> None:
             "events": [], "scheme": {name: column}, "release": release, "randomness": "system",
         }
     )  # fmt: skip
-    page = readme(certificate)
-    (cells,) = readers.rows(page)
-    assert code_of(cells[0]).strip() == spelled(name).strip()
-    for code in blocks(page, "python"):
+    page = make_readme(certificate)
+    (cells,) = readers.list_column_rows(page)
+    assert find_code(cells[0]).strip() == spelled(name).strip()
+    for code in list_code_blocks(page, "python"):
         listed = re.search(r"for name in (\[.*\]):\n", code)
         assert listed is not None
         assert eval(listed[1], {"__builtins__": {}}) == [name, "count"]
@@ -338,10 +357,10 @@ def test_what_stands_for_other_values_and_a_rule_stay_in_their_cells(tmp_path: P
         "m": {"role": "quasi", "hierarchy": {"mask": {"length": 2, "alphabet": alphabet}}},
     }
     table = pl.DataFrame({"x": [1, 2, 7] * 20, "m": ["01", "12", "|`"] * 20})
-    make(table, {"columns": columns, "release": {"method": "k-anonymity", "k": 5}},
+    publish_unjudged(table, {"columns": columns, "release": {"method": "k-anonymity", "k": 5}},
             output=tmp_path / "out")  # fmt: skip
-    assert verify(tmp_path / "out") == []
-    cells = readers.rows(page_of(tmp_path / "out"))
-    assert [code_of(row[0]) for row in cells] == ["m", "x"]
-    assert code_of(cells[1][1]) == spelled(other)
-    assert json.loads(code_of(cells[0][1]))["mask"]["alphabet"] == alphabet
+    assert list_verify_messages(tmp_path / "out") == []
+    cells = readers.list_column_rows(read_readme(tmp_path / "out"))
+    assert [find_code(row[0]) for row in cells] == ["m", "x"]
+    assert find_code(cells[1][1]) == spelled(other)
+    assert json.loads(find_code(cells[0][1]))["mask"]["alphabet"] == alphabet

@@ -10,7 +10,7 @@ from incrowd.privacy.events import (
     Mechanism,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
 from incrowd.release.parameters import EventParameters, Parameters, parameters_from_events
@@ -38,13 +38,13 @@ EITHER: list[Parameters] = [
             [Selection(0.1), FOUND, FOUND],
             EventParameters({"slices_epsilon": 0.1}, [EITHER, EITHER]),
         ),
-        ([Sampled(ONE, 0.4)], EventParameters({}, [[{**PLAIN, "already_sampled": 0.4}]])),
+        ([SampledEvent(ONE, 0.4)], EventParameters({}, [[{**PLAIN, "already_sampled": 0.4}]])),
         (
-            [Sampled(FOUND, 0.4)],
-            EventParameters({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
+            [SampledEvent(FOUND, 0.4)],
+            EventParameters({}, [[{**item, "already_sampled": 0.4} for item in EITHER]]),
         ),
         (
-            [Sampled(Composition([Selection(0.1), ONE, ONE]), 0.4)],
+            [SampledEvent(Composition([Selection(0.1), ONE, ONE]), 0.4)],
             EventParameters({"slices_epsilon": 0.1, "already_sampled": 0.4}, [[PLAIN], [PLAIN]]),
         ),
     ],
@@ -76,13 +76,16 @@ def test_events_tell_the_parameters_of_every_slice(
         [ONE, Composition([Mechanism(0.1), OneOf([ONE, TWO])])],
         [ONE, Composition([Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])])],
         [Selection(0.1), Mechanism(0.1), OneOf([ONE, TWO])],
-        [ONE, Sampled(ONE, 0.5)],
-        [Sampled(ONE, 0.5), Sampled(ONE, 0.5)],  # a sample of its own for each: not one table
-        [Sampled(Sampled(ONE, 0.5), 0.5)],
-        [Sampled(Composition([Sampled(ONE, 0.5)]), 0.5)],
-        [Sampled(Composition([ONE, Sampled(ONE, 0.5)]), 0.5)],
-        [Sampled(Composition([Selection(0.1), ONE]), 0.5)],
-        [Sampled(ONE, 0.5), ONE],
+        [ONE, SampledEvent(ONE, 0.5)],
+        [
+            SampledEvent(ONE, 0.5),
+            SampledEvent(ONE, 0.5),
+        ],  # a sample of its own for each: not one table
+        [SampledEvent(SampledEvent(ONE, 0.5), 0.5)],
+        [SampledEvent(Composition([SampledEvent(ONE, 0.5)]), 0.5)],
+        [SampledEvent(Composition([ONE, SampledEvent(ONE, 0.5)]), 0.5)],
+        [SampledEvent(Composition([Selection(0.1), ONE]), 0.5)],
+        [SampledEvent(ONE, 0.5), ONE],
     ],
 )
 def test_other_events_are_not_those_of_slices(events: list[Event]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from incrowd.release.render import render
+from incrowd.release.render import render_page
 
 
 @pytest.fixture
@@ -23,6 +23,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_value_is_text_and_a_missing_one_an_error(package: str) -> None:
-    assert render(package, "page.html", x="<") == "a&lt;"
+    assert render_page(package, "page.html", x="<") == "a&lt;"
     with pytest.raises(UndefinedError, match="'x' is undefined"):
-        render(package, "page.html")
+        render_page(package, "page.html")

@@ -14,16 +14,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.cli import command
-from support.findings import verify
-from support.make import make
-from support.releases import USUAL, forge, in_order, released, spec
+from support.cli import run_command
+from support.findings import list_verify_messages
+from support.releases import USUAL, forge_certificate, make_voter_spec, publish_voters, sort_rows
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import from_dict
+from incrowd.privacy.events import parse_event
 from incrowd.release.certificate import Certificate
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
 
@@ -36,7 +36,9 @@ def good(
 ) -> Path:
     folder = tmp_path_factory.mktemp("good") / "out"
     settings_ = USUAL.replace("}}", f"}}, format: csv, draw: {request.param}}}")
-    make(voters, spec(settings_), output=folder, key=Ed25519PrivateKey.generate())
+    publish_unjudged(
+        voters, make_voter_spec(settings_), output=folder, key=Ed25519PrivateKey.generate()
+    )
     return folder
 
 
@@ -48,21 +50,21 @@ def tampered(good: Path, tmp_path: Path) -> Path:
 def recertified(folder: Path, **changes: Any) -> None:
     """Write a certificate with changes whose seal fits, as somebody who knows the code would."""
     certificate = Certificate.model_validate_json((folder / "certificate.json").read_bytes())
-    changed = certificate.model_copy(update={**changes, "signature": None}).sealed()
-    forge(folder, changed)
+    changed = certificate.model_copy(update={**changes, "signature": None}).with_seal()
+    forge_certificate(folder, changed)
 
 
 def test_a_signed_release_verifies(good: Path) -> None:
-    assert verify(good) == []
+    assert list_verify_messages(good) == []
 
 
 def test_the_command_ends_with_1_where_anything_does_not_hold(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     (folder / "data.csv").write_bytes(b"zip\n")
     for more in ((), ("--json",)):
-        assert command("verify", str(good), *more).returncode == 0
-        assert command("verify", str(folder), *more).returncode == 1
-    assert json.loads(command("verify", str(folder), "--json").stdout)["ok"] is False
+        assert run_command("verify", str(good), *more).returncode == 0
+        assert run_command("verify", str(folder), *more).returncode == 1
+    assert json.loads(run_command("verify", str(folder), "--json").stdout)["ok"] is False
 
 
 def test_a_changed_byte_is_named(good: Path, tmp_path: Path) -> None:
@@ -70,33 +72,38 @@ def test_a_changed_byte_is_named(good: Path, tmp_path: Path) -> None:
     data = bytearray((folder / "data.csv").read_bytes())
     data[len(data) // 2] ^= 1
     (folder / "data.csv").write_bytes(data)
-    assert "The file 'data.csv' was changed: its hash does not match." in verify(folder)
+    assert "The file 'data.csv' was changed: its hash does not match." in list_verify_messages(
+        folder
+    )
 
 
 def test_a_lowered_epsilon_is_named(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     text = (folder / "certificate.json").read_text()
     (folder / "certificate.json").write_text(text.replace('"epsilon":1.0', '"epsilon":0.5'))
-    assert any("its seal does not match" in problem for problem in verify(folder))
+    assert any("its seal does not match" in problem for problem in list_verify_messages(folder))
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
     lower = certificate.guarantee.model_copy(update={"epsilon": 0.5})
     recertified(folder, guarantee=lower)
-    assert any("The guarantee is not true" in problem for problem in verify(folder))
+    assert any("The guarantee is not true" in problem for problem in list_verify_messages(folder))
 
 
 def test_a_delta_a_little_too_small_is_named(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     known = certificate_of(good)
     assert known.guarantee.epsilon is not None
-    true = Accountant([from_dict(event) for event in known.events]).delta(
+    true = Accountant([parse_event(event) for event in known.events]).delta(
         epsilon=known.guarantee.epsilon
     )
     for factor, holds in ((0.999, False), (1.0, True)):
         update = {"delta": true * factor}
         changed = known.guarantee.model_copy(update=update)
-        stated = known.model_copy(update={"guarantee": changed}).stated()
+        stated = known.model_copy(update={"guarantee": changed}).with_statement()
         recertified(folder, guarantee=stated.guarantee)
-        assert any("The guarantee is not true" in problem for problem in verify(folder)) != holds
+        assert (
+            any("The guarantee is not true" in problem for problem in list_verify_messages(folder))
+            != holds
+        )
 
 
 def test_a_smallest_class_that_is_not_so_is_named(good: Path, tmp_path: Path) -> None:
@@ -104,7 +111,7 @@ def test_a_smallest_class_that_is_not_so_is_named(good: Path, tmp_path: Path) ->
     release = certificate_of(good).table.release
     changed = release.model_copy(update={"smallest_class": release.smallest_class + 1})
     recertified(folder, release=changed)
-    assert verify(folder)
+    assert list_verify_messages(folder)
 
 
 def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Path) -> None:
@@ -112,16 +119,16 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
     folder = tampered(good, tmp_path)
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
     data = pl.read_csv(folder / "data.csv", infer_schema=False)
-    known = certificate.parameters
-    least, what = int(known["k"]), "k"
-    if "r" in known:
-        least, what = least + int(known["r"]), "r + k"
+    parameters = certificate.parameters
+    least, what = int(parameters["k"]), "k"
+    if "r" in parameters:
+        least, what = least + int(parameters["r"]), "r + k"
     sizes = data.group_by(data.columns).len().sort("len")
     drop = int(sizes["len"][0]) - least + 1
     smallest = sizes.head(1).drop("len")
     kept = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
     left = data.join(smallest, on=data.columns, how="semi", nulls_equal=True).slice(drop)
-    in_order(pl.concat([kept, left])).write_csv(folder / "data.csv")
+    sort_rows(pl.concat([kept, left])).write_csv(folder / "data.csv")
     digest = hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
     recertified(
         folder,
@@ -129,7 +136,7 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
             update={"sha256": digest, "rows": len(data) - drop, "smallest_class": least - 1}
         ),
     )
-    assert verify(folder) == [
+    assert list_verify_messages(folder) == [
         f"1 class is smaller than {what} = {least}; the smallest has {least - 1} rows."
     ]
 
@@ -140,16 +147,16 @@ def test_a_value_of_another_level_is_named(good: Path, tmp_path: Path) -> None:
     scheme = dict(certificate.table.scheme)
     scheme["zip"] = scheme["zip"].model_copy(update={"level": 2})
     recertified(folder, scheme=scheme)
-    assert any("is not a label of level 2" in problem for problem in verify(folder))
+    assert any("is not a label of level 2" in problem for problem in list_verify_messages(folder))
 
 
 def test_strangers_and_missing_files_are_named(good: Path, tmp_path: Path) -> None:
     folder = tampered(good, tmp_path)
     (folder / "raw.csv").write_text("secret")
     (folder / "scheme" / "sex.csv").unlink()
-    found = verify(folder)
-    assert "'raw.csv' is not covered by the certificate." in found
-    assert "The file 'scheme/sex.csv' is missing." in found
+    verify_messages = list_verify_messages(folder)
+    assert "'raw.csv' is not covered by the certificate." in verify_messages
+    assert "The file 'scheme/sex.csv' is missing." in verify_messages
 
 
 def test_links_pipes_and_folders_are_named(good: Path, tmp_path: Path) -> None:
@@ -157,15 +164,15 @@ def test_links_pipes_and_folders_are_named(good: Path, tmp_path: Path) -> None:
     (folder / "more").symlink_to("/etc")
     (folder / "alice has x").mkdir()
     os.mkfifo(folder / "pipe")
-    assert [p for p in verify(folder) if "not covered" in p] == [
+    assert [p for p in list_verify_messages(folder) if "not covered" in p] == [
         f"'{name}' is not covered by the certificate." for name in ("alice has x", "more", "pipe")
     ]
     for name in ("alice has x", "more", "pipe"):
         shutil.rmtree(folder / name) if name[0] == "a" else (folder / name).unlink()
-    assert verify(folder) == []
+    assert list_verify_messages(folder) == []
     (folder / "data.csv").unlink()
     os.mkfifo(folder / "data.csv")
-    assert "The file 'data.csv' is missing." in verify(folder)
+    assert "The file 'data.csv' is missing." in list_verify_messages(folder)
 
 
 def certificate_of(folder: Path) -> Certificate:
@@ -174,8 +181,8 @@ def certificate_of(folder: Path) -> Certificate:
 
 def lies(certificate: Certificate) -> list[dict[str, Any]]:
     """Changes that a liar would make, each with a seal that fits."""
-    real, known = certificate.events[0], certificate.parameters
-    fewer = {"r": 1.0} if "r" in known else {"k": 2.0}
+    real, result = certificate.events[0], certificate.parameters
+    fewer = {"r": 1.0} if "r" in result else {"k": 2.0}
     weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
     choice = {"kind": "selection", "epsilon": 0.1}
     column = certificate.table.scheme["sex"]
@@ -185,7 +192,7 @@ def lies(certificate: Certificate) -> list[dict[str, Any]]:
         {"events": [choice]},
         {"events": []},
         {"events": [{"kind": "composition", "events": []}]},
-        {"parameters": {**known, **fewer}},
+        {"parameters": {**result, **fewer}},
         {"date": "n=800"},
         {"incrowd": "alice is in it"},
         {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": 7})}},
@@ -214,7 +221,7 @@ def test_a_lie_whose_seal_fits_is_found_all_the_same(
     changes = lies(certificate_of(good))
     assert len(changes) == 13
     recertified(folder, **changes[number])
-    assert verify(folder) != []
+    assert list_verify_messages(folder) != []
 
 
 @pytest.mark.parametrize(
@@ -222,26 +229,26 @@ def test_a_lie_whose_seal_fits_is_found_all_the_same(
 )
 def test_counted_data_that_lie_are_found(tmp_path: Path, text: str) -> None:
     table = pl.DataFrame({"zip": ["33101"] * 400})
-    file = parse(
+    file = parse_spec(
         "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}\n"
         "release: {k: 14, beta: 0.25, epsilon: 1, rows: counted, format: csv, levels: {zip: 3}}"
     )
-    make(table, file, output=tmp_path / "out")
-    assert verify(tmp_path / "out") == []
+    publish_unjudged(table, file, output=tmp_path / "out")
+    assert list_verify_messages(tmp_path / "out") == []
     (tmp_path / "out" / "data.csv").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
     data = certificate_of(tmp_path / "out").table.release
     for rows in (70, 20, 0):
         update = {"sha256": digest, "rows": rows, "classes": 2 if rows == 70 else 1}
         recertified(tmp_path / "out", release=data.model_copy(update=update))
-        assert verify(tmp_path / "out") != []
+        assert list_verify_messages(tmp_path / "out") != []
 
 
 def test_broken_parquet_neither_crashes_nor_deceives_it(
     voters: pl.DataFrame, tmp_path: Path
 ) -> None:
     """Even where hash and seal are made to fit: what passes says what the original said."""
-    original = released(voters, tmp_path / "out").data
+    original = publish_voters(voters, tmp_path / "out").data
     path = tmp_path / "out" / "data.parquet"
     content, data = path.read_bytes(), certificate_of(tmp_path / "out").table.release
     for at in range(0, len(content), max(len(content) // 60, 1)):
@@ -249,9 +256,9 @@ def test_broken_parquet_neither_crashes_nor_deceives_it(
         path.write_bytes(broken)
         digest = hashlib.sha256(broken).hexdigest()
         recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
-        if verify(tmp_path / "out") == []:
+        if list_verify_messages(tmp_path / "out") == []:
             # a byte that carries no value, or a count moved between two valid classes
-            shown = open_table(path).frame()
+            shown = open_table(path).to_frame()
             assert len(shown) == len(original)
             assert shown.columns == original.columns
             assert all(set(shown[name]) <= set(original[name]) for name in shown.columns)
@@ -259,11 +266,11 @@ def test_broken_parquet_neither_crashes_nor_deceives_it(
 
 def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": ["a"] * 400 + ["b"] * 400})
-    file = parse(
+    file = parse_spec(
         "columns: {x: {role: quasi, hierarchy: flat}}\n"
         "release: {k: 14, beta: 0.25, epsilon: 1, format: csv}"
     )
-    make(table, file, output=tmp_path / "out")
+    publish_unjudged(table, file, output=tmp_path / "out")
     path = tmp_path / "out" / "data.csv"
     text = path.read_text().replace("b\n", "a \n")  # "a" again, as another class
     path.write_text(text)
@@ -271,7 +278,8 @@ def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None
     data = certificate_of(tmp_path / "out").table.release
     recertified(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
     assert any(
-        "'a ' in column 'x' is not a label of level 0" in p for p in verify(tmp_path / "out")
+        "'a ' in column 'x' is not a label of level 0" in p
+        for p in list_verify_messages(tmp_path / "out")
     )
 
 
@@ -290,7 +298,7 @@ def test_a_fuzzed_certificate_never_crashes_and_never_passes(
     if fuzzed == original:
         return
     (folder / "certificate.json").write_bytes(fuzzed)
-    assert verify(folder) != []
+    assert list_verify_messages(folder) != []
 
 
 def mutated_bytes(original: bytes) -> st.SearchStrategy[bytes]:

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from incrowd.codes.hierarchy import HierarchyError, from_rows
-from incrowd.curate.preview import as_groups
-from incrowd.spec.arx import ArxRows, read_rows, write_rows
-from incrowd.spec.build import build
+from incrowd.codes.hierarchy import HierarchyError, build_from_rows
+from incrowd.curate.hierarchy_preview import format_as_groups
+from incrowd.spec.arx import ArxRows, format_rows, read_rows
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 labels = st.text(
@@ -34,18 +34,18 @@ def test_csv_to_hierarchy_to_csv_is_the_identity(
     rows: list[tuple[str, ...]], delimiter: str
 ) -> None:
     try:
-        built = from_rows(rows)
+        built = build_from_rows(rows)
     except HierarchyError:
         return  # two values that are one number, as "1" and "1.0"
     folder = Path(__file__).parents[1] / ".cache"
     folder.mkdir(exist_ok=True)
     file = folder / "rows.csv"
     try:
-        text = write_rows(built, delimiter)
+        text = format_rows(built, delimiter)
         file.write_text(text, encoding="utf-8", newline="")
-        again = from_rows(read_rows(file, delimiter))
-        assert write_rows(again, delimiter) == text
-        assert again.rows() == built.rows()
+        again = build_from_rows(read_rows(file, delimiter))
+        assert format_rows(again, delimiter) == text
+        assert again.list_rows() == built.list_rows()
     finally:
         file.unlink(missing_ok=True)
         folder.rmdir()
@@ -56,7 +56,7 @@ def test_arx_files_are_read_with_any_delimiter_and_written_unchanged(tmp_path: P
         file = tmp_path / "h.csv"
         text = f"a{mark}x{mark}*\nb{mark}x{mark}*\nc{mark}y{mark}*\n"
         file.write_text(text)
-        assert write_rows(from_rows(read_rows(file)), mark) == text
+        assert format_rows(build_from_rows(read_rows(file)), mark) == text
 
 
 def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
@@ -68,8 +68,8 @@ def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
         [("x", "A", "*"), ("y", "A", "*")],
     ]
     for kept in (rows, *shorter):
-        text = as_groups(kept)
+        text = format_as_groups(kept)
         declared = YAML(typ="safe").load(text)
         expected = [(*row, "*") if row[-1] not in ("*", "Person") else row for row in kept]
         column = Column.model_validate({"role": "quasi", "hierarchy": declared})
-        assert build(column, folder=Path()).rows() == expected
+        assert build_hierarchy(column, folder=Path()).list_rows() == expected

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
-from incrowd.spec.build import build
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column
 
 
 def hierarchy(declared: Any, values: list[object] = [], **more: Any) -> Hierarchy:  # noqa: B006
     column = Column.model_validate({"role": "quasi", "hierarchy": declared, **more})
-    return build(column, folder=Path(), values=values)
+    return build_hierarchy(column, folder=Path(), values=values)
 
 
 def path(built: Hierarchy, value: object) -> list[str | None]:
@@ -178,6 +178,6 @@ def test_what_cannot_be_a_hierarchy_names_the_values(declared: Any, message: str
 
 def test_leaves_count_what_a_node_covers() -> None:
     built = hierarchy({"intervals": {"from": 0, "to": 9, "widths": [4]}})
-    named = dict(zip(built.labels[1], built.leaves(1).tolist(), strict=True))
+    named = dict(zip(built.labels[1], built.count_leaves(1).tolist(), strict=True))
     assert (named["0-3"], named["4-7"], named["8-9"]) == (4, 4, 2)
-    assert built.leaves(2).tolist() == [10]
+    assert built.count_leaves(2).tolist() == [10]

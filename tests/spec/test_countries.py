@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from incrowd.measure.labels import ambiguous
-from incrowd.spec.countries import Codes, find, hierarchy, looks_like
+from incrowd.measure.labels import find_ambiguous_labels
+from incrowd.spec.countries import Codes, build_country_hierarchy, find_country, recognize_countries
 
 # How many countries and territories the UN (M 49) has in each region, Taiwan added.
 SIZES = {
@@ -22,7 +22,7 @@ ALL: tuple[Codes, ...] = ("alpha-2", "alpha-3", "names")
 
 
 def test_all_of_iso_3166_are_there_and_in_their_regions() -> None:
-    by_two, by_three, by_name = (hierarchy(codes).rows() for codes in ALL)
+    by_two, by_three, by_name = (build_country_hierarchy(codes).list_rows() for codes in ALL)
     assert len(by_two) == len({row[0] for row in by_three}) == len({row[0] for row in by_name})
     assert len(by_two) == 249
     assert Counter(row[1] for row in by_two) == SIZES
@@ -50,17 +50,17 @@ def test_a_country_under_each_of_the_codes(
     two: str, three: str, name: str, region: str, continent: str
 ) -> None:
     for codes, shown in zip(ALL, (two, three, name), strict=True):
-        built = hierarchy(codes)
-        (row,) = (row for row in built.rows() if row[0] == shown)
+        built = build_country_hierarchy(codes)
+        (row,) = (row for row in built.list_rows() if row[0] == shown)
         assert row == (shown, region, continent, "*")
         assert {built.locate(text) for text in (two, three.lower(), f" {name.upper()} ")} == {shown}
 
 
 @pytest.mark.parametrize("codes", ALL)
 def test_every_value_finds_itself_and_no_label_has_two_meanings(codes: Codes) -> None:
-    built = hierarchy(codes)
+    built = build_country_hierarchy(codes)
     assert [built.locate(value) for value in built.values] == list(built.values)
-    assert not ambiguous(built)
+    assert not find_ambiguous_labels(built)
     assert built.locate(None) is None
     outside = ["", "XX", "ZZZ", "Atlantis", "of the", 840, True, "Democratic Republic of Korea"]
     assert [int(code) for code in built.encode(outside)] == [built.null] + [built.outside] * 7
@@ -93,8 +93,8 @@ def test_every_value_finds_itself_and_no_label_has_two_meanings(codes: Codes) ->
     ],
 )
 def test_a_country_by_any_other_name(two: str, spellings: str) -> None:
-    found = {text: find(text) for text in spellings.split("|")}
-    assert set(found.values()) == {two}, found
+    result = {text: find_country(text) for text in spellings.split("|")}
+    assert set(result.values()) == {two}, result
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_a_country_by_any_other_name(two: str, spellings: str) -> None:
     ],
 )
 def test_what_looks_like_countries(texts: list[str], kind: str | None) -> None:
-    assert looks_like(texts) == kind
+    assert recognize_countries(texts) == kind
 
 
 def test_one_in_twenty_may_be_something_else() -> None:
-    codes = hierarchy("alpha-3").values
-    assert looks_like([*codes[:19], "?"]) == "alpha-3"
-    assert looks_like([*codes[:18], "?"]) is None
+    codes = build_country_hierarchy("alpha-3").values
+    assert recognize_countries([*codes[:19], "?"]) == "alpha-3"
+    assert recognize_countries([*codes[:18], "?"]) is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.specs import GOOD
 
-from incrowd.spec.file import SpecError, load, parse
+from incrowd.spec.file import SpecError, parse_spec, read_spec_file
 from incrowd.spec.release import SafeSpec
 
 PROBLEMS = [
@@ -68,8 +68,8 @@ PROBLEMS = [
         "unit: must be 'one row per person', {id: COLUMN} or",
     ),
     *(
-        (GOOD.replace("epsilon: 1.0", f"slices: {given}"), message)
-        for given, message in (
+        (GOOD.replace("epsilon: 1.0", f"slices: {item}"), message)
+        for item, message in (
             ("1", "release.slices: must list the columns of each table, as in"),
             ("{columns: 2, tables: some}", "release.slices: must list the columns of each table"),
             ("[zip, sex]", "release.slices: must list the columns of each table"),
@@ -113,7 +113,7 @@ PROBLEMS = [
 @pytest.mark.parametrize(("text", "part"), PROBLEMS)
 def test_each_problem_has_its_place_and_a_way_out(text: str, part: str) -> None:
     with pytest.raises(SpecError) as error:
-        parse(text)
+        parse_spec(text)
     assert part in str(error.value)
 
 
@@ -121,7 +121,7 @@ def test_all_problems_are_listed_together() -> None:
     text = GOOD.replace("role: identifier", "role: identifer").replace("length: 5", "length: 0")
     text = text.replace("epsilon: 1.0", "epsilon: -1, levels: {sexx: 1}, keep: 0.5, beta: 0.5")
     with pytest.raises(SpecError) as error:
-        parse(text)
+        parse_spec(text)
     assert len(error.value.problems) == 5
     assert str(error.value).startswith("The spec has 5 problems:\n  line 4, columns.name.role")
     assert all(problem.line for problem in error.value.problems)
@@ -130,24 +130,28 @@ def test_all_problems_are_listed_together() -> None:
 def test_comments_survive_a_change(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(GOOD)
-    changed = load(path).changed(("release", "epsilon"), 2.0)
+    changed = read_spec_file(path).with_entry(("release", "epsilon"), 2.0)
     assert isinstance(changed.spec.release, SafeSpec)
     assert changed.spec.release.epsilon == 2.0
     assert changed.text() == GOOD.replace("epsilon: 1.0", "epsilon: 2.0")
-    assert parse(GOOD).changed(("columns", "race"), None).spec.with_role("quasi") == (
-        "zip", "sex", "birth_year",
-    )  # fmt: skip
+    assert parse_spec(GOOD).with_entry(("columns", "race"), None).spec.columns_with_role(
+        "quasi"
+    ) == (
+        "zip",
+        "sex",
+        "birth_year",
+    )
 
 
 def test_aliases_cannot_explode() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
     with pytest.raises(SpecError, match="holds more than 2,000,000 entries"):
-        parse("\n".join(lines))
+        parse_spec("\n".join(lines))
 
 
 def test_numeric_keys_can_be_changed() -> None:
-    changed = parse("columns: {2020: {role: drop}}").changed(
+    changed = parse_spec("columns: {2020: {role: drop}}").with_entry(
         ("columns", "2020", "role"), "identifier"
     )
     assert changed.spec.columns["2020"].role == "identifier"
@@ -157,6 +161,6 @@ def test_numeric_keys_can_be_changed() -> None:
 def test_a_file_that_is_no_spec(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("columns: {größe: {role: drop}}".encode("latin-1"))
     with pytest.raises(Exception, match="': not UTF-8 text"):
-        load(tmp_path / "latin.yaml")
+        read_spec_file(tmp_path / "latin.yaml")
     with pytest.raises(Exception, match="none.yaml': cannot be read .No such file"):
-        load(tmp_path / "none.yaml")
+        read_spec_file(tmp_path / "none.yaml")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from incrowd.spec.build import Declared, build, is_open
-from incrowd.spec.file import SpecError, parse
-from incrowd.spec.hierarchies import Groups, Hierarchies, kinds
+from incrowd.spec.build import ColumnHierarchies, build_hierarchy, is_open
+from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.hierarchies import Groups, HierarchyChoice, list_kinds
 from incrowd.spec.model import Column
 
 # A declaration, values of its domain, and whether it is open and ordered.
@@ -51,33 +51,33 @@ def test_a_declaration_says_what_is_built_from_it(
     folder: Path, declared: Any, values: list[object], opened: bool, ordered: bool
 ) -> None:
     column = Column.model_validate({"role": "quasi", "hierarchy": declared})
-    built = build(column, folder=folder, values=values)
+    built = build_hierarchy(column, folder=folder, values=values)
     assert (built.open, built.ordered) == (is_open(column), ordered) == (opened, ordered)
-    known = Declared({"x": column}, folder)
-    assert known.height("x") == built.height
-    assert known.rooted("x") == built.rooted
-    assert known.over("x", lambda: values).height == built.height
+    column_hierarchies = ColumnHierarchies({"x": column}, folder)
+    assert column_hierarchies.height("x") == built.height
+    assert column_hierarchies.is_rooted("x") == built.is_rooted
+    assert column_hierarchies.get_hierarchy("x", lambda: values).height == built.height
     assert built.outside not in built.encode(values)
 
 
 def test_every_kind_is_above() -> None:
     given = {x if isinstance(x, str) else next(iter(x)) for x, *_ in DECLARED}
-    assert given == set(kinds()) == set(Hierarchies.model_fields)
+    assert given == set(list_kinds()) == set(HierarchyChoice.model_fields)
 
 
-@pytest.mark.parametrize("kind", sorted(set(kinds()) - {"groups", "csv"}))
+@pytest.mark.parametrize("kind", sorted(set(list_kinds()) - {"groups", "csv"}))
 def test_a_mistyped_key_of_any_kind_is_recognised(kind: str) -> None:
-    keys = [field.alias or name for name, field in kinds()[kind].model_fields.items()]
+    keys = [field.alias or name for name, field in list_kinds()[kind].model_fields.items()]
     for key in keys:
         with pytest.raises(SpecError) as error:
-            parse(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: {{{key}x: 1}}}}}}}}")
+            parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: {{{key}x: 1}}}}}}}}")
         assert f"unknown key '{key}x'; did you mean '{key}'?" in str(error.value)
 
 
 def test_groups_are_as_they_are_written() -> None:
     written = {"Europe": {"West": ["FR"], "East": ["PL"]}}
-    read = Hierarchies.model_validate({"groups": written})
-    assert read.declared == Groups(written)
+    read = HierarchyChoice.model_validate({"groups": written})
+    assert read.declaration == Groups(written)
     assert read.model_dump(exclude_none=True) == {"groups": written}
 
 
@@ -91,21 +91,23 @@ def test_groups_are_as_they_are_written() -> None:
 )
 def test_what_are_no_groups(given: str, says: str) -> None:
     with pytest.raises(SpecError) as error:
-        parse(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {given}}}}}}}")
+        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {given}}}}}}}")
     assert str(error.value).endswith(f"line 1, columns.a.hierarchy.groups: {says}")
 
 
 @pytest.mark.parametrize("kind", ["flat", "countries", "icd"])
 def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
-    read = Hierarchies.model_validate({kind: {}})
-    assert Hierarchies.model_validate(kind) == Hierarchies.model_validate({kind: None}) == read
-    schema = Draft202012Validator(Hierarchies.model_json_schema())
+    read = HierarchyChoice.model_validate({kind: {}})
+    assert (
+        HierarchyChoice.model_validate(kind) == HierarchyChoice.model_validate({kind: None}) == read
+    )
+    schema = Draft202012Validator(HierarchyChoice.model_json_schema())
     written = read.model_dump(mode="json", exclude_none=True)
     assert schema.is_valid(kind)
     assert schema.is_valid(written)
     assert not schema.is_valid("postcodes")
     with pytest.raises(SpecError, match="needs exactly one of"):
-        parse(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: , mask: {{length: 5}}}}}}}}")
+        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: , mask: {{length: 5}}}}}}}}")
 
 
 @pytest.mark.parametrize(
@@ -119,5 +121,5 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
 )
 def test_lists_that_are_not_there(given: str, says: str) -> None:
     with pytest.raises(SpecError) as error:
-        parse(f"columns: {{a: {{role: quasi, hierarchy: {given}}}}}")
+        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {given}}}}}")
     assert says in str(error.value)

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.measure.labels import ambiguous
-from incrowd.spec.icd import Version, hierarchy, looks_like
+from incrowd.measure.labels import find_ambiguous_labels
+from incrowd.spec.icd import Version, build_icd_hierarchy, recognize_icd
 
 VERSIONS: tuple[Version, ...] = (10, 9)
 
@@ -47,16 +47,16 @@ def path(built: Hierarchy, value: object) -> list[str | None]:
     ],
 )
 def test_category_ten_and_chapter(version: Version, category: str, ten: str, chapter: str) -> None:
-    assert path(hierarchy(version), category) == [category, ten, chapter, "*"]
+    assert path(build_icd_hierarchy(version), category) == [category, ten, chapter, "*"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_label_covers_what_lies_between_its_ends(version: Version) -> None:
     """And each group lies in one group above, as the labels say."""
-    built = hierarchy(version)
+    built = build_icd_hierarchy(version)
     assert [built.locate(value) for value in built.values] == list(built.values)
-    assert not ambiguous(built)
-    for row in built.rows():
+    assert not find_ambiguous_labels(built)
+    for row in built.list_rows():
         for label in row[1:3]:
             low, high = label.split("-") if "-" in label else (label, label)
             place = row[0] if row[0][-1].isdecimal() else f"{row[0][:-1]}9"
@@ -65,7 +65,7 @@ def test_every_label_covers_what_lies_between_its_ends(version: Version) -> None
 
 
 def test_what_is_listed() -> None:
-    ten, nine = (hierarchy(version) for version in VERSIONS)
+    ten, nine = (build_icd_hierarchy(version) for version in VERSIONS)
     possible = {"".join(x) for x in itertools.product("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789",
                                                       "0123456789AB")}  # fmt: skip
     missing = possible - set(ten.values)
@@ -98,7 +98,7 @@ def test_what_is_listed() -> None:
 def test_a_code_is_found_by_its_category(
     version: Version, category: str, written: list[object]
 ) -> None:
-    built = hierarchy(version)
+    built = build_icd_hierarchy(version)
     assert {text: built.locate(text) for text in written} == dict.fromkeys(written, category)
 
 
@@ -110,7 +110,7 @@ def test_a_code_is_found_by_its_category(
     ],
 )
 def test_what_is_no_code_is_outside(version: Version, strange: list[object]) -> None:
-    built = hierarchy(version)
+    built = build_icd_hierarchy(version)
     assert set(built.encode(strange).tolist()) == {built.outside}
     assert built.encode([None, ""]).tolist() == [built.null] * 2
 
@@ -130,4 +130,4 @@ def test_what_is_no_code_is_outside(version: Version, strange: list[object]) -> 
     ],
 )
 def test_what_looks_like_diagnoses(texts: list[str], version: int | None) -> None:
-    assert looks_like(texts) == version
+    assert recognize_icd(texts) == version

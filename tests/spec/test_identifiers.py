@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.drafts import entry, guessed, intervals, kind
+from support.drafts import draft_column, get_hierarchy_kind, get_intervals, parse_guess
 
 from incrowd.curate.draft.draft import draft
-from incrowd.curate.draft.guess import guess
+from incrowd.curate.draft.guess import guess_column
 from incrowd.engine.source import local_engine
-from incrowd.spec.identifiers import HIPAA, called, looks_like
+from incrowd.spec.identifiers import HIPAA, identify_by_name, identify_by_values
 
 N = 60
 FAMILIES = [
@@ -32,23 +32,23 @@ IDENTIFIERS = {
 
 @pytest.mark.parametrize("what", IDENTIFIERS)
 def test_identifiers_are_found_under_an_innocent_name(what: str) -> None:
-    made = guess("info", IDENTIFIERS[what], N)
+    made = guess_column("info", IDENTIFIERS[what], N)
     assert (made.role, made.hipaa) == ("identifier", what)
-    assert entry(made).hierarchy is None
+    assert parse_guess(made).hierarchy is None
 
 
 @pytest.mark.parametrize("what", [name for name in IDENTIFIERS if name != "names"])
 def test_identifiers_that_repeat_are_found_too(what: str) -> None:
     """Five visits of each: nobody would call them values of their own."""
-    made = guess("info", IDENTIFIERS[what], 5 * N)
+    made = guess_column("info", IDENTIFIERS[what], 5 * N)
     assert (made.role, made.hipaa) == ("identifier", what)
 
 
 @pytest.mark.parametrize("what", IDENTIFIERS)
 def test_a_few_others_among_them_do_not_hide_them(what: str) -> None:
     mixed = [*IDENTIFIERS[what], "none given", "refused", "see file"]
-    assert guess("info", mixed, len(mixed)).hipaa == what
-    assert guess("info", ["NA", *IDENTIFIERS[what]], N + 1).hipaa == what
+    assert guess_column("info", mixed, len(mixed)).hipaa == what
+    assert guess_column("info", ["NA", *IDENTIFIERS[what]], N + 1).hipaa == what
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_few_others_among_them_do_not_hide_them(what: str) -> None:
 def test_telephone_numbers_as_people_write_them(form: str) -> None:
     """Also those in threes, which numbers with spaces between thousands look like."""
     values = [form.format(at) for at in range(N)]
-    assert guess("info", values, 3 * N).role == "identifier"
+    assert guess_column("info", values, 3 * N).role == "identifier"
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_telephone_numbers_as_people_write_them(form: str) -> None:
     ],
 )
 def test_addresses_of_devices(values: list[str]) -> None:
-    made = guess("info", values, 3 * N)
+    made = guess_column("info", values, 3 * N)
     assert made.role == "identifier"
     assert made.hipaa in ("network addresses", "device identifiers")
 
 
 def test_coordinates_are_places() -> None:
-    made = guess("x", [f"{52 + at * 0.0137:.4f}" for at in range(N)], N)
+    made = guess_column("x", [f"{52 + at * 0.0137:.4f}" for at in range(N)], N)
     assert made.hipaa == "geographic subdivisions"
-    assert intervals(entry(made)).step < 1  # generalised, not left out
+    assert get_intervals(parse_guess(made)).step < 1  # generalised, not left out
 
 
 WORDS = {
@@ -108,20 +108,20 @@ WORDS = {
 
 @pytest.mark.parametrize("what", WORDS)
 def test_words_that_repeat_are_not_taken_for_identifiers(what: str) -> None:
-    made = guess("info", WORDS[what], 100 * len(WORDS[what]))
+    made = guess_column("info", WORDS[what], 100 * len(WORDS[what]))
     assert made.role == "quasi", made.reason
     assert made.hipaa in (None, "dates")
 
 
 def test_many_towns_that_repeat_are_no_names() -> None:
     towns = [f"{first} {last}" for first in ("New", "Old", "Upper", "Lower") for last in FAMILIES]
-    assert looks_like(towns, 10 * len(towns)) is None
-    assert looks_like(towns, len(towns)) == "names"  # nobody could tell
+    assert identify_by_values(towns, 10 * len(towns)) is None
+    assert identify_by_values(towns, len(towns)) == "names"  # nobody could tell
 
 
 @pytest.mark.parametrize("values", [["a@b.org"], ["a@b.org", "c@d.org"], []])
 def test_so_few_tell_nothing(values: list[str]) -> None:
-    assert looks_like(values, 100) is None
+    assert identify_by_values(values, 100) is None
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_so_few_tell_nothing(values: list[str]) -> None:
     ],
 )
 def test_names_of_columns(name: str, what: str | None) -> None:
-    assert called(name) == what
+    assert identify_by_name(name) == what
 
 
 def test_what_is_called_like_an_identifier_is_one_whatever_it_holds() -> None:
-    assert guessed("LastName", ["x", "y", "z"], times=30).role == "identifier"
-    assert guessed("HomePhone", ["1", "2", "3"], times=30).role == "identifier"
-    city = guessed("city", ["Berlin", "Paris", "Rome"], times=30)
-    assert (city.role, kind(city)) == ("quasi", "flat")  # a place can be generalised
+    assert draft_column("LastName", ["x", "y", "z"], times=30).role == "identifier"
+    assert draft_column("HomePhone", ["1", "2", "3"], times=30).role == "identifier"
+    city = draft_column("city", ["Berlin", "Paris", "Rome"], times=30)
+    assert (city.role, get_hierarchy_kind(city)) == ("quasi", "flat")  # a place can be generalised
 
 
 # What is said of all of them ---------------------------------------------------------------------
@@ -157,10 +157,10 @@ def test_what_is_called_like_an_identifier_is_one_whatever_it_holds() -> None:
 def test_what_was_found_is_named_with_its_columns() -> None:
     columns = {"a": IDENTIFIERS["names"], "b": IDENTIFIERS["e-mail addresses"], "c": ["x"] * N}
     made = draft(local_engine().from_columns(columns), name="t.csv")
-    said = made.personal()
-    assert "names (a); e-mail addresses (b)." in said
-    assert "Check free text yourself" in said
-    assert dict(made.checklist()) == {
+    identifiers = made.describe_identifiers()
+    assert "names (a); e-mail addresses (b)." in identifiers
+    assert "Check free text yourself" in identifiers
+    assert dict(made.list_hipaa_columns()) == {
         **dict.fromkeys(HIPAA, ()), "names": ("a",), "e-mail addresses": ("b",),
     }  # fmt: skip
 
@@ -169,8 +169,8 @@ def test_what_was_found_is_named_with_its_columns() -> None:
 def test_that_nothing_was_found_is_never_said_alone(values: list[str | None]) -> None:
     """Who reads "none" stops looking: what was looked at is said, and that it is no proof."""
     table = local_engine().from_columns({"c": values * 30})
-    said = draft(table, name="t.csv").personal()
-    assert "by name and by up to 1,000 values of each column" in said
-    assert "This is no proof" in said
-    assert "personal data" in said
-    assert "none" not in said.lower().split()
+    identifiers = draft(table, name="t.csv").describe_identifiers()
+    assert "by name and by up to 1,000 values of each column" in identifiers
+    assert "This is no proof" in identifiers
+    assert "personal data" in identifiers
+    assert "none" not in identifiers.lower().split()

@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
-from support.fuzzed import case
+from support.random_cases import draw_case
 from support.specs import GOOD
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.curate.draft.draft import draft
-from incrowd.spec.file import SpecError, parse, taken
-from incrowd.spec.model import json_schema
+from incrowd.spec.file import SpecError, load_spec, parse_spec
+from incrowd.spec.model import build_json_schema
 
 
 def test_columns_may_have_any_name() -> None:
-    got = parse(
+    got = parse_spec(
         "columns: {39: {role: drop}, true: {role: drop}, Age: {role: drop, confirm: [role]}}"
     )
     assert list(got.spec.columns) == ["39", "true", "Age"]
-    assert got.spec.unconfirmed == {"Age": ("role",)}
+    assert got.spec.unconfirmed_entries == {"Age": ("role",)}
     with pytest.raises(SpecError, match="columns.Age.role: must be"):
-        parse("columns: {Age: {role: dropp}}")
+        parse_spec("columns: {Age: {role: dropp}}")
 
 
 def test_the_schema_knows_the_spec() -> None:
-    schema = json_schema()
+    schema = build_json_schema()
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {
         "table", "sheet", "header", "ledger", "size", "unit", "confirm", "columns", "release",
@@ -57,22 +57,24 @@ def test_the_examples_are_found() -> None:
 
 @pytest.mark.parametrize("text", [GOOD, *examples(), *SPECS.values()])
 def test_the_schema_accepts_what_is_good(text: str) -> None:
-    parse(text)
+    parse_spec(text)
     plain = json.loads(json.dumps(YAML(typ="safe").load(text), default=str))
-    Draft202012Validator(json_schema()).validate(plain)
+    Draft202012Validator(build_json_schema()).validate(plain)
 
 
 def test_the_schema_accepts_drafts_and_scalars() -> None:
-    drafts = [draft(sample(kind, rows=500), name="x").yaml() for kind in ("voters", "census")]
+    drafts = [
+        draft(make_demo_table(kind, rows=500), name="x").yaml() for kind in ("voters", "census")
+    ]
     for text in (*drafts, "columns: {a: {role: quasi, hierarchy: flat, other: 99}}"):
         test_the_schema_accepts_what_is_good(text)
 
 
 def test_the_schema_accepts_specs_of_every_kind() -> None:
-    schema = Draft202012Validator(json_schema())
+    schema = Draft202012Validator(build_json_schema())
     for number in range(100):
-        spec = case(number)[1]
-        taken(spec)
+        spec = draw_case(number)[1]
+        load_spec(spec)
         schema.validate(json.loads(json.dumps(spec, default=str)))
 
 
@@ -89,13 +91,13 @@ def test_the_schema_accepts_specs_of_every_kind() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_not(text: str) -> None:
-    assert not Draft202012Validator(json_schema()).is_valid(YAML(typ="safe").load(text))
+    assert not Draft202012Validator(build_json_schema()).is_valid(YAML(typ="safe").load(text))
     with pytest.raises(SpecError):
-        parse(text)
+        parse_spec(text)
 
 
 def test_the_schema_tells_the_methods_apart() -> None:
-    schema = json_schema()
+    schema = build_json_schema()
     release = [part["$ref"] for part in schema["properties"]["release"]["anyOf"] if "$ref" in part]
     models = [schema["$defs"][ref.removeprefix("#/$defs/")] for ref in release]
     methods = {model["properties"]["method"]["const"]: model for model in models}
@@ -108,8 +110,8 @@ def test_the_schema_tells_the_methods_apart() -> None:
 
 def test_a_header_is_a_row_and_a_sheet_has_a_name() -> None:
     columns = "columns: {a: {role: drop}}"
-    got = parse(f"table: t.xlsx\nsheet: '2020'\nheader: 3\n{columns}").spec
+    got = parse_spec(f"table: t.xlsx\nsheet: '2020'\nheader: 3\n{columns}").spec
     assert (got.sheet, got.header) == ("2020", 3)
     for wrong in ("header: 0", "header: 1.5", "header: a", "sheet: [a]"):
         with pytest.raises(SpecError, match=f"line 1, {wrong.partition(':')[0]}: "):
-            parse(f"{wrong}\n{columns}")
+            parse_spec(f"{wrong}\n{columns}")

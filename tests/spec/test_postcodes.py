@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.measure.labels import ambiguous
-from incrowd.spec.postcodes import Country, hierarchy, looks_like
+from incrowd.measure.labels import find_ambiguous_labels
+from incrowd.spec.postcodes import Country, build_postcode_hierarchy, recognize_postcodes
 
 # Countries with their values, the labels of the levels above, and a path.
 LISTED: list[tuple[Country, int, list[int], tuple[str, ...]]] = [
@@ -19,13 +19,13 @@ LISTED: list[tuple[Country, int, list[int], tuple[str, ...]]] = [
 def test_what_is_listed(
     country: Country, values: int, groups: list[int], path: tuple[str, ...]
 ) -> None:
-    built = hierarchy(country)
+    built = build_postcode_hierarchy(country)
     assert len(built.values) == built.size == values
-    rows = built.rows()
+    rows = built.list_rows()
     assert [len({row[level] for row in rows}) for level in range(1, built.height)] == groups
     assert path in rows
     assert [built.locate(value) for value in built.values] == list(built.values)
-    assert not ambiguous(built)
+    assert not find_ambiguous_labels(built)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_is_listed(
 def test_a_postcode_is_found_as_it_is_written(
     country: Country, value: str, written: list[object]
 ) -> None:
-    built = hierarchy(country)
+    built = build_postcode_hierarchy(country)
     assert {text: built.locate(text) for text in written} == dict.fromkeys(written, value)
 
 
@@ -56,7 +56,7 @@ def test_a_postcode_is_found_as_it_is_written(
     ],
 )
 def test_what_is_no_postcode_is_outside(country: Country, strange: list[object]) -> None:
-    built = hierarchy(country)
+    built = build_postcode_hierarchy(country)
     assert set(built.encode(strange).tolist()) == {built.outside}
     assert built.encode([None, " "]).tolist() == [built.null] * 2
 
@@ -76,4 +76,4 @@ def test_what_is_no_postcode_is_outside(country: Country, strange: list[object])
     ],
 )
 def test_what_looks_like_postcodes(texts: list[str], country: str | None) -> None:
-    assert looks_like(texts) == country
+    assert recognize_postcodes(texts) == country

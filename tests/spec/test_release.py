@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
-from support.sliced import BASE, COLUMNS
+from support.slice_tables import BASE, COLUMNS
 
-from incrowd.spec.file import SpecError, parse
-from incrowd.spec.model import json_schema
+from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.model import build_json_schema
 from incrowd.spec.release import KAnonymitySpec, KEpsilonSpec, ReleaseSpec, SafeSpec, Slicing
 
 METHODS: dict[str, type[BaseModel]] = {
@@ -73,13 +73,13 @@ FOREIGN = {
 
 
 def text(method: str | None, *fields: str) -> str:
-    given = [f"method: {method}"] if method else []
-    return f"columns: {{a: {{role: drop}}}}\nrelease: {{{', '.join([*given, *fields])}}}\n"
+    result = [f"method: {method}"] if method else []
+    return f"columns: {{a: {{role: drop}}}}\nrelease: {{{', '.join([*result, *fields])}}}\n"
 
 
 def refusal(spec: str) -> list[str]:
     with pytest.raises(SpecError) as error:
-        parse(spec)
+        parse_spec(spec)
     return [str(problem) for problem in error.value.problems]
 
 
@@ -98,15 +98,15 @@ def test_the_table_above_is_whole() -> None:
 def test_a_field_of_another_method_is_refused_by_name(method: str, name: str) -> None:
     spec = text(method, field(name))
     assert refusal(spec) == [f"line 2, release: '{name}' does not belong to method '{method}'"]
-    assert not Draft202012Validator(json_schema()).is_valid(YAML(typ="safe").load(spec))
+    assert not Draft202012Validator(build_json_schema()).is_valid(YAML(typ="safe").load(spec))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_takes_its_own_fields(method: str) -> None:
-    schema = Draft202012Validator(json_schema())
+    schema = Draft202012Validator(build_json_schema())
     for name in set(FIELDS) - set(FOREIGN[method]):
         spec = text(method, field(name), *WITH.get(name, []))
-        assert type(parse(spec).spec.release) is METHODS[method]
+        assert type(parse_spec(spec).spec.release) is METHODS[method]
         schema.validate(YAML(typ="safe").load(spec))
 
 
@@ -121,19 +121,19 @@ def test_of_several_fields_of_others_the_first_is_named(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_field_of_another_method_may_say_nothing(method: str) -> None:
     nothing = ["slices: []" if name == "slices" else f"{name}: null" for name in FOREIGN[method]]
-    assert parse(text(method, *nothing)).spec == parse(text(method)).spec
+    assert parse_spec(text(method, *nothing)).spec == parse_spec(text(method)).spec
 
 
 def test_the_method_is_safe_unless_it_is_named() -> None:
-    assert parse(text(None, "k: 5")).spec == parse(text("safe", "k: 5")).spec
+    assert parse_spec(text(None, "k: 5")).spec == parse_spec(text("safe", "k: 5")).spec
     assert refusal(text(None, "cut: median")) == [
         "line 2, release: 'cut' does not belong to method 'safe'"
     ]
 
 
 def test_all_that_is_wrong_with_values_is_said_at_once_whatever_the_method() -> None:
-    found = refusal(text("k-anonymty", "k: 0", "beta: 7", "noise: gausian", "supression: 0.1"))
-    assert sorted(found) == [
+    result = refusal(text("k-anonymty", "k: 0", "beta: 7", "noise: gausian", "supression: 0.1"))
+    assert sorted(result) == [
         "line 2, release.beta: input should be less than 1; got 7",
         "line 2, release.k: input should be greater than or equal to 1; got 0",
         "line 2, release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic'; "
@@ -206,19 +206,19 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
     ],
 )
 def test_what_does_not_fit_together(given: str, says: str) -> None:
-    (found,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
-    assert found.startswith(f"line 2, {says}")
+    (result,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
+    assert result.startswith(f"line 2, {says}")
 
 
 def test_a_release_changes_into_one_of_its_method() -> None:
-    file = parse(text("k-epsilon", "k: 5", "epsilon: 1"))
+    file = parse_spec(text("k-epsilon", "k: 5", "epsilon: 1"))
     release: Any = file.spec.release
     assert type(release.model_copy(update={"k": 7})) is KEpsilonSpec
     assert file.spec.model_copy(update={"release": release}).release is release
-    changed = file.changed(("release", "epsilon"), None).changed(("release", "method"), None)
+    changed = file.with_entry(("release", "epsilon"), None).with_entry(("release", "method"), None)
     assert changed.spec.release == SafeSpec(k=5)
     with pytest.raises(SpecError, match="'epsilon' does not belong to method 'k-anonymity'"):
-        file.changed(("release", "method"), "k-anonymity")
+        file.with_entry(("release", "method"), "k-anonymity")
 
 
 def test_a_release_by_itself() -> None:
@@ -254,7 +254,9 @@ def test_a_release_by_itself() -> None:
 def test_what_does_not_go_together_is_said_once(release: str, sensitive: str, part: str) -> None:
     rule = f", {sensitive}: {{}}" if sensitive else ""
     with pytest.raises(SpecError) as error:
-        parse(f"columns: {{x: {{role: quasi, hierarchy: flat{rule}}}}}\nrelease: {{{release}}}")
+        parse_spec(
+            f"columns: {{x: {{role: quasi, hierarchy: flat{rule}}}}}\nrelease: {{{release}}}"
+        )
     (problem,) = error.value.problems
     assert part in str(problem)
     assert problem.line is not None
@@ -285,4 +287,4 @@ MUST_LIST = "must list the columns of each table"
 def test_slices_that_make_no_sense_are_refused_with_the_spec(more: str, message: str) -> None:
     base = "" if "method" in more else f"{BASE}, "
     with pytest.raises(SpecError, match=message):
-        parse(f"{COLUMNS}\nrelease: {{{base}{more}}}\n")
+        parse_spec(f"{COLUMNS}\nrelease: {{{base}{more}}}\n")

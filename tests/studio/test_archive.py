@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.make import make
-from support.rooms import Browser, studio
+from support.inline_studio import FormBrowser, open_studio
+from support.unjudged import publish_unjudged
 
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.release.verify import verify
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 from incrowd.studio import archive
 
 
@@ -25,7 +25,9 @@ from incrowd.studio import archive
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release."""
     folder = tmp_path_factory.mktemp("made") / "release"
-    make(sample("patients", rows=2_000), parse(SPECS["patients"]), output=folder)
+    publish_unjudged(
+        make_demo_table("patients", rows=2_000), parse_spec(SPECS["patients"]), output=folder
+    )
     return folder
 
 
@@ -38,11 +40,13 @@ def release(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def browser(release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+def browser(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FormBrowser]:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    with studio(release.parent) as found:
-        yield found
+    with open_studio(release.parent) as studio:
+        yield studio
 
 
 def test_a_release_is_packed_whole(release: Path, tmp_path: Path) -> None:
@@ -93,14 +97,14 @@ def test_a_folder_of_links_is_not_followed(release: Path, tmp_path: Path) -> Non
 
 
 def test_a_link_to_a_release_elsewhere_is_none_of_this_folder(
-    browser: Browser, release: Path, tmp_path: Path
+    browser: FormBrowser, release: Path, tmp_path: Path
 ) -> None:
     shutil.move(release, tmp_path / "elsewhere")
     release.symlink_to(tmp_path / "elsewhere")
     browser.get("/history/release.zip?of=release", status=404)
 
 
-def test_a_refused_zip_leaves_nothing(browser: Browser, release: Path, tmp_path: Path) -> None:
+def test_a_refused_zip_leaves_nothing(browser: FormBrowser, release: Path, tmp_path: Path) -> None:
     (release / "README.md").unlink()
     before = files_below(tmp_path / "temporary")
     page = browser.get("/history/release.zip?of=release", status=422)
@@ -123,7 +127,7 @@ def bomb(path: Path, size: int) -> Path:
 
 
 def test_what_was_unpacked_goes_after_the_verdict(
-    browser: Browser, release: Path, tmp_path: Path
+    browser: FormBrowser, release: Path, tmp_path: Path
 ) -> None:
     bomb(release.parent / "r.zip", 8 << 20)
     before = files_below(tmp_path / "temporary")
@@ -132,13 +136,13 @@ def test_what_was_unpacked_goes_after_the_verdict(
 
 
 def test_a_small_file_of_very_many_bytes_is_refused_before_it_is_unpacked(
-    browser: Browser, release: Path, tmp_path: Path
+    browser: FormBrowser, release: Path, tmp_path: Path
 ) -> None:
     size = bomb(release.parent / "r.zip", 400 << 20).stat().st_size
     assert size < 1 << 20
     before = files_below(tmp_path / "temporary")
-    said = browser.post("/verify/folder", status=422, folder="r.zip")
-    assert "is too large when unpacked" in said
+    text = browser.post("/verify/folder", status=422, folder="r.zip")
+    assert "is too large when unpacked" in text
     assert files_below(tmp_path / "temporary") == before
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from support.studio import WAIT, Browser, RunningStudio
+from support.studio import WAIT, RunningStudio, StudioBrowser
 
 from incrowd.studio.command import RedirectFile
 
@@ -28,19 +28,19 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
         while not seen.exists() and time.monotonic() < end:
             time.sleep(0.02)
         given = seen.read_text().strip()
-        assert running.link().partition("token=")[2] not in given
+        assert running.wait_for_link().partition("token=")[2] not in given
         assert given.startswith("file://")
         page = Path(unquote(urlsplit(given).path))
         assert page.is_relative_to(state)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
-        found = re.search(r'url=(http://[^"]+)"', page.read_text())
-        assert found is not None
-        assert found[1] == running.link()
-        assert running.browser().get("/").status == 200
+        result = re.search(r'url=(http://[^"]+)"', page.read_text())
+        assert result is not None
+        assert result[1] == running.wait_for_link()
+        assert running.open_browser().get("/").status == 200
         assert not page.exists()
         assert not page.parent.exists()
-        assert Browser(running.host).get(found[1].partition(running.host)[2]).status == 403
+        assert StudioBrowser(running.host).get(result[1].partition(running.host)[2]).status == 403
     finally:
         running.stop()
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.rooms import Browser, served
+from support.inline_studio import FormBrowser, serve_studio
 
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
-from incrowd.spec.file import load
+from incrowd.spec.file import read_spec_file
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -38,39 +38,41 @@ def spec(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def browsers(spec: Path) -> Iterator[tuple[Browser, Browser]]:
+def browsers(spec: Path) -> Iterator[tuple[FormBrowser, FormBrowser]]:
     """Two browsers of one user, one after the other."""
-    with served(spec.parent, table="people.yaml") as (port, sessions):
-        yield Browser(port, sessions.token), Browser(port, sessions.token)
+    with serve_studio(spec.parent, table="people.yaml") as (port, sessions):
+        yield FormBrowser(port, sessions.token), FormBrowser(port, sessions.token)
 
 
-def make_ledger(browser: Browser, epsilon: str) -> str:
+def make_ledger(browser: FormBrowser, epsilon: str) -> str:
     return browser.post(
         f"{browser.room}/privacy/ledger/new", name="people", epsilon=epsilon, delta="1e-5"
     )
 
 
-def test_a_ledger_is_written_into_the_spec(browsers: tuple[Browser, Browser], spec: Path) -> None:
+def test_a_ledger_is_written_into_the_spec(
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
+) -> None:
     first, second = browsers
     make_ledger(first, "1.5")
-    assert load(spec).spec.ledger == "people.ledger"
+    assert read_spec_file(spec).spec.ledger == "people.ledger"
     assert stat.S_IMODE((spec.parent / "people.ledger").stat().st_mode) == 0o600
     first.post(f"{first.room}/privacy/ledger", ledger="")
-    assert load(spec).spec.ledger is None
+    assert read_spec_file(spec).spec.ledger is None
     second.get(f"{second.room}/privacy")
     second.post(f"{second.room}/privacy/ledger", ledger="people.ledger")
-    assert load(spec).spec.ledger == "people.ledger"
+    assert read_spec_file(spec).spec.ledger == "people.ledger"
 
 
 def test_the_rule_of_composition_stands_beside_the_ledger(
-    browsers: tuple[Browser, Browser],
+    browsers: tuple[FormBrowser, FormBrowser],
 ) -> None:
     first, _ = browsers
     assert RULE in html.unescape(first.get(f"{first.room}/privacy"))
 
 
 def test_what_is_left_stands_in_every_room_of_every_session(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, second = browsers
     make_ledger(first, "1.5")
@@ -84,7 +86,7 @@ def test_what_is_left_stands_in_every_room_of_every_session(
     assert "is not usable" in header
 
 
-def published(browser: Browser, name: str) -> str:
+def published(browser: FormBrowser, name: str) -> str:
     """The page after a release."""
     browser.get(f"{browser.room}/publish")
     browser.post(f"{browser.room}/publish/begin", name=name)
@@ -96,7 +98,7 @@ def published(browser: Browser, name: str) -> str:
 
 
 def test_a_second_release_beyond_the_budget_is_blocked_before_it_is_begun(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     """Also in a browser that came later, with the reason, and whatever it sends."""
     first, second = browsers
@@ -114,24 +116,26 @@ def test_a_second_release_beyond_the_budget_is_blocked_before_it_is_begun(
     assert len(Ledger(spec.parent / "people.ledger").spends()) == 1
 
 
-def test_undo_never_takes_the_ledger_away(browsers: tuple[Browser, Browser], spec: Path) -> None:
+def test_undo_never_takes_the_ledger_away(
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
+) -> None:
     first, _ = browsers
     first.post(f"{first.room}/privacy/settings", epsilon="0.5")
     make_ledger(first, "1.5")
     first.post(f"{first.room}/undo")
-    known = load(spec).spec
+    known = read_spec_file(spec).spec
     assert known.release.epsilon == 1.0  # type: ignore[union-attr]
     assert known.ledger == "people.ledger"
 
 
 def test_another_method_keeps_the_ledger_and_says_so(
-    browsers: tuple[Browser, Browser], spec: Path
+    browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     """Or a safe release after it would go uncounted."""
     first, _ = browsers
     make_ledger(first, "1.5")
     page = first.post(f"{first.room}/privacy/method", method="k-anonymity")
-    assert load(spec).spec.ledger == "people.ledger"
+    assert read_spec_file(spec).spec.ledger == "people.ledger"
     assert 'id="ledger-file"' in page
     page = first.get(f"{first.room}/publish")
     assert '<button id="publish" disabled>' in page
@@ -140,7 +144,7 @@ def test_another_method_keeps_the_ledger_and_says_so(
 @pytest.mark.parametrize("name", ["../other.ledger", "/tmp/other.ledger"])
 def test_a_spec_may_not_name_a_ledger_elsewhere(tmp_path: Path, spec: Path, name: str) -> None:
     spec.write_text(f"ledger: {name}\n{SPEC}")
-    with served(tmp_path) as (port, sessions):
-        browser = Browser(port, sessions.token)
+    with serve_studio(tmp_path) as (port, sessions):
+        browser = FormBrowser(port, sessions.token)
         page = browser.post("/open", 422, place="people.yaml")
         assert "is outside" in page

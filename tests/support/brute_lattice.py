@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Floats
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.hierarchy import from_rows
-from incrowd.measure.diversity import Closeness, Distinct, Entropy, Protected, Rule
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.codes.hierarchy import build_from_rows
+from incrowd.measure.diversity import (
+    ClosenessRule,
+    DistinctRule,
+    DiversityRule,
+    EntropyRule,
+    SensitiveColumn,
+)
 from incrowd.measure.loss import LOSSES, LossName
 
 NULL, OUTSIDE = "null", "outside"
@@ -23,7 +29,7 @@ ROOT = "*"
 
 
 @dataclass(frozen=True)
-class Ladder:
+class LabelRows:
     """A hierarchy as a user writes it: a row of labels for each value."""
 
     rows: tuple[tuple[str, ...], ...]
@@ -34,20 +40,20 @@ class Ladder:
         return len(self.rows[0])
 
     @property
-    def rooted(self) -> bool:
+    def has_root(self) -> bool:
         return self.height > 1 and len({row[-1] for row in self.rows}) == 1
 
-    def shown(self, value: str, level: int) -> str:
+    def get_label(self, value: str, level: int) -> str:
         """What tells a value apart from others at a level."""
-        if self.rooted and level == self.height - 1:
+        if self.has_root and level == self.height - 1:
             return "the root"
         if value in (NULL, OUTSIDE):
             return value
         return f"group {next(row[level] for row in self.rows if row[0] == value)}"
 
-    def covers(self, value: str, level: int) -> int:
+    def count_covered(self, value: str, level: int) -> int:
         """How many values the label that it gets at a level may stand for."""
-        if self.rooted and level == self.height - 1:
+        if self.has_root and level == self.height - 1:
             return len(self.rows)
         if value == NULL:
             return 1
@@ -61,13 +67,13 @@ Record = tuple[str, ...]
 
 
 @dataclass
-class Case:
+class LatticeCase:
     """A table and what is asked of it. ``secrets`` has the sensitive value of each row."""
 
-    ladders: list[Ladder]
+    ladders: list[LabelRows]
     records: list[Record]
     secrets: list[int]
-    rules: tuple[Rule, ...]
+    rules: tuple[DiversityRule, ...]
     k: int
     limit: int
     weights: list[float]
@@ -82,49 +88,51 @@ class Case:
         for at, ladder in enumerate(self.ladders):
             values = [record[at] for record in self.records]
             levels = range(ladder.height)
-            self.columns.append([{x: ladder.shown(x, level) for x in values} for level in levels])
-            self.costs.append([self._costs(ladder, values, level) for level in levels])
+            self.columns.append(
+                [{x: ladder.get_label(x, level) for x in values} for level in levels]
+            )
+            self.costs.append([self._compute_costs(ladder, values, level) for level in levels])
 
-    def _costs(self, ladder: Ladder, values: list[str], level: int) -> dict[str, float]:
+    def _compute_costs(self, ladder: LabelRows, values: list[str], level: int) -> dict[str, float]:
         """What a row with each value costs at a level, in its column."""
         if self.name == "normalised":
             whole = max(len(ladder.rows) - 1, 1)
-            return {x: (ladder.covers(x, level) - 1) / whole for x in values}
+            return {x: (ladder.count_covered(x, level) - 1) / whole for x in values}
         if self.name == "precision":
             return dict.fromkeys(values, level / max(ladder.height - 1, 1))
-        groups = Counter(ladder.shown(x, level) for x in values)
+        groups = Counter(ladder.get_label(x, level) for x in values)
         finest = Counter(values)
         if len(finest) == 1:
             return dict.fromkeys(values, 0.0)
         floor = sum(math.log2(finest[x]) for x in values) / len(values)
         scale = math.log2(len(values)) - floor
-        return {x: (math.log2(groups[ladder.shown(x, level)]) - floor) / scale for x in values}
+        return {x: (math.log2(groups[ladder.get_label(x, level)]) - floor) / scale for x in values}
 
     @property
     def nodes(self) -> list[Node]:
         ends = zip(self.low, self.high, strict=True)
         return list(itertools.product(*[range(low, high + 1) for low, high in ends]))
 
-    def classes(self, node: Node) -> dict[Record, list[int]]:
+    def group_rows(self, node: Node) -> dict[Record, list[int]]:
         """The rows of each class."""
-        found: dict[Record, list[int]] = {}
+        result: dict[Record, list[int]] = {}
         for number, record in enumerate(self.records):
             shown = (self.columns[at][node[at]][x] for at, x in enumerate(record))
-            found.setdefault(tuple(shown), []).append(number)
-        return found
+            result.setdefault(tuple(shown), []).append(number)
+        return result
 
-    def holds(self, rows: list[int]) -> bool:
+    def is_acceptable(self, rows: list[int]) -> bool:
         inside = Counter(self.secrets[row] for row in rows)
         return len(rows) >= self.k and all(
-            obeys(rule, inside, Counter(self.secrets)) for rule in self.rules
+            allows_class(rule, inside, Counter(self.secrets)) for rule in self.rules
         )
 
-    def judged(self, node: Node) -> tuple[int, float]:
+    def judge_node(self, node: Node) -> tuple[int, float]:
         """The rows suppressed at a node, and its loss."""
         shown: list[list[int]] = []
         lost: list[list[int]] = []
-        for rows in self.classes(node).values():
-            (shown if self.holds(rows) else lost).append(rows)
+        for rows in self.group_rows(node).values():
+            (shown if self.is_acceptable(rows) else lost).append(rows)
         total, suppressed = len(self.records), sum(map(len, lost))
         if self.name == "discernibility":
             squares = sum(len(rows) ** 2 for rows in shown)
@@ -150,38 +158,38 @@ class Case:
     def shares(self) -> Floats:
         return np.array(self.weights)
 
-    def rollups(self) -> Rollups:
-        hierarchies = [from_rows(ladder.rows, other=ladder.other) for ladder in self.ladders]
+    def make_rollups(self) -> Rollups:
+        hierarchies = [build_from_rows(ladder.rows, other=ladder.other) for ladder in self.ladders]
         codes = [
             [
-                {NULL: one.null, OUTSIDE: one.outside}.get(x, -1)
+                {NULL: item.null, OUTSIDE: item.outside}.get(x, -1)
                 if x in (NULL, OUTSIDE)
-                else one.values.index(x)
-                for x, one in zip(record, hierarchies, strict=True)
+                else item.values.index(x)
+                for x, item in zip(record, hierarchies, strict=True)
             ]
             for record in self.records
         ]
         ones = np.ones(len(codes), np.int64)
         if not self.rules:
-            return Rollups(hierarchies, merged(np.array(codes, np.int32), ones))
+            return Rollups(hierarchies, merge_tuples(np.array(codes, np.int32), ones))
         whole = np.column_stack([np.array(codes), self.secrets]).astype(np.int32)
-        together = merged(whole, ones)
+        together = merge_tuples(whole, ones)
         overall = np.bincount(self.secrets).astype(np.int64)
-        protected = Protected(together.codes[:, -1], overall, self.rules)
+        protected = SensitiveColumn(together.codes[:, -1], overall, self.rules)
         base = Frequencies(together.codes[:, :-1], together.counts)
         return Rollups(hierarchies, base, [protected])
 
 
-def obeys(rule: Rule, inside: Counter[int], overall: Counter[int]) -> bool:
+def allows_class(rule: DiversityRule, inside: Counter[int], overall: Counter[int]) -> bool:
     """Whether a class satisfies a rule, from its definition."""
     rows = inside.total()
     match rule:
-        case Distinct(l=least):
+        case DistinctRule(l=least):
             return len(inside) >= least
-        case Entropy(l=least):
+        case EntropyRule(l=least):
             shares = [count / rows for count in inside.values()]
             return math.fsum(-p * math.log(p) for p in shares) >= math.log(least) - 1e-9
-        case Closeness(t=t, ordered=ordered):
+        case ClosenessRule(t=t, ordered=ordered):
             values = range(max(overall) + 1)  # codes from 0, held by anyone or not
             apart = [
                 Fraction(inside[x], rows) - Fraction(overall[x], overall.total()) for x in values
@@ -198,7 +206,7 @@ def obeys(rule: Rule, inside: Counter[int], overall: Counter[int]) -> bool:
 
 
 @st.composite
-def ladders(draw: st.DrawFn) -> Ladder:
+def label_rows(draw: st.DrawFn) -> LabelRows:
     size = draw(st.integers(1, 5))
     columns = [[str(value) for value in range(size)]]
     groups = list(range(size))
@@ -208,23 +216,30 @@ def ladders(draw: st.DrawFn) -> Ladder:
         columns.append([f"{level}:{group}" for group in groups])
     if draw(st.booleans()):
         columns.append([ROOT] * size)
-    return Ladder(tuple(zip(*columns, strict=True)), draw(st.sampled_from([None, "other"])))
+    return LabelRows(tuple(zip(*columns, strict=True)), draw(st.sampled_from([None, "other"])))
 
 
-RULES: list[Rule] = [
-    Distinct(2), Distinct(3), Entropy(1.5), Entropy(2), Entropy(2.4), Closeness(0.2),
-    Closeness(0.5), Closeness(0.15, ordered=True), Closeness(0.4, ordered=True),
-]  # fmt: skip
+RULES: list[DiversityRule] = [
+    DistinctRule(2),
+    DistinctRule(3),
+    EntropyRule(1.5),
+    EntropyRule(2),
+    EntropyRule(2.4),
+    ClosenessRule(0.2),
+    ClosenessRule(0.5),
+    ClosenessRule(0.15, ordered=True),
+    ClosenessRule(0.4, ordered=True),
+]
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, ruled: bool = False) -> Case:
-    found = draw(st.lists(ladders(), min_size=2, max_size=4))
+def lattice_cases(draw: st.DrawFn, *, ruled: bool = False) -> LatticeCase:
+    lattice_case = draw(st.lists(label_rows(), min_size=2, max_size=4))
     columns = [
         st.just("0")
         if draw(st.integers(0, 7)) == 0  # a constant column
         else st.sampled_from([*(row[0] for row in ladder.rows)] * 3 + [NULL, OUTSIDE])
-        for ladder in found
+        for ladder in lattice_case
     ]
     held = draw(
         st.lists(st.tuples(st.tuples(*columns), st.integers(1, 5)), min_size=1, max_size=12)
@@ -236,18 +251,22 @@ def cases(draw: st.DrawFn, *, ruled: bool = False) -> Case:
         values = st.lists(st.integers(0, 2), min_size=count, max_size=count)
         secrets += [draw(st.integers(0, 2))] * count if alike else draw(values)
     rules = draw(st.lists(st.sampled_from(RULES), min_size=1, max_size=2)) if ruled else []
-    ends = [sorted(draw(st.tuples(*[st.integers(0, x.height - 1)] * 2))) for x in found]
+    ends = [sorted(draw(st.tuples(*[st.integers(0, x.height - 1)] * 2))) for x in lattice_case]
     if draw(st.booleans()):
-        ends = [[0, x.height - 1] for x in found]
-    return Case(
-        found,
+        ends = [[0, x.height - 1] for x in lattice_case]
+    return LatticeCase(
+        lattice_case,
         records,
         secrets,
         tuple(rules),
         k=draw(st.sampled_from([1, 1, 2, 3]) if ruled else st.integers(1, 8)),
         limit=draw(st.sampled_from([0, 0, 1, 2, 4, 8, 15, 60])),
         weights=draw(
-            st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(found), max_size=len(found))
+            st.lists(
+                st.sampled_from([0.5, 1.0, 3.0]),
+                min_size=len(lattice_case),
+                max_size=len(lattice_case),
+            )
         ),
         low=tuple(low for low, _ in ends),
         high=tuple(high for _, high in ends),

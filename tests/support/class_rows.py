@@ -12,6 +12,6 @@ tables = st.lists(
 )
 
 
-def arrays(rows: list[tuple[int, int, int]]) -> tuple[Steps, Steps, Steps]:
+def make_arrays(rows: list[tuple[int, int, int]]) -> tuple[Steps, Steps, Steps]:
     classes, originals, released = np.array(rows, dtype=np.int64).T
     return np.unique(classes, return_inverse=True)[1], originals, released

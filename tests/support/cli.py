@@ -15,7 +15,7 @@ from incrowd.cli.main import main
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """How a command ended, and what it wrote."""
 
     returncode: int
@@ -23,7 +23,7 @@ class Done:
     stderr: str
 
 
-def command(*arguments: str, columns: int = 500) -> Done:
+def run_command(*arguments: str, columns: int = 500) -> CommandResult:
     """``incrowd`` with these arguments, at no terminal."""
     out, err = StringIO(), StringIO()
     with (
@@ -38,21 +38,21 @@ def command(*arguments: str, columns: int = 500) -> Done:
         with pytest.raises(SystemExit) as end:
             main()
     assert isinstance(end.value.code, int)
-    return Done(end.value.code, out.getvalue(), err.getvalue())
+    return CommandResult(end.value.code, out.getvalue(), err.getvalue())
 
 
-def wait_for(process: subprocess.Popen[str], step: str) -> None:
+def wait_for_step(process: subprocess.Popen[str], step: str) -> None:
     """Read what a process says of what to expect, until it pauses at a step."""
     assert process.stdout is not None
-    said = process.stdout.readline()
-    while said and not said.startswith("paused at "):
-        said = process.stdout.readline()
-    assert said == f"paused at {step}\n"
+    text = process.stdout.readline()
+    while text and not text.startswith("paused at "):
+        text = process.stdout.readline()
+    assert text == f"paused at {step}\n"
 
 
-def run(*arguments: str, columns: int = 500) -> str:
+def run_successfully(*arguments: str, columns: int = 500) -> str:
     """What a command says that succeeds and complains of nothing."""
-    done = command(*arguments, columns=columns)
+    done = run_command(*arguments, columns=columns)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

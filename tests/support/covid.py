@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse_spec
 
 ROWS = 15_000
 CLINICS = [f"clinic {number:02d}" for number in range(40)]
@@ -43,7 +43,7 @@ FIXED = {
 }  # fmt: skip
 
 
-def covid_tests(rows: int = ROWS, seed: int = 1) -> pl.DataFrame:
+def make_covid_table(rows: int = ROWS, seed: int = 1) -> pl.DataFrame:
     """The table; about a third of the rows are further tests of a person who is there already."""
     draw = np.random.default_rng(seed)
     insurer = draw.choice(len(INSURERS), rows, p=[0.52, 0.28, 0.12, 0.035, 0.025, 0.02])
@@ -73,11 +73,11 @@ def covid_tests(rows: int = ROWS, seed: int = 1) -> pl.DataFrame:
     )
 
 
-def covid_spec(release: str, unit: str = "one row per person") -> SpecFile:
+def make_covid_spec(release: str, unit: str = "one row per person") -> SpecFile:
     """A spec of the table; the unit may be ``{id: subject}``."""
-    return parse(f"unit: {unit}\n{COLUMNS}\nrelease: {{{release}}}\n")
+    return parse_spec(f"unit: {unit}\n{COLUMNS}\nrelease: {{{release}}}\n")
 
 
-def fixed_levels() -> str:
+def format_fixed_levels() -> str:
     """Levels of every column, as a release names them."""
     return f"levels: {{{', '.join(f'{name}: {level}' for name, level in FIXED.items())}}}"

@@ -8,31 +8,31 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.codes.frequency import Frequencies
-from incrowd.engine.table import Chunk, Worked
-from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.engine.table import ChunkResult, ClassChunk
+from incrowd.privacy.randomness import Randomness, sample_binomial
 
 
 @dataclass(frozen=True)
-class Half:
+class HalfDraw:
     """Each row is drawn with probability one half; cells are shown from so many rows on."""
 
     crowd: float = 1.0
     least: int = 0
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        drawn = thinned(frequencies.counts, 0.5, bits)
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        drawn = sample_binomial(frequencies.counts, 0.5, bits)
         kept = drawn >= self.least
         return Frequencies(frequencies.codes[kept], drawn[kept])
 
 
 @dataclass(frozen=True)
-class FailsOnce(Half):
+class FailingDraw(HalfDraw):
     """The same; but the first task that draws fails when it has drawn, and writes down what."""
 
     folder: str = ""
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        drawn = super().shown(frequencies, bits)
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        drawn = super().draw_published_cells(frequencies, bits)
         try:
             with (Path(self.folder) / "first").open("x") as file:
                 file.write(" ".join(map(str, drawn.counts.tolist())))
@@ -41,8 +41,8 @@ class FailsOnce(Half):
         raise RuntimeError("lost")
 
 
-def words(chunk: Chunk, bits: Randomness) -> Worked:
+def draw_words(chunk: ClassChunk, bits: Randomness) -> ChunkResult:
     """A work that gives every row a random number."""
-    drawn = (bits.words(len(chunk.members)) >> np.uint64(2)).astype(np.int64)
+    drawn = (bits.draw_words(len(chunk.members)) >> np.uint64(2)).astype(np.int64)
     whole = np.ones(len(drawn), dtype=bool)
-    return Worked(whole, dict.fromkeys(chunk.columns, (drawn, ~whole)), len(drawn))
+    return ChunkResult(whole, dict.fromkeys(chunk.columns, (drawn, ~whole)), len(drawn))

@@ -10,11 +10,11 @@ from incrowd.findings import Finding
 from incrowd.verification import verify as find_problems
 
 
-def codes(found: Iterable[Finding]) -> list[str]:
+def list_codes(found: Iterable[Finding]) -> list[str]:
     """Return the code of each finding."""
     return [finding.code for finding in found]
 
 
-def verify(folder: Path | str, **options: Any) -> list[str]:
+def list_verify_messages(folder: Path | str, **options: Any) -> list[str]:
     """Return the message of each finding of a verification."""
     return [finding.message for finding in find_problems(folder, **options)]

@@ -8,32 +8,32 @@ from functools import cache
 import polars as pl
 import pytest
 
-from incrowd.curate.demo_tables import sample
+from incrowd.curate.demo_tables import make_demo_table
 from incrowd.methods.safe import budget
 from incrowd.privacy import filter as filter_
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
-from incrowd.privacy.split import counted, paired
+from incrowd.privacy.split import split_for_counts, split_for_samples
 from incrowd.release import certificate
 
 
 @pytest.fixture(scope="session")
 def voters() -> pl.DataFrame:
-    frame: pl.DataFrame = sample("voters", rows=20_000).frame()
+    frame: pl.DataFrame = make_demo_table("voters", rows=20_000).to_frame()
     return frame
 
 
 @pytest.fixture(scope="session")
 def patients() -> pl.DataFrame:
-    frame: pl.DataFrame = sample("patients", rows=800).frame()
+    frame: pl.DataFrame = make_demo_table("patients", rows=800).to_frame()
     hidden = pl.int_range(pl.len()) % 50 == 0  # some nulls, in all roles
     return frame.with_columns(
         pl.when(~hidden).then(pl.col(name)) for name in ("birth_year", "weight", "diagnosis")
     )
 
 
-class Remembering(Accountant):
+class CachedAccountant(Accountant):
     """An accountant that knows what it was asked before in this process."""
 
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
@@ -42,23 +42,23 @@ class Remembering(Accountant):
         self.asked = listed, step
 
     def epsilon(self, *, delta: float) -> float:
-        return _epsilon(*self.asked, delta)
+        return _compute_epsilon(*self.asked, delta)
 
     def delta(self, *, epsilon: float) -> float:
-        return _delta(*self.asked, epsilon)
+        return _compute_delta(*self.asked, epsilon)
 
 
 @cache
-def _epsilon(events: tuple[Event, ...], step: float | None, delta: float) -> float:
+def _compute_epsilon(events: tuple[Event, ...], step: float | None, delta: float) -> float:
     return Accountant(events, step=step).epsilon(delta=delta)
 
 
 @cache
-def _delta(events: tuple[Event, ...], step: float | None, epsilon: float) -> float:
+def _compute_delta(events: tuple[Event, ...], step: float | None, epsilon: float) -> float:
     return Accountant(events, step=step).delta(epsilon=epsilon)
 
 
-PLAN, PAIRED, COUNTED = cache(plan), cache(paired), cache(counted)
+PLAN, PAIRED, COUNTED = cache(plan), cache(split_for_samples), cache(split_for_counts)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     time. It is a function of what it is asked, and has tests of its own.
     """
     monkeypatch.setattr(budget, "plan", PLAN)
-    monkeypatch.setattr(budget, "paired", PAIRED)
-    monkeypatch.setattr(budget, "counted", COUNTED)
+    monkeypatch.setattr(budget, "split_for_samples", PAIRED)
+    monkeypatch.setattr(budget, "split_for_counts", COUNTED)
     for module in (budget, certificate, filter_):
-        monkeypatch.setattr(module, "Accountant", Remembering)
+        monkeypatch.setattr(module, "Accountant", CachedAccountant)

@@ -14,7 +14,7 @@ import polars as pl
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.readers import LEVELS, SAFE, SLICES, columns_of, people
+from support.readers import LEVELS, SAFE, SLICES, format_columns, make_reader_table
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -53,27 +53,27 @@ SPECS = {
 }
 
 
-def make(name: str, folder: Path) -> None:
+def make_format_release(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.make import make as made
+    from support.unjudged import publish_unjudged as made
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
-    from incrowd.spec.file import parse
+    from incrowd.spec.file import parse_spec
 
     if name.startswith("synthetic"):
         make_synthetic(name, folder)
         return
-    columns = columns_of("k-epsilon" if name.startswith("k-epsilon") else "")
-    table, more = people().head(1500), ""
+    columns = format_columns("k-epsilon" if name.startswith("k-epsilon") else "")
+    table, more = make_reader_table().head(1500), ""
     if "rule" in name:
         columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {RULE},")
     if "person" in name:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
-    spec = parse(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
+    spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
     if name == "rehearsal":
         rehearse(spec, size=1500, output=folder)
         return
@@ -88,7 +88,7 @@ def make(name: str, folder: Path) -> None:
 def make_synthetic(name: str, folder: Path) -> None:
     """Make one of the releases of synthetic rows."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.make import make as made
+    from support.unjudged import publish_unjudged as made
 
     person = "person" in name
     spec = make_spec(
@@ -106,6 +106,6 @@ if __name__ == "__main__":
     for chosen in SPECS:
         if not (FORMATS / "1" / chosen).exists():
             with tempfile.TemporaryDirectory() as made:
-                make(chosen, Path(made) / "out")
+                make_format_release(chosen, Path(made) / "out")
                 shutil.copytree(Path(made) / "out", FORMATS / "1" / chosen)
             print(chosen)

@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.noise import Noisiness, Simulated
+from incrowd.measure.noise_loss import NoiseEvaluation, NoiseSimulation
 from incrowd.publication import Release
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse_spec
 
 HEIGHT = "{role: noisy, precision: 0.1, bounds: [100, 250]}"
 
 
-def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
-    return parse(
+def make_height_spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
+    return parse_spec(
         "columns:\n"
         "  group: {role: quasi, hierarchy: {groups: {all: [a, b, c, d]}}}\n"
         "  person: {role: sensitive, allow: [id]}\n"
@@ -25,24 +25,24 @@ def spec(release: str, x: str = HEIGHT, more: str = "") -> SpecFile:
     )
 
 
-def table(x: list[Any], groups: str = "ab") -> pl.DataFrame:
+def make_height_table(x: list[Any], groups: str = "ab") -> pl.DataFrame:
     group = [groups[at % len(groups)] for at in range(len(x))]
     return pl.DataFrame({"group": group, "person": range(len(x)), "x": x}, strict=False)
 
 
-def heights(rows: int = 2000, seed: int = 1) -> pl.DataFrame:
+def draw_heights(rows: int = 2000, seed: int = 1) -> pl.DataFrame:
     draw = np.random.default_rng(seed)
-    return table(draw.normal(170, 7, rows).round(1).tolist(), "aabc")
+    return make_height_table(draw.normal(170, 7, rows).round(1).tolist(), "aabc")
 
 
-def noise(release: Release) -> Noisiness:
+def get_noise(release: Release) -> NoiseEvaluation:
     assert isinstance(release.evaluation, Evaluation)
     assert release.evaluation.noise is not None
     return release.evaluation.noise
 
 
-def fresh(release: Release) -> Simulated:
+def get_simulated_noise(release: Release) -> NoiseSimulation:
     """What fresh noise would do to a release."""
-    found = noise(release).simulated
-    assert found is not None
-    return found
+    simulated = get_noise(release).simulated
+    assert simulated is not None
+    return simulated

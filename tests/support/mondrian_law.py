@@ -1,8 +1,9 @@
 """Safe Mondrian as one distribution: everything that it shows, over all noise and all coins.
 
-Tiny tables go through :class:`incrowd.methods.safe.scheme.Cut` itself. Where it would draw noise
-it is told which candidate wins, in the search and in every cell of every round, one way after the
-other; each way has the probability that the scores and the noise which it asked for give it.
+Tiny tables go through :class:`incrowd.methods.safe.scheme.MondrianScheme` itself. Where it would
+draw noise it is told which candidate wins, in the search and in every cell of every round, one way
+after the other; each way has the probability that the scores and the noise which it asked for give
+it.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
-from support.exact import law, outcomes
-from support.search_law import Problem as Searching
-from support.search_law import scores
+from support.exact import compute_choice_law, compute_outcomes
+from support.search_law import SearchProblem as Searching
+from support.search_law import compute_scores
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
-from incrowd.anonymize.safe_mondrian import Cells, _Round, cut
+from incrowd.anonymize.safe_mondrian import CellPartition, _CutRound, cut_cells
 from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
-from incrowd.methods.base import MakeContext, published
+from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.safe import draw as drawing
 from incrowd.methods.safe import scheme as schemes
-from incrowd.methods.safe.scheme import Cut
+from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.privacy.split import Split
+from incrowd.privacy.split import BudgetSplit
 from incrowd.release.product import Product
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, parse_spec
 from incrowd.spec.release import SafeSpec
 
 Row = tuple[str | None, ...]
@@ -62,7 +63,7 @@ MET = "hierarchy: flat"
 
 
 @dataclass(frozen=True)
-class Problem:
+class MondrianProblem:
     """Columns, the schemes that are searched, ramps, and what each choice may spend."""
 
     columns: tuple[str, ...]
@@ -74,28 +75,28 @@ class Problem:
 
     @property
     def pairs(self) -> tuple[SafeRelease, ...]:
-        return tuple(SafeRelease(one.k, one.beta) for one in self.ramps)
+        return tuple(SafeRelease(ramp.k, ramp.beta) for ramp in self.ramps)
 
     @property
-    def split(self) -> Split:
-        return Split(
+    def split(self) -> BudgetSplit:
+        return BudgetSplit(
             3.0, 0.01, OneOf(self.pairs), tuple(float(epsilon) for epsilon in self.epsilons)
         )
 
     @property
     def file(self) -> SpecFile:
         listed = "".join(f"  {at}: {{role: quasi, {x}}}\n" for at, x in enumerate(self.columns))
-        asked = "scheme: mondrian, epsilon: 3, delta: 0.01"
+        spec_file = "scheme: mondrian, epsilon: 3, delta: 0.01"
         own = f"objective: {self.objective}, levels: {{{self.levels}}}"
-        return parse(f"columns:\n{listed}release: {{{asked}, {own}}}\n")
+        return parse_spec(f"columns:\n{listed}release: {{{spec_file}, {own}}}\n")
 
-    def events(self, rounds: int | None = None) -> list[Event]:
+    def list_events(self, rounds: int | None = None) -> list[Event]:
         """What is charged; a search among one scheme and one ramp is none."""
-        spent = self.epsilons if len(self.ramps) > 1 or self.searches else self.epsilons[1:]
+        spent = self.epsilons if len(self.ramps) > 1 or self.has_search else self.epsilons[1:]
         return [*(Selection(float(epsilon)) for epsilon in spent[:rounds]), OneOf(self.pairs)]
 
     @property
-    def searches(self) -> bool:
+    def has_search(self) -> bool:
         return any(not isinstance(limit, int) and limit[0] < limit[1] for limit in self.limits)
 
 
@@ -103,47 +104,49 @@ class UndecidedError(Exception):
     """The script ends here: whoever wrote it must say which candidate wins next."""
 
 
-class Whole:
+class MondrianLaw:
     """A release by safe Mondrian: the distribution of all that it shows, for each table."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MondrianProblem) -> None:
         self.problem, file = problem, problem.file
         self.names = [str(at) for at in range(len(problem.columns))]
         limits = dict(zip(self.names, problem.limits, strict=True))
         assert isinstance(file.spec.release, SafeSpec)
-        self.scheme = Cut(file.spec.release, Declared(published(file.spec, "quasi")), limits)
+        self.scheme = MondrianScheme(
+            file.spec.release, ColumnHierarchies(published_columns(file.spec, "quasi")), limits
+        )
         self._known: dict[Table, Distribution] = {}
         self._script: list[Choice] = []
 
     def __call__(self, table: Table) -> Distribution:
         if table not in self._known:
-            self._known[table] = self.distribution(table)
+            self._known[table] = self.compute_distribution(table)
         return self._known[table]
 
-    def distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
-        for (pair, levels, cells), share in self.ways(self.counted(table)).items():
+    def compute_distribution(self, table: Table) -> Distribution:
+        distribution: Distribution = {}
+        for (pair, levels, cells), share in self.list_ways(self.count_table(table)).items():
             sizes = tuple(size for _, size in cells)
-            for kept, weight in released(sizes, pair).items():
+            for kept, weight in compute_released_law(sizes, pair).items():
                 output = (pair, levels), tuple((cells[at][0], size) for at, size in kept)
-                found[output] = found.get(output, 0.0) + share * weight
-        assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
-        return found
+                distribution[output] = distribution.get(output, 0.0) + share * weight
+        assert math.fsum(distribution.values()) == pytest.approx(1, abs=1e-9)
+        return distribution
 
-    def counted(self, table: Table) -> Counted:
+    def count_table(self, table: Table) -> CountedTable:
         columns = {name: [row[at] for row in table] for at, name in enumerate(self.names)}
         frame = pl.DataFrame(columns, schema=dict.fromkeys(self.names, pl.String))
-        return self.scheme.counted(open_table(frame))
+        return self.scheme.count_table(open_table(frame))
 
-    def ways(self, whole: Counted) -> dict[Any, float]:
+    def list_ways(self, whole: CountedTable) -> dict[Any, float]:
         """The pair, the levels of open columns and the cells before the sample; how likely."""
-        found: dict[Any, float] = {}
+        ways: dict[Any, float] = {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schemes, "cells", lambda *_, **__: None)
-            patch.setattr(drawing, "safe", self._all)
-            for product, pair, share in self.products(whole):
-                one = self._round._ramp
-                assert pair == self._drawn == SafeRelease(one.k, one.beta)
+            patch.setattr(schemes, "make_cell_table", lambda *_, **__: None)
+            patch.setattr(drawing, "sample_cells", self._keep_all_cells)
+            for product, pair, share in self.list_products(whole):
+                first = self._round._ramp
+                assert pair == self._drawn == SafeRelease(first.k, first.beta)
                 assert product.shown is not None
                 cells: dict[Row, int] = {}
                 frequencies = product.shown.frequencies
@@ -154,35 +157,35 @@ class Whole:
                     cells[row] = int(size)
                 listed = tuple(sorted(((r, n) for r, n in cells.items() if n), key=str))
                 way = pair, tuple(column.level for column in product.scheme.values()), listed
-                found[way] = found.get(way, 0.0) + share
-        return found
+                ways[way] = ways.get(way, 0.0) + share
+        return ways
 
-    def products(
-        self, whole: Counted, bits: Callable[[], Randomness] = lambda: SeededRandomness(0)
+    def list_products(
+        self, whole: CountedTable, bits: Callable[[], Randomness] = lambda: SeededRandomness(0)
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         """Every way that the choices can go, with its probability."""
         with pytest.MonkeyPatch.context() as patch:
-            numbers = {(one.k, one.beta): one for one in self.problem.ramps}
-            patch.setattr(drawing, "ramp", lambda k, beta: numbers[k, beta])
-            patch.setattr(searching, "one_sided_noise", self._winner)
-            patch.setattr(cutting, "one_sided_noise", self._none)
-            patch.setattr(np, "argmax", self._scripted)
-            inner = _Round.cut
+            numbers = {(ramp.k, ramp.beta): ramp for ramp in self.problem.ramps}
+            patch.setattr(drawing, "make_ramp", lambda k, beta: numbers[k, beta])
+            patch.setattr(searching, "sample_one_sided_noise", self._make_winning_noise)
+            patch.setattr(cutting, "sample_one_sided_noise", self._make_zero_noise)
+            patch.setattr(np, "argmax", self._take_scripted_choice)
+            inner = _CutRound.cut_cells
 
-            def watched(this: _Round, epsilon: Fraction, done: Any, bits: Randomness) -> Any:
+            def watched(this: _CutRound, epsilon: Fraction, done: Any, bits: Randomness) -> Any:
                 self._round, self._done = this, done
                 return inner(this, epsilon, done, bits)
 
-            def boxed(axes: Any, points: Any, *args: Any, **more: Any) -> Cells:
-                return self.boxes(cut(axes, points, *args, **more), points)
+            def boxed(axes: Any, points: Any, *args: Any, **more: Any) -> CellPartition:
+                return self.adjust_boxes(cut_cells(axes, points, *args, **more), points)
 
-            patch.setattr(_Round, "cut", watched)
-            patch.setattr(schemes, "cut", boxed)
-            yield from self._followed(whole, bits, [], 1.0)
+            patch.setattr(_CutRound, "cut_cells", watched)
+            patch.setattr(schemes, "cut_cells", boxed)
+            yield from self._follow_script(whole, bits, [], 1.0)
 
-    def _followed(
+    def _follow_script(
         self,
-        whole: Counted,
+        whole: CountedTable,
         bits: Callable[[], Randomness],
         script: list[Choice],
         share: float,
@@ -191,113 +194,128 @@ class Whole:
         self._heard: Any = None
         context = MakeContext(bits(), local_engine())
         try:
-            product = self.scheme.product(whole, self.problem.split, context)
+            product = self.scheme.make_product(whole, self.problem.split, context)
         except UndecidedError:
-            following = list(self._next(whole, len(script)))
+            following = list(self._list_next_choices(whole, len(script)))
         else:
-            known = product.parameters
-            yield product, SafeRelease(int(known["k"]), float(known["beta"])), share
+            parameters = product.parameters
+            yield product, SafeRelease(int(parameters["k"]), float(parameters["beta"])), share
             return
         for choice, weight in following:
             if weight:
-                yield from self._followed(whole, bits, [*script, choice], share * weight)
+                yield from self._follow_script(whole, bits, [*script, choice], share * weight)
 
-    def _next(self, whole: Counted, number: int) -> Iterator[tuple[Choice, float]]:
+    def _list_next_choices(
+        self, whole: CountedTable, number: int
+    ) -> Iterator[tuple[Choice, float]]:
         if number == 0:
-            yield from enumerate(self.searched(whole, self._rate))
+            yield from enumerate(self.compute_search_law(whole, self._rate))
             return
-        each = [self.choice(number, cell, self._heard[cell]) for cell in range(len(self._heard))]
-        for choices in itertools.product(*(one.items() for one in each)):
+        each = [
+            self.compute_cell_law(number, cell, self._heard[cell])
+            for cell in range(len(self._heard))
+        ]
+        for choices in itertools.product(*(item.items() for item in each)):
             yield tuple(at for at, _ in choices), math.prod(weight for _, weight in choices)
 
-    def searched(self, whole: Counted, rate: Any) -> list[float]:
+    def compute_search_law(self, whole: CountedTable, rate: Any) -> list[float]:
         """The law of the search."""
         problem = Searching(
-            whole.hierarchies, self.scheme.lattice(whole.names), self.problem.ramps,
-            self.scheme._power, tuple(self.scheme._weights(whole.names)),
+            whole.hierarchies, self.scheme.make_lattice(whole.names), self.problem.ramps,
+            self.scheme._power, tuple(self.scheme._list_weights(whole.names)),
         )  # fmt: skip
         codes, counts = whole.frequencies.codes, whole.frequencies.counts
         rows = np.repeat(codes, counts, axis=0).tolist()
-        return known_law(tuple(scores(problem, tuple(map(tuple, rows)))), rate)
+        return compute_cached_law(tuple(compute_scores(problem, tuple(map(tuple, rows)))), rate)
 
-    def choice(self, number: int, cell: int, own: npt.NDArray[np.int64]) -> dict[int, float]:
+    def compute_cell_law(
+        self, number: int, cell: int, own: npt.NDArray[np.int64]
+    ) -> dict[int, float]:
         """The law of one cell's choice in a round (from 1), by the scores of its candidates."""
         if self._done[cell]:
             return {0: 1.0}  # which is not to be heard
-        possible = self.possible(cell, own)
+        possible = self.list_possible(cell, own)
         raised = tuple(int(own[at]) - int(own[-1]) for at in possible)
-        return dict(zip(possible, self.law(number, raised), strict=True))
+        return dict(zip(possible, self.compute_law(number, raised), strict=True))
 
-    def possible(self, cell: int, own: npt.NDArray[np.int64]) -> list[int]:
+    def list_possible(self, cell: int, own: npt.NDArray[np.int64]) -> list[int]:
         return [at for at, score in enumerate(own.tolist()) if score != NEVER]
 
-    def law(self, number: int, raised: tuple[int, ...]) -> list[float]:
-        return known_law(raised, self._rate)
+    def compute_law(self, number: int, raised: tuple[int, ...]) -> list[float]:
+        return compute_cached_law(raised, self._rate)
 
-    def boxes(self, made: Cells, points: Any) -> Cells:
+    def adjust_boxes(self, made: CellPartition, points: Any) -> CellPartition:
         return made
 
-    def _asked(self, sensitivity: int, epsilon: Fraction) -> None:
+    def _record_request(self, sensitivity: int, epsilon: Fraction) -> None:
         self._rate = mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity
 
-    def _winner(
+    def _make_winning_noise(
         self, count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness
     ) -> Counts:
         """Noise by which the search finds the candidate that the script names."""
-        self._asked(sensitivity, epsilon)
+        self._record_request(sensitivity, epsilon)
         if not self._script:
             raise UndecidedError
         noise = np.zeros(count, dtype=np.int64)
         noise[self._script.pop(0)] = 2**50
         return noise
 
-    def _none(self, count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
-        self._asked(sensitivity, epsilon)
+    def _make_zero_noise(
+        self, count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness
+    ) -> Counts:
+        self._record_request(sensitivity, epsilon)
         return np.zeros(count, dtype=np.int64)
 
-    def _all(self, frequencies: Frequencies, *, k: int, beta: float, bits: Any) -> Frequencies:
+    def _keep_all_cells(
+        self, frequencies: Frequencies, *, k: int, beta: float, bits: Any
+    ) -> Frequencies:
         """Every cell, whatever its size: what a sample shows of it is worked out."""
         self._drawn = SafeRelease(k, beta)
         return frequencies
 
-    def _scripted(self, noisy: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
+    def _take_scripted_choice(
+        self, noisy: npt.NDArray[np.int64], axis: int
+    ) -> npt.NDArray[np.int64]:
         self._heard = noisy
         if not self._script:
             raise UndecidedError
         return np.array(self._script.pop(0), dtype=np.int64)
 
 
-def haunted(whole: Counted, ghosts: Iterable[tuple[int, ...]]) -> Counted:
+def add_empty_cells(whole: CountedTable, ghosts: Iterable[tuple[int, ...]]) -> CountedTable:
     """The same table with tuples that no row has, so that their cells are looked at."""
     codes = np.array([*ghosts], dtype=np.int32).reshape(-1, len(whole.names))
     known = whole.frequencies
     none = np.zeros(len(codes), dtype=np.int64)
     together = np.concatenate([known.codes, codes]), np.concatenate([known.counts, none])
-    return replace(whole, frequencies=merged(*together))
+    return replace(whole, frequencies=merge_tuples(*together))
 
 
 @cache
-def known_law(raised: tuple[int, ...], rate: Any) -> list[float]:
-    return law(raised, rate)
+def compute_cached_law(raised: tuple[int, ...], rate: Any) -> list[float]:
+    return compute_choice_law(raised, rate)
 
 
 @cache
-def released(sizes: tuple[int, ...], pair: SafeRelease) -> dict[tuple[tuple[int, int], ...], float]:
+def compute_released_law(
+    sizes: tuple[int, ...], pair: SafeRelease
+) -> dict[tuple[tuple[int, int], ...], float]:
     """What is shown of cells of some sizes: which, and how many rows of each."""
-    found: dict[tuple[tuple[int, int], ...], float] = {(): 1.0}
+    released_law: dict[tuple[tuple[int, int], ...], float] = {(): 1.0}
     for at, rows in enumerate(sizes):
-        weights = outcomes(rows, pair.k, Fraction(pair.beta))
+        weights = compute_outcomes(rows, pair.k, Fraction(pair.beta))
         shares = [weight / sum(weights) for weight in weights]
         ends = [(), *(((at, pair.k + more),) for more in range(len(shares) - 1))]
-        found = {
+        released_law = {
             (*before, *end): x * y
-            for before, x in found.items()
+            for before, x in released_law.items()
             for end, y in zip(ends, shares, strict=True)
         }
-    return found
+    return released_law
 
 
-def family(values: Sequence[Sequence[str | None]], most: int) -> Pairs:
+def list_neighbor_tables(values: Sequence[Sequence[str | None]], most: int) -> Pairs:
     """Every table of up to so many rows, beside itself without one of them."""
     rows = list(itertools.product(*values))
     for size in range(1, most + 1):
@@ -306,32 +324,36 @@ def family(values: Sequence[Sequence[str | None]], most: int) -> Pairs:
                 yield table, table[:at] + table[at + 1 :]
 
 
-def crowds(row: Row, sizes: Iterable[int], *others: Row) -> Pairs:
+def list_crowd_pairs(row: Row, sizes: Iterable[int], *others: Row) -> Pairs:
     """So many rows alike beside others, with and without one of them."""
     for size in sizes:
         yield (row,) * size + others, (row,) * (size - 1) + others
 
 
-def divergence(p: Distribution, q: Distribution, epsilon: float) -> float:
+def compute_divergence(p: Distribution, q: Distribution, epsilon: float) -> float:
     t = math.exp(epsilon)
     return math.fsum(max(x - t * q.get(output, 0.0), 0.0) for output, x in p.items())
 
 
-def used_up(
-    whole: Whole, pairs: Pairs, at: Iterable[float], events: list[Event] | None = None
+def compute_delta_usage(
+    whole: MondrianLaw, pairs: Pairs, at: Iterable[float], events: list[Event] | None = None
 ) -> list[tuple[float, float]]:
     """The largest divergence over the claimed delta: of row present, and absent, per epsilon."""
-    accountant, listed = Accountant(events or whole.problem.events()), list(pairs)
-    found = []
+    accountant, listed = Accountant(events or whole.problem.list_events()), list(pairs)
+    delta_usage = []
     for epsilon in at:
         claimed = accountant.delta(epsilon=epsilon)
-        present = max(divergence(whole(one), whole(other), epsilon) for one, other in listed)
-        absent = max(divergence(whole(other), whole(one), epsilon) for one, other in listed)
-        found.append((present / claimed, absent / claimed))
-    return found
+        present = max(
+            compute_divergence(whole(first), whole(other), epsilon) for first, other in listed
+        )
+        absent = max(
+            compute_divergence(whole(other), whole(first), epsilon) for first, other in listed
+        )
+        delta_usage.append((present / claimed, absent / claimed))
+    return delta_usage
 
 
-def grid(problem: Problem) -> list[float]:
+def make_epsilon_grid(problem: MondrianProblem) -> list[float]:
     """Epsilons around what the choices may cost together."""
-    spent = sum(event.epsilon for event in problem.events() if isinstance(event, Selection))
+    spent = sum(event.epsilon for event in problem.list_events() if isinstance(event, Selection))
     return [0.0, 0.1 * spent, 0.4 * spent, 0.75 * spent, spent, 1.1 * spent, spent + 0.5]

@@ -13,13 +13,13 @@ from incrowd.arrays import Floats
 FALSE_ALARM = 1e-6
 
 
-def laplace_law(t: int, s: int, reach: int) -> Floats:
+def compute_laplace_law(t: int, s: int, reach: int) -> Floats:
     q = math.exp(-s / t)
     law: Floats = np.exp(-np.abs(np.arange(-reach, reach + 1)) * s / t) * (1 - q) / (1 + q)
     return law
 
 
-def gaussian_law(sigma: float, reach: int) -> Floats:
+def compute_gaussian_law(sigma: float, reach: int) -> Floats:
     y = np.arange(-max(reach, int(40 * sigma)), max(reach, int(40 * sigma)) + 1)
     weights = np.exp(-(y**2) / (2 * sigma**2))
     middle = len(y) // 2
@@ -27,18 +27,18 @@ def gaussian_law(sigma: float, reach: int) -> Floats:
     return law
 
 
-def fits(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
+def is_drawn_from(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
     """Whether a chi-square test accepts the draws; values are put together in about 40 groups."""
     reach = len(law) // 2
     inside = drawn[np.abs(drawn) <= reach]
     seen = np.bincount(inside + reach, minlength=len(law))
     group = np.minimum((np.cumsum(law) - law / 2) * 40, 39).astype(int)
-    asked = np.bincount(group, law) * len(drawn)
+    request = np.bincount(group, law) * len(drawn)
     counted = np.bincount(group, seen)
-    some = asked > 0
-    asked, counted = asked[some], counted[some]
+    some = request > 0
+    request, counted = request[some], counted[some]
     missing = len(drawn) - len(inside)
     if missing > 20 + 10 * max(1 - law.sum(), 0) * len(drawn):
         return False
-    chance = stats.chi2.sf(((counted - asked) ** 2 / asked).sum(), max(len(asked) - 1, 1))
+    chance = stats.chi2.sf(((counted - request) ** 2 / request).sum(), max(len(request) - 1, 1))
     return bool(chance > FALSE_ALARM)

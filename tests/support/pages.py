@@ -21,26 +21,26 @@ class Outline:
     odd: list[str] = field(default_factory=list)
 
 
-def outline(page: str) -> Outline:
+def read_outline(page: str) -> Outline:
     """What a browser would make of a page, more or less."""
-    reader = _Reader()
+    reader = _PageReader()
     reader.feed(page)
     reader.close()
     reader.found.text = " ".join("".join(reader.words).split())
     return reader.found
 
 
-def outside(page: str) -> list[str]:
+def list_external_loads(page: str) -> list[str]:
     """What a page would run, or load from anywhere: nothing, where it is self-contained."""
-    reader = _Reader()
+    reader = _PageReader()
     reader.feed(page)
-    found = [*reader.loads, *(tag for tag in reader.found.odd)]
+    external_loads = [*reader.loads, *(tag for tag in reader.found.odd)]
     for style in re.findall(r"<style>(.*?)</style>", page, re.DOTALL):
-        found += re.findall(r"url\(|@import|expression", style)
-    return found
+        external_loads += re.findall(r"url\(|@import|expression", style)
+    return external_loads
 
 
-class _Reader(HTMLParser):
+class _PageReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found = Outline()

@@ -8,19 +8,19 @@ import numpy as np
 from hypothesis import strategies as st
 
 from incrowd.arrays import Floats
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.measure.utility import (
-    Pair,
+    TablePair,
 )
 
 
-def table(rows: Sequence[tuple[int, ...]], width: int = 0) -> Frequencies:
+def make_frequencies(rows: Sequence[tuple[int, ...]], width: int = 0) -> Frequencies:
     """Frequencies of (code, ..., code, count) rows."""
     whole = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else width + 1)
-    return merged(whole[:, :-1].astype(np.int32), whole[:, -1])
+    return merge_tuples(whole[:, :-1].astype(np.int32), whole[:, -1])
 
 
-def uniform(*labels: Sequence[int], bins: int) -> Floats:
+def make_uniform_shares(*labels: Sequence[int], bins: int) -> Floats:
     """The shares of labels that cover these bins."""
     shares = np.zeros((len(labels), bins))
     for label, covered in enumerate(labels):
@@ -28,31 +28,31 @@ def uniform(*labels: Sequence[int], bins: int) -> Floats:
     return shares
 
 
-def pair_of(
+def make_pair(
     original: Frequencies,
     released: Frequencies,
     *shares: Floats,
     ordered: tuple[bool, ...] | None = None,
-) -> Pair:
+) -> TablePair:
     names = tuple("abcdefghijk"[: len(shares)])
-    return Pair(names, original, released, shares, ordered or (True,) * len(shares))
+    return TablePair(names, original, released, shares, ordered or (True,) * len(shares))
 
 
-def identity(original: Frequencies, *bins: int) -> Pair:
+def make_identity_pair(original: Frequencies, *bins: int) -> TablePair:
     ordered = tuple(at % 2 == 0 for at in range(len(bins)))
-    return pair_of(original, original, *(np.eye(size) for size in bins), ordered=ordered)
+    return make_pair(original, original, *(np.eye(size) for size in bins), ordered=ordered)
 
 
-def random_table(rows: int, *bins: int, seed: int = 1) -> Frequencies:
+def draw_frequencies(rows: int, *bins: int, seed: int = 1) -> Frequencies:
     """Rows whose columns all lean on one hidden number, with counts of 1 to 3."""
     rng = np.random.default_rng(seed)
     hidden = rng.random(rows)
     columns = [((0.6 * hidden + 0.4 * rng.random(rows)) * size).astype(np.int32) for size in bins]
-    return merged(np.column_stack(columns), rng.integers(1, 4, rows))
+    return merge_tuples(np.column_stack(columns), rng.integers(1, 4, rows))
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> Pair:
+def utility_pairs(draw: st.DrawFn) -> TablePair:
     """Any table, any release, unrelated; one to three columns."""
     width = draw(st.integers(1, 3))
     shares = []
@@ -64,34 +64,36 @@ def pairs(draw: st.DrawFn) -> Pair:
 
     def rows(sizes: list[int]) -> Frequencies:
         row = st.tuples(*(st.integers(0, size - 1) for size in sizes), st.integers(1, 9))
-        return table(draw(st.lists(row, min_size=1, max_size=12)))
+        return make_frequencies(draw(st.lists(row, min_size=1, max_size=12)))
 
     original = rows([share.shape[1] for share in shares])
     released = rows([len(share) for share in shares])
     ordered = tuple(draw(st.booleans()) for _ in shares)
-    return pair_of(original, released, *shares, ordered=ordered)
+    return make_pair(original, released, *shares, ordered=ordered)
 
 
-def worlds(frequencies: Frequencies, shares: Sequence[Floats]) -> dict[tuple[int, ...], float]:
+def compute_expected_rows(
+    frequencies: Frequencies, shares: Sequence[Floats]
+) -> dict[tuple[int, ...], float]:
     """The rows expected in every tuple of bins, by going through all of them."""
     bins = [share.shape[1] for share in shares]
-    found = dict.fromkeys(np.ndindex(*bins), 0.0)
+    expected_rows = dict.fromkeys(np.ndindex(*bins), 0.0)
     for codes, count in zip(frequencies.codes.tolist(), frequencies.counts.tolist(), strict=True):
-        for place in found:
+        for place in expected_rows:
             chance = 1.0
             for share, label, at in zip(shares, codes, place, strict=True):
                 chance *= float(share[label, at])
-            found[place] += count * chance
-    return found
+            expected_rows[place] += count * chance
+    return expected_rows
 
 
-def split_counts(frequencies: Frequencies) -> Frequencies:
+def repeat_rows(frequencies: Frequencies) -> Frequencies:
     """The same rows, with every tuple listed once per row."""
     codes = np.repeat(frequencies.codes, frequencies.counts, axis=0)
     return Frequencies(codes, np.ones(len(codes), dtype=np.int64))
 
 
-def scaled(pair: Pair, times: int) -> Pair:
+def scale_pair(pair: TablePair, times: int) -> TablePair:
     original = Frequencies(pair.original.codes, pair.original.counts * times)
     released = Frequencies(pair.released.codes, pair.released.counts * times)
-    return Pair(pair.names, original, released, pair.shares, pair.ordered)
+    return TablePair(pair.names, original, released, pair.shares, pair.ordered)

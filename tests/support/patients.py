@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import polars.selectors as cs
-from support.make import make
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 COLUMNS = """
 columns:
@@ -31,29 +31,29 @@ KEPT = ["weight", "diagnosis"]
 ALGORITHMS = ["ola", "mondrian", "cluster", "duplicate"]
 
 
-def released(
+def publish_patients(
     table: Any, folder: Path | None, release: str = "k: 5", columns: str = COLUMNS, *,
-    by: Callable[..., Release] = make, **more: Any,
+    by: Callable[..., Release] = publish_unjudged, **more: Any,
 ) -> Release:  # fmt: skip
-    file = parse(f"{columns}\nrelease: {{method: k-anonymity, {release}}}\n")
+    file = parse_spec(f"{columns}\nrelease: {{method: k-anonymity, {release}}}\n")
     return by(table, file, output=folder, **more)
 
 
-def read(folder: Path) -> pl.DataFrame:
+def read_released_rows(folder: Path) -> pl.DataFrame:
     """The file as any reader would."""
     path = folder / "data.parquet"
     return pl.read_parquet(path) if path.exists() else pl.read_csv(folder / "data.csv")
 
 
-def plain(frame: pl.DataFrame) -> pd.DataFrame:
+def convert_for_pycanon(frame: pl.DataFrame) -> pd.DataFrame:
     """As pycanon wants it: text without nulls, rows from 0."""
     if "count" in frame.columns:
         frame = frame.select(pl.exclude("count").repeat_by("count")).explode(cs.all())
-    found: pd.DataFrame = frame.to_pandas().reset_index(drop=True)
-    return found.astype(str).fillna("null")
+    result: pd.DataFrame = frame.to_pandas().reset_index(drop=True)
+    return result.astype(str).fillna("null")
 
 
-def shown_rows(frame: pl.DataFrame) -> Counter[tuple[object, ...]]:
+def count_shown_rows(frame: pl.DataFrame) -> Counter[tuple[object, ...]]:
     return Counter(frame.iter_rows())
 
 

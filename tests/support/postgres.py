@@ -15,13 +15,13 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 
-def programs() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+def find_programs() -> Path | None:
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
+    return programs[-1].parent if programs else Path(on_path).parent if on_path else None
 
 
-def install() -> None:
+def install_postgres() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         pytest.skip("no PostgreSQL here, and installing it takes root and apt-get")
     script = (
@@ -35,9 +35,9 @@ def install() -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a database that tests share; each has tables of other names."""
-    if programs() is None:
-        install()
-    binaries = programs()
+    if find_programs() is None:
+        install_postgres()
+    binaries = find_programs()
     assert binaries is not None
     # The server refuses to run as root.
     user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
@@ -72,7 +72,7 @@ def postgres() -> Iterator[str]:
             call(control, "-D", str(data), "-m", "immediate", "stop")
 
 
-def execute(address: str, *statements: str) -> None:
+def execute_sql(address: str, *statements: str) -> None:
     """Carry out statements, and keep what they did."""
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         for statement in statements:

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from support.make import make
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
 from incrowd.release.pages import make_pages
-from incrowd.spec.file import parse
+from incrowd.spec.file import parse_spec
 
 ROWS = 3000
 COLUMNS = """
@@ -68,7 +68,7 @@ CASES = [
 ]
 
 
-def people() -> pl.DataFrame:
+def make_reader_table() -> pl.DataFrame:
     """Many of the first values, few of the last, and nobody's row is alone in everything."""
     draw = np.random.default_rng(11)
     skewed = draw.choice(4, ROWS, p=[0.5, 0.3, 0.15, 0.05])
@@ -86,41 +86,43 @@ def people() -> pl.DataFrame:
     )
 
 
-def columns_of(method: str) -> str:
+def format_columns(method: str) -> str:
     """The columns of a spec of :data:`METHODS`; the last has noise where it may."""
     noisy = "noisy, precision: 0.1, bounds: [0, 200]"
     return COLUMNS % (noisy if method == "k-epsilon" else "drop")
 
 
-def released(
+def publish_reader_table(
     folder: Path, method: str, writing: str = "parquet", table: Any = None, *,
-    by: Callable[..., Release] = make, **more: Any,
+    by: Callable[..., Release] = publish_unjudged, **more: Any,
 ) -> Release:  # fmt: skip
-    text = f"{columns_of(method)}\nrelease: {{{METHODS[method]}, {WRITINGS[writing]}}}\n"
-    return by(people() if table is None else table, parse(text), output=folder, **more)
+    text = f"{format_columns(method)}\nrelease: {{{METHODS[method]}, {WRITINGS[writing]}}}\n"
+    return by(
+        make_reader_table() if table is None else table, parse_spec(text), output=folder, **more
+    )
 
 
-def certificate_of(folder: Path) -> Certificate:
+def load_certificate(folder: Path) -> Certificate:
     return Certificate.model_validate_json((folder / "certificate.json").read_bytes())
 
 
-def rewritten(folder: Path, certificate: Certificate) -> None:
+def reseal_certificate(folder: Path, certificate: Certificate) -> None:
     """A certificate and its page, stated and sealed by somebody who knows the code."""
-    sealed = certificate.stated().sealed()
-    (folder / "certificate.json").write_bytes(sealed.canonical())
+    sealed = certificate.with_statement().with_seal()
+    (folder / "certificate.json").write_bytes(sealed.to_canonical_json())
     for name, page in make_pages(sealed).items():
         (folder / name).write_bytes(page)
 
 
-def readme(certificate: Certificate) -> str:
+def make_readme(certificate: Certificate) -> str:
     return make_pages(certificate)["README.md"].decode()
 
 
-def page_of(folder: Path) -> str:
+def read_readme(folder: Path) -> str:
     return (folder / "README.md").read_bytes().decode()
 
 
-def patterns(form: str) -> list[re.Pattern[str]]:
+def list_label_patterns(form: str) -> list[re.Pattern[str]]:
     """The patterns that the page gives for labels of a form."""
     column = {"level": 0, "labels": form, "rule": {"flat": {}}}
     certificate = Certificate.model_validate(
@@ -134,59 +136,59 @@ def patterns(form: str) -> list[re.Pattern[str]]:
             },
         }
     )  # fmt: skip
-    page = readme(certificate).splitlines()
+    page = make_readme(certificate).splitlines()
     (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
     given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
-    found = re.findall(r"`(\^[^`]*\$)`", given)
+    label_patterns = re.findall(r"`(\^[^`]*\$)`", given)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
-    return [re.compile(pattern) for pattern in (*found, *dates)]
+    return [re.compile(pattern) for pattern in (*label_patterns, *dates)]
 
 
 # The page as Markdown --------------------------------------------------------------------------
 
 
-def tokens(page: str) -> list[Token]:
+def parse_tokens(page: str) -> list[Token]:
     return MarkdownIt("commonmark").enable("table").parse(page)
 
 
-def inlines(page: str) -> list[Token]:
+def list_inlines(page: str) -> list[Token]:
     """Everything within paragraphs, cells and headings."""
-    return [inner for token in tokens(page) for inner in token.children or ()]
+    return [inner for token in parse_tokens(page) for inner in token.children or ()]
 
 
-def headings(page: str) -> list[str]:
-    found = tokens(page)
-    pairs = itertools.pairwise(found)
+def list_headings(page: str) -> list[str]:
+    tokens = parse_tokens(page)
+    pairs = itertools.pairwise(tokens)
     return [after.content for token, after in pairs if token.type == "heading_open"]
 
 
-def section(page: str, title: str) -> str:
+def find_section(page: str, title: str) -> str:
     """The text of one section."""
     _, _, rest = page.partition(f"## {title}\n\n")
     assert rest
     return rest.partition("\n\n## ")[0]
 
 
-def rows(page: str) -> list[list[Token]]:
+def list_column_rows(page: str) -> list[list[Token]]:
     """The cells of each row of the table of columns, but for its head."""
-    found: list[list[Token]] = []
+    tokenses: list[list[Token]] = []
     cell = False
-    for token in tokens(page):
+    for token in parse_tokens(page):
         if token.type == "tr_open":
-            found.append([])
+            tokenses.append([])
         cell = token.type == "td_open" or (cell and token.type == "inline")
         if cell and token.type == "inline":
-            found[-1].append(token)
-    return found[1:]
+            tokenses[-1].append(token)
+    return tokenses[1:]
 
 
-def code_of(cell: Token) -> str:
+def find_code(cell: Token) -> str:
     """The first text of a cell that is shown as code."""
     return next(inner.content for inner in cell.children or () if inner.type == "code_inline")
 
 
-def blocks(page: str, language: str) -> list[str]:
+def list_code_blocks(page: str, language: str) -> list[str]:
     return [
-        token.content for token in tokens(page)
+        token.content for token in parse_tokens(page)
         if token.type == "fence" and token.info == language
     ]  # fmt: skip

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from incrowd.codes.counted import CountNoise
-from incrowd.engine.count import count, read_shown
+from incrowd.codes.counted_table import CountNoise
+from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import local_engine
-from incrowd.evaluation.attacks.scene import Scene, scene_of
-from incrowd.measure.evaluation import leveled
-from incrowd.spec.build import Declared
+from incrowd.evaluation.attacks.scene import AttackScene, make_scene
+from incrowd.measure.evaluation import assign_levels
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 
 Rows = Sequence[Sequence[object]]
 
 
-def by_column(names: Sequence[str], rows: Rows) -> dict[str, list[object]]:
+def make_columns(names: Sequence[str], rows: Rows) -> dict[str, list[object]]:
     """Rows as columns, which may be none."""
     return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
 
-def scene(
+def build_scene(
     columns: Mapping[str, Any],
     original: Rows,
     released: Rows,
@@ -32,24 +32,24 @@ def scene(
     drawn: float = 1.0,
     variance: float = 0.0,
     levels: Mapping[str, int] | None = None,
-) -> Scene:
+) -> AttackScene:
     """The scene of a table and of what was released of it; ``columns`` have hierarchies by name."""
     names, engine = list(columns), local_engine()
-    declared = Declared(
+    declared = ColumnHierarchies(
         {
             name: Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
             for name, hierarchy in columns.items()
         }
     )
-    counted = count(engine.from_columns(by_column(names, original)), declared)
-    shown = read_shown(
-        engine.from_columns(by_column(names, released)), tuple(names), weighted=False
+    counted = count_tuples(engine.from_columns(make_columns(names, original)), declared)
+    shown = read_labels(
+        engine.from_columns(make_columns(names, released)), tuple(names), weighted=False
     )
-    shown, _ = leveled(counted, shown, levels or {})
+    shown, _ = assign_levels(counted, shown, levels or {})
     if variance:
         shown = replace(shown, noise=CountNoise(variance, 1.0))
     others = None
     if control is not None:
         coders = dict(zip(names, (h.encode for h in counted.hierarchies), strict=True))
-        others = engine.from_columns(by_column(names, control)).count(names, coders)
-    return scene_of(counted, shown, secrets=secrets, control=others, drawn=drawn)
+        others = engine.from_columns(make_columns(names, control)).count(names, coders)
+    return make_scene(counted, shown, secrets=secrets, control=others, drawn=drawn)

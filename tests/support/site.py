@@ -16,7 +16,7 @@ STRICT = ("-q", "-W", "--keep-going", "-n", "-E")
 
 
 @dataclass(frozen=True)
-class Build:
+class SiteBuild:
     """How a build ended, what it complained of, and where its pages are."""
 
     status: int
@@ -24,7 +24,7 @@ class Build:
     pages: Path
 
 
-def build(source: Path, target: Path, *more: str) -> Build:
+def build_site(source: Path, target: Path, *more: str) -> SiteBuild:
     """Build pages as ``make docs`` does, with the settings of the site."""
     command = [sys.executable, "-m", "sphinx", *STRICT, "-c", str(ROOT / "docs"), *more]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -32,20 +32,20 @@ def build(source: Path, target: Path, *more: str) -> Build:
         [*command, str(source), str(target)],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return Build(done.returncode, done.stderr, target)
+    return SiteBuild(done.returncode, done.stderr, target)
 
 
-def build_page(folder: Path, text: str, *more: str) -> Build:
+def build_page(folder: Path, text: str, *more: str) -> SiteBuild:
     """A site of one page, without its looks; public names are those of a module that has none."""
     source = folder / "pages"
     source.mkdir(parents=True, exist_ok=True)
     (source / "index.md").write_text(f"# A page\n\n{text}\n", encoding="utf-8")
     settings = ("-b", "dummy", "-D", "incrowd_public=incrowd_site", *more)
-    return build(source, folder / "built", *settings)
+    return build_site(source, folder / "built", *settings)
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def site(tmp_path_factory: pytest.TempPathFactory) -> SiteBuild:
     """The whole site; who comes second waits for who came first."""
     shared = tmp_path_factory.getbasetemp()
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
@@ -53,7 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Build:
     with (shared / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not told.exists():
-            done = build(ROOT / "docs", target, "-b", "html")
+            done = build_site(ROOT / "docs", target, "-b", "html")
             told.write_text(f"{done.status}\n{done.complaints}", encoding="utf-8")
     status, _, complaints = told.read_text(encoding="utf-8").partition("\n")
-    return Build(int(status), complaints, target)
+    return SiteBuild(int(status), complaints, target)

@@ -13,12 +13,12 @@ import mpmath
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from support.exact import law
+from support.exact import compute_choice_law
 
 from incrowd.anonymize import safe_slices as module
-from incrowd.anonymize.safe_slices import choices, dependence, slices
+from incrowd.anonymize.safe_slices import choose_slices, compute_dependence, count_choices
 from incrowd.arrays import Counts
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 
 U = 1024
@@ -30,19 +30,19 @@ BITS = SeededRandomness(0)
 HUGE = Fraction(10**6)
 
 
-def counted(rows: Mapping[Row, int], columns: int = 2) -> Frequencies:
+def count_listed_rows(rows: Mapping[Row, int], columns: int = 2) -> Frequencies:
     codes = np.array(list(rows), dtype=np.int32).reshape(-1, columns)
-    return merged(codes, np.array(list(rows.values()), dtype=np.int64))
+    return merge_tuples(codes, np.array(list(rows.values()), dtype=np.int64))
 
 
-def of_rows(table: Table, columns: int) -> Frequencies:
-    return counted(Counter(table), columns)
+def count_table(table: Table, columns: int) -> Frequencies:
+    return count_listed_rows(Counter(table), columns)
 
 
 # Scores.
 
 
-def tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
+def row_tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
     """Rows with codes that leave gaps, each several times."""
     row = st.tuples(*[st.sampled_from([0, 1, 2, 3, 7])] * columns)
     return st.dictionaries(row, st.integers(1, most), max_size=9)
@@ -51,11 +51,11 @@ def tables(columns: int, most: int = 30) -> st.SearchStrategy[dict[Row, int]]:
 # What one row moves.
 
 
-def with_row(rows: dict[Row, int], row: Row) -> dict[Row, int]:
+def add_row(rows: dict[Row, int], row: Row) -> dict[Row, int]:
     return {**rows, row: rows.get(row, 0) + 1}
 
 
-class Watched:
+class RecordedSelect:
     """``select`` as it is called; the answers are given, then 0."""
 
     def __init__(self, answers: Sequence[int] = ()) -> None:
@@ -74,17 +74,21 @@ class Watched:
 
 
 @cache
-def noisy(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
-    return law(scores, mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity)
+def compute_noisy_law(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+    return compute_choice_law(
+        scores, mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity
+    )
 
 
 @cache
-def half_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
-    return noisy(scores, sensitivity // 2, epsilon)
+def compute_half_noise_law(
+    scores: tuple[int, ...], sensitivity: int, epsilon: Fraction
+) -> list[float]:
+    return compute_noisy_law(scores, sensitivity // 2, epsilon)
 
 
 @cache
-def no_noise(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
+def compute_exact_law(scores: tuple[int, ...], sensitivity: int, epsilon: Fraction) -> list[float]:
     best = scores.index(max(scores))
     return [float(at == best) for at in range(len(scores))]
 
@@ -93,19 +97,24 @@ Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
 
 
 @cache
-def scores_of(table: Table, columns: int, least: int = 0) -> tuple[int, ...]:
-    found = of_rows(table, columns)
+def compute_pair_scores(table: Table, columns: int, least: int = 0) -> tuple[int, ...]:
+    pair_scores = count_table(table, columns)
     pairs = itertools.combinations(range(columns), 2)
-    return tuple(dependence(found, *pair, least) for pair in pairs)
+    return tuple(compute_dependence(pair_scores, *pair, least) for pair in pairs)
 
 
-class Chosen:
+class SliceChoiceLaw:
     """The law of ``slices`` by a table's scores: a walk through all that select can answer."""
 
     def __init__(
-        self, columns: int, most: int, number: int, epsilons: list[Fraction], choice: Choice = noisy
+        self,
+        columns: int,
+        most: int,
+        number: int,
+        epsilons: list[Fraction],
+        choice: Choice = compute_noisy_law,
     ) -> None:
-        assert len(epsilons) == choices(columns, most, number)
+        assert len(epsilons) == count_choices(columns, most, number)
         self.columns, self.most, self.number = columns, most, number
         self.epsilons, self.choice = epsilons, choice
         self._laws: dict[tuple[int, ...], Law] = {}
@@ -118,24 +127,28 @@ class Chosen:
         if scores not in self._laws:
             pairs = itertools.combinations(range(self.columns), 2)
             known = dict(zip(pairs, scores, strict=True))
-            found: Law = {}
+            law: Law = {}
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(
-                    module, "dependence", lambda _, first, second, _least: known[first, second]
+                    module,
+                    "compute_dependence",
+                    lambda _, first, second, _least: known[first, second],
                 )
-                for share, result in self._walk(patch, ()):
-                    found[result] = found.get(result, 0.0) + share
-            assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
-            self._laws[scores] = found
+                for share, result in self._walk_answers(patch, ()):
+                    law[result] = law.get(result, 0.0) + share
+            assert math.fsum(law.values()) == pytest.approx(1, abs=1e-9)
+            self._laws[scores] = law
         return self._laws[scores]
 
-    def _walk(
+    def _walk_answers(
         self, patch: pytest.MonkeyPatch, answers: tuple[int, ...]
     ) -> Iterator[tuple[float, Slices]]:
-        select = Watched(answers)
-        patch.setattr(module, "select", select)
-        table = counted({(0,) * self.columns: 1}, self.columns)
-        result = tuple(slices(table, self.most, self.number, epsilons=self.epsilons, bits=BITS))
+        select = RecordedSelect(answers)
+        patch.setattr(module, "select_candidate", select)
+        table = count_listed_rows({(0,) * self.columns: 1}, self.columns)
+        result = tuple(
+            choose_slices(table, self.most, self.number, epsilons=self.epsilons, bits=BITS)
+        )
         if len(answers) == len(select.seen):
             share = 1.0
             for answer, (scores, sensitivity, epsilon, _) in zip(answers, select.seen, strict=True):
@@ -143,10 +156,10 @@ class Chosen:
             yield share, result
         else:
             for answer in range(len(select.seen[len(answers)][0])):
-                yield from self._walk(patch, (*answers, answer))
+                yield from self._walk_answers(patch, (*answers, answer))
 
 
-def neighbours(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
+def list_neighbor_tables(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
     """Every table of up to so many rows of two values, beside itself without one of them."""
     rows = list(itertools.product((0, 1), repeat=columns))
     for size in range(1, most + 1):
@@ -156,20 +169,28 @@ def neighbours(columns: int, most: int) -> Iterable[tuple[Table, Table]]:
                 yield table, table[:at] + table[at + 1 :]
 
 
-def loss(one: Law, other: Law) -> float:
+def compute_privacy_loss(one: Law, other: Law) -> float:
     """The largest logarithm of a ratio, either way; inf where only one can come out."""
-    found = 0.0
+    privacy_loss = 0.0
     for result in {*one, *other}:
         p, q = one.get(result, 0.0), other.get(result, 0.0)
         if p != q:
-            found = max(found, abs(math.log(p / q)) if p and q else math.inf)
-    return found
+            privacy_loss = max(privacy_loss, abs(math.log(p / q)) if p and q else math.inf)
+    return privacy_loss
 
 
-def used_up(chosen: Chosen, pairs: Iterable[tuple[Table, Table]], least: int = 0) -> float:
+def compute_budget_usage(
+    chosen: SliceChoiceLaw, pairs: Iterable[tuple[Table, Table]], least: int = 0
+) -> float:
     """The largest loss, as a share of the sum of the epsilons."""
     scores = {
-        (scores_of(one, chosen.columns, least), scores_of(other, chosen.columns, least))
-        for one, other in pairs
+        (
+            compute_pair_scores(first, chosen.columns, least),
+            compute_pair_scores(other, chosen.columns, least),
+        )
+        for first, other in pairs
     }
-    return max(loss(chosen(one), chosen(other)) for one, other in scores) / chosen.epsilon
+    return (
+        max(compute_privacy_loss(chosen(first), chosen(other)) for first, other in scores)
+        / chosen.epsilon
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.cluster import Cluster, cluster
+from support.cluster import SparkCluster, start_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +69,7 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
 
 
 @pytest.fixture(scope="session")
-def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A cluster of two workers. A test that kills one starts another before it ends."""
-    with cluster(tmp_path_factory.mktemp("cluster")) as made:
+    with start_cluster(tmp_path_factory.mktemp("cluster")) as made:
         yield made

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.cluster import Cluster
+from support.cluster import SparkCluster
 
 from incrowd.release.ledger import Ledger
 
@@ -30,7 +30,7 @@ SETTINGS = {
 WAIT = 300.0  # seconds, on a busy machine
 
 
-def arguments(
+def make_arguments(
     spec: Path, output: Path, *more: str, settings: Mapping[str, str] | None = None
 ) -> list[str]:
     """The arguments of ``incrowd`` that publish on Spark."""
@@ -39,7 +39,7 @@ def arguments(
     return ["publish", str(spec), "-o", str(output), "--engine", "spark", *more, *options]
 
 
-def run(
+def run_incrowd(
     *given: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """How a command ends that runs in a process of its own."""
@@ -49,18 +49,18 @@ def run(
     )  # fmt: skip
 
 
-def begun(
-    cluster: Cluster,
+def start_release(
+    cluster: SparkCluster,
     spec: Path,
     output: Path,
     *more: str,
     settings: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """A release that is being made on a cluster."""
-    given = arguments(spec, output, "--master", cluster.master, *more, settings=settings)
+    arguments = make_arguments(spec, output, "--master", cluster.master, *more, settings=settings)
     return subprocess.Popen(
-        [sys.executable, "-m", "incrowd", *given],
-        env=cluster.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "incrowd", *arguments],
+        env=cluster.make_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
@@ -75,17 +75,19 @@ def wait_until(ready: Callable[[], bool], process: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
-def finished(log: str) -> set[str]:
+def list_finished_tasks(log: str) -> set[str]:
     """The numbers of the tasks that an executor has finished, by its log."""
     return set(re.findall(r"Finished task \S+ in stage \S+ \(TID (\d+)\)", log))
 
 
-def unfinished(log: str) -> set[str]:
+def list_running_tasks(log: str) -> set[str]:
     """The numbers of the tasks that an executor has begun and not finished."""
-    return set(re.findall(r"Running task \S+ in stage \S+ \(TID (\d+)\)", log)) - finished(log)
+    return set(
+        re.findall(r"Running task \S+ in stage \S+ \(TID (\d+)\)", log)
+    ) - list_finished_tasks(log)
 
 
-def repeated(log: str) -> bool:
+def has_repeated_task(log: str) -> bool:
     """Whether an executor has run a task, or a stage, that was tried before."""
     return bool(
         re.search(r"Running task (\d+\.[1-9]\d* in stage|\d+\.\d+ in stage \d+\.[1-9])", log)
@@ -93,44 +95,50 @@ def repeated(log: str) -> bool:
 
 
 @contextmanager
-def whole_again(cluster: Cluster) -> Iterator[None]:
+def restore_workers(cluster: SparkCluster) -> Iterator[None]:
     """Start as many workers at the end of the block as were killed in it."""
-    count = len(cluster.living())
+    count = len(cluster.list_live_workers())
     try:
         yield
     finally:
-        for _ in range(count - len(cluster.living())):
+        for _ in range(count - len(cluster.list_live_workers())):
             cluster.start_worker()
         cluster.wait_for_workers(count)
 
 
-class Watched:
+class ExecutorLogs:
     """What executors of a cluster write from now on."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SparkCluster) -> None:
         self.cluster = cluster
-        self._before = {at: len(cluster.executor_log(at)) for at in cluster.living()}
+        self._before = {
+            at: len(cluster.read_executor_log(at)) for at in cluster.list_live_workers()
+        }
 
-    def log(self, worker: int) -> str:
+    def read_log(self, worker: int) -> str:
         """What the executors of a worker have written."""
-        return self.cluster.executor_log(worker)[self._before[worker] :]
+        return self.cluster.read_executor_log(worker)[self._before[worker] :]
 
-    def finished(self) -> int:
+    def count_finished(self) -> int:
         """How many tasks were finished."""
-        return sum(len(finished(self.log(at))) for at in self._before)
+        return sum(len(list_finished_tasks(self.read_log(at))) for at in self._before)
 
-    def busy(self) -> list[int]:
+    def list_busy_workers(self) -> list[int]:
         """The workers that live and run a task."""
-        return [at for at in self.cluster.living() if unfinished(self.log(at))]
+        return [
+            at for at in self.cluster.list_live_workers() if list_running_tasks(self.read_log(at))
+        ]
 
-    def kill_one(self, process: subprocess.Popen[str], *, after: int) -> list[int]:
+    def kill_busy_worker(self, process: subprocess.Popen[str], *, after: int) -> list[int]:
         """Kill a worker that runs a task when so many are finished; the workers that are left."""
-        wait_until(lambda: self.finished() >= after and bool(self.busy()), process)
-        self.cluster.kill_worker(self.busy()[0])
-        return self.cluster.living()
+        wait_until(
+            lambda: self.count_finished() >= after and bool(self.list_busy_workers()), process
+        )
+        self.cluster.kill_worker(self.list_busy_workers()[0])
+        return self.cluster.list_live_workers()
 
 
-def budget(path: Path) -> Ledger:
+def make_ledger(path: Path) -> Ledger:
     """A ledger that bears some releases."""
     book = Ledger(path)
     book.set_budget(epsilon=10, delta=1e-4)

@@ -20,7 +20,7 @@ WAIT = 60.0  # seconds, on a busy machine
 
 
 @dataclass
-class Answer:
+class StudioAnswer:
     """What the studio has answered."""
 
     status: int
@@ -34,16 +34,16 @@ class Answer:
 
 
 @dataclass
-class Browser:
+class StudioBrowser:
     """Asks as a browser does that keeps a cookie, and follows where it is sent."""
 
     host: str
     cookie: str = ""
     version: str = ""  # of the spec, as the page that was seen last shows it
 
-    def ask(
+    def send_request(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> StudioAnswer:
         """One request, with exactly the headers of a page of the studio unless others are given."""
         sent = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **(headers or {})}
         connection = HTTPConnection(self.host, timeout=WAIT, blocksize=1 << 20)
@@ -54,34 +54,36 @@ class Browser:
             )  # fmt: skip
             got = connection.getresponse()
             text = got.read().decode("utf-8", "replace")
-            answer = Answer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
+            answer = StudioAnswer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
         finally:
             connection.close()
-        found = re.search(r'name="version" value="(\w+)"', text)
-        self.version = found[1] if found else self.version
+        result = re.search(r'name="version" value="(\w+)"', text)
+        self.version = result[1] if result else self.version
         if got.status == 303 and answer.place.startswith("/desk/"):
-            self.ask("GET", answer.place)  # the page that it leads to
+            self.send_request("GET", answer.place)  # the page that it leads to
         return answer
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> StudioAnswer:
         """A page."""
-        return self.ask("GET", path)
+        return self.send_request("GET", path)
 
-    def post(self, path: str, **fields: str) -> Answer:
+    def post(self, path: str, **fields: str) -> StudioAnswer:
         """What a form sends."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode({"version": self.version, **fields}), kind)
+        return self.send_request("POST", path, urlencode({"version": self.version, **fields}), kind)
 
-    def opened(self, path: Path) -> str:
+    def upload_file(self, path: Path) -> str:
         """Upload a file; the address of the work."""
         with path.open("rb") as file:
-            answer = self.ask("PUT", f"/upload?{urlencode({'name': path.name})}", file.read())
+            answer = self.send_request(
+                "PUT", f"/upload?{urlencode({'name': path.name})}", file.read()
+            )
         assert answer.status == 200, answer.text
         place = answer.text.split('"')[3]
         self.get(place)
         return place.removesuffix("/data")
 
-    def until(self, path: str, words: str, *, gone: bool = False) -> str:
+    def wait_for_words(self, path: str, words: str, *, gone: bool = False) -> str:
         """A page when some words stand on it, or stand there no longer."""
         end = time.monotonic() + WAIT
         while ((words in (text := self.get(path).text)) == gone) and time.monotonic() < end:
@@ -115,54 +117,54 @@ class RunningStudio:
                               "BROWSER": str(browser or "")},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
         )  # fmt: skip
-        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread = threading.Thread(target=self._read_output, daemon=True)
         self._thread.start()
         self.host = ""
-        self.host = self.link().split("/")[2]
+        self.host = self.wait_for_link().split("/")[2]
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
                 self._lines.append(line)
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What it has printed."""
         return "".join(self._lines)
 
-    def link(self) -> str:
+    def wait_for_link(self) -> str:
         """The link that lets the next browser in."""
         end = time.monotonic() + WAIT
         while time.monotonic() < end:
-            found: list[str] = re.findall(r"http://\S+token=\S+", self.said)
-            if found:
-                return found[-1]
-            assert self.process.poll() is None, self.said
+            result: list[str] = re.findall(r"http://\S+token=\S+", self.output)
+            if result:
+                return result[-1]
+            assert self.process.poll() is None, self.output
             time.sleep(0.02)
-        raise AssertionError(self.said)
+        raise AssertionError(self.output)
 
-    def used(self, link: str) -> None:
+    def wait_for_new_link(self, link: str) -> None:
         """Wait until there is another link than one that was used."""
         end = time.monotonic() + WAIT
-        while self.link() == link and time.monotonic() < end:
+        while self.wait_for_link() == link and time.monotonic() < end:
             time.sleep(0.01)
 
-    def until(self, words: str) -> None:
+    def wait_for_output(self, words: str) -> None:
         """Wait until some words are printed."""
         end = time.monotonic() + WAIT
-        while words not in self.said and time.monotonic() < end:
+        while words not in self.output and time.monotonic() < end:
             time.sleep(0.01)
-        assert words in self.said, self.said
+        assert words in self.output, self.output
 
-    def browser(self) -> Browser:
+    def open_browser(self) -> StudioBrowser:
         """A new browser that came in by the link."""
-        link = self.link()
+        link = self.wait_for_link()
         path = link.partition(self.host)[2]
-        answer = Browser(self.host).ask("GET", path, headers={"Origin": ""})
+        answer = StudioBrowser(self.host).send_request("GET", path, headers={"Origin": ""})
         assert answer.status == 303, answer.text
-        self.used(link)
-        return Browser(self.host, answer.headers["set-cookie"].partition(";")[0])
+        self.wait_for_new_link(link)
+        return StudioBrowser(self.host, answer.headers["set-cookie"].partition(";")[0])
 
     def stop(self) -> None:
         """End it as Ctrl-C does."""

@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import polars as pl
 
-from incrowd.spec.file import SpecFile, parse
+from incrowd.spec.file import SpecFile, parse_spec
 
 REGIONS = [f"region {number}" for number in range(1, 9)]
 COLUMNS = f"""
@@ -36,7 +36,7 @@ BUDGET = "method: synthetic, epsilon: 1, delta: 1.0e-6"
 def make_spec(release: str = BUDGET, *, role: str = "key", more: str = "") -> SpecFile:
     """Return a spec of synthetic patients."""
     columns = COLUMNS.replace("PATIENT", role)
-    return parse(f"{columns}{more}\nrelease: {{{release}}}\n")
+    return parse_spec(f"{columns}{more}\nrelease: {{{release}}}\n")
 
 
 def make_patients(rows: int = 2000, seed: int = 1, *, visits: int = 1) -> pl.DataFrame:

@@ -10,21 +10,21 @@ import numpy as np
 from incrowd.engine.table import Coder, Table, Tally
 
 
-def tuples(tally: Tally) -> Counter[tuple[object, ...]]:
+def count_tuples(tally: Tally) -> Counter[tuple[object, ...]]:
     counted: Counter[tuple[object, ...]] = Counter()
     for codes, rows in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
         counted[tuple(tally.values[at][code] for at, code in enumerate(codes))] += rows
     return counted
 
 
-def rows_of(table: Table) -> Counter[tuple[object, ...]]:
+def count_table_rows(table: Table) -> Counter[tuple[object, ...]]:
     total: Counter[tuple[object, ...]] = Counter()
-    for tally in table.tallies(table.columns):
-        total += tuples(tally)
+    for tally in table.iter_tallies(table.columns):
+        total += count_tuples(tally)
     return total
 
 
-def in_order(values: Sequence[object]) -> Coder:
+def make_coder(values: Sequence[object]) -> Coder:
     """Codes by the place in a list; a reader of files may ask for null where there is none."""
     places = {value: at for at, value in enumerate(values)}
     return lambda met: np.array([places[x] if x is not None else places.get(x, 0) for x in met])

@@ -32,18 +32,18 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def visiting(
+def open_page(
     browser: Browser, studio: RunningStudio, *, refusals: bool = False, **settings: Any
 ) -> Iterator[Page]:
     """A page of a new user; at the end nothing was loaded from elsewhere, nothing complained.
 
     With ``refusals`` the console may note that the studio has refused a change.
     """
-    link, wrong = studio.link(), list[str]()
+    link, wrong = studio.wait_for_link(), list[str]()
     host = urlsplit(link).netloc
     context = browser.new_context(**settings)
     context.set_default_timeout(60_000)
-    context.on("request", lambda one: _same(one.url, host, wrong))
+    context.on("request", lambda one: _check_host(one.url, host, wrong))
 
     def note(text: str, kind: str) -> None:
         refused = refusals and ("status of 409" in text or "status of 422" in text)
@@ -54,25 +54,25 @@ def visiting(
     context.on("weberror", lambda one: wrong.append(str(one.error)))
     page = context.new_page()
     page.goto(link)
-    studio.used(link)
+    studio.wait_for_new_link(link)
     yield page
     context.close()
     assert wrong == []
 
 
-def _same(url: str, host: str, wrong: list[str]) -> None:
+def _check_host(url: str, host: str, wrong: list[str]) -> None:
     if urlsplit(url).scheme not in ("data", "blob", "about") and urlsplit(url).netloc != host:
         wrong.append(f"a request to {url}")
 
 
-def accessible(page: Page) -> list[str]:
+def find_violations(page: Page) -> list[str]:
     """What axe finds that keeps somebody out."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    response = Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {node['html'][:160]}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"]
+        f"{item['id']}: {node['html'][:160]}"
+        for item in response
+        if item["impact"] in SERIOUS
+        for node in item["nodes"]
     ]

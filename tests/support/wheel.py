@@ -17,45 +17,45 @@ ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Built:
+class Distributions:
     """What ``make dist`` makes: the source distribution, and the wheel that is built from it."""
 
     sdist: Path
     wheel: Path
 
 
-def build(folder: Path) -> Built:
+def build_distributions(folder: Path) -> Distributions:
     """Build both with the tools that are installed; no index is asked."""
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)],
         check=True, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
-    return Built(sdist, wheel)
+    return Distributions(sdist, wheel)
 
 
-def requirements(name: str) -> Iterator[Requirement]:
+def list_requirements(name: str) -> Iterator[Requirement]:
     """What a distribution needs on this machine, without its extras."""
     for text in metadata.requires(name) or ():
-        found = Requirement(text)
-        if found.marker is None or found.marker.evaluate({"extra": ""}):
-            yield found
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement
 
 
-def closure(first: list[Requirement]) -> dict[str, metadata.Distribution]:
+def collect_dependencies(first: list[Requirement]) -> dict[str, metadata.Distribution]:
     """The distributions that are needed, and those that they need in turn."""
-    found: dict[str, metadata.Distribution] = {}
+    dependencies: dict[str, metadata.Distribution] = {}
     waiting = list(first)
     while waiting:
-        one = waiting.pop()
-        if canonicalize_name(one.name) not in found:
-            found[canonicalize_name(one.name)] = metadata.distribution(one.name)
-            waiting += requirements(one.name)
-    return found
+        item = waiting.pop()
+        if canonicalize_name(item.name) not in dependencies:
+            dependencies[canonicalize_name(item.name)] = metadata.distribution(item.name)
+            waiting += list_requirements(item.name)
+    return dependencies
 
 
 @dataclass(frozen=True)
-class Environment:
+class WheelEnvironment:
     """A Python with a wheel in it."""
 
     folder: Path
@@ -70,7 +70,7 @@ class Environment:
         )  # fmt: skip
 
 
-def install(wheel: Path, folder: Path) -> Environment:
+def install_wheel(wheel: Path, folder: Path) -> WheelEnvironment:
     """An environment with a wheel, and of other libraries only those that the wheel asks for.
 
     These are links to what is installed here: what their versions are is not tried, only that
@@ -88,8 +88,8 @@ def install(wheel: Path, folder: Path) -> Environment:
     (packages,) = folder.glob("lib/python*/site-packages")
     (here,) = metadata.distributions(name="incrowd", path=[str(packages)])
     first = [Requirement(text) for text in here.requires or ()]
-    for known in closure([x for x in first if not x.marker]).values():
-        for name in {file.parts[0] for file in known.files or ()} - {"..", "__pycache__"}:
+    for dependency in collect_dependencies([x for x in first if not x.marker]).values():
+        for name in {file.parts[0] for file in dependency.files or ()} - {"..", "__pycache__"}:
             if not (packages / name).exists():
-                (packages / name).symlink_to(Path(str(known.locate_file(name))))
-    return Environment(folder)
+                (packages / name).symlink_to(Path(str(dependency.locate_file(name))))
+    return WheelEnvironment(folder)

@@ -16,14 +16,14 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from incrowd_site.sources import link
+from incrowd_site.sources import make_test_link
 
 logger = logging.getLogger(__name__)
 
 _FILE = re.compile(r"(benchmarks|tests|docs|src)/[\w./-]+")
 
 
-class Measured(SphinxDirective):
+class MeasuredDirective(SphinxDirective):
     """Figures with the command that makes them; ``:on:`` says where they were made."""
 
     has_content = True
@@ -32,9 +32,9 @@ class Measured(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {"on": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """What is nested, and a line below it."""
+        """Return what is nested, and a line below it."""
         command = " ".join(self.arguments[0].split())
-        for problem in missing(command, Path(self.config.incrowd_repository)):
+        for problem in list_missing_names(command, Path(self.config.incrowd_repository)):
             logger.warning("%s", problem, location=self.get_location(), type="measured")
         line = nodes.paragraph("", "", nodes.Text("Measured by "), nodes.literal("", command))
         if where := self.options.get("on"):
@@ -44,29 +44,31 @@ class Measured(SphinxDirective):
         return [whole]
 
 
-class Test(SphinxRole):
+class CitedTestRole(SphinxRole):
     """A test by its path, or ``path::name``, which must exist."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The name as it is, linked to the test on a page of the site."""
+        """Return the name as it is, linked to the test on a page of the site."""
         path, _, name = self.text.partition("::")
         file = Path(self.config.incrowd_repository) / path
-        if not file.is_file() or (name and not _defines(file, name)):
+        if not file.is_file() or (name and not _has_test(file, name)):
             logger.warning(
                 "there is no test '%s'", self.text, location=self.get_location(), type="test"
             )
             return [nodes.literal("", self.text, classes=["test"])], []
         shown = nodes.literal("", self.text, classes=["test"])
-        found = nodes.reference("", "", shown, internal=True, refuri=link(self.env, path, name))
-        return [found], []
+        result = nodes.reference(
+            "", "", shown, internal=True, refuri=make_test_link(self.env, path, name)
+        )
+        return [result], []
 
 
-def _defines(file: Path, name: str) -> bool:
+def _has_test(file: Path, name: str) -> bool:
     return re.search(rf"^\s*def {re.escape(name)}\(", file.read_text("utf-8"), re.M) is not None
 
 
-def missing(command: str, repository: Path) -> list[str]:
-    """What a command names that is not there: a file, a target of make, a command of ours."""
+def list_missing_names(command: str, repository: Path) -> list[str]:
+    """List what a command names and does not exist: files, targets, commands."""
     words = shlex.split(command, comments=True)
     paths = [path[0] for path in _FILE.finditer(command)]
     problems = [
@@ -84,9 +86,9 @@ def missing(command: str, repository: Path) -> list[str]:
     if words[:1] == ["incrowd"]:
         from typer.main import get_command
 
-        from incrowd.cli.commands import command_line
+        from incrowd.cli.commands import build_parser
 
-        if words[1:2] and words[1] not in getattr(get_command(command_line()), "commands", {}):
+        if words[1:2] and words[1] not in getattr(get_command(build_parser()), "commands", {}):
             problems.append(f"'{command}' names '{words[1]}', which is no command")
     return problems
 
@@ -94,5 +96,5 @@ def missing(command: str, repository: Path) -> list[str]:
 def setup(app: Sphinx) -> None:
     """Give the site its directive of figures and its role of tests."""
     app.add_config_value("incrowd_repository", "", "env", str)
-    app.add_directive("measured", Measured)
-    app.add_role("test", Test())
+    app.add_directive("measured", MeasuredDirective)
+    app.add_role("test", CitedTestRole())

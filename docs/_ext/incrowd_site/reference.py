@@ -35,17 +35,17 @@ logger = logging.getLogger(__name__)
 _ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 
 
-class _Made(SphinxDirective):
+class _GeneratedDirective(SphinxDirective):
     """Text that is made when the page is read, and parsed as part of it."""
 
-    def warn(self, message: str) -> None:
+    def log_warning(self, message: str) -> None:
         logger.warning("%s", message, location=self.get_location(), type="reference")
 
-    def parsed(self, lines: Iterator[str]) -> list[nodes.Node]:
+    def parse_lines(self, lines: Iterator[str]) -> list[nodes.Node]:
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 
 
-class Models(_Made):
+class ModelsDirective(_GeneratedDirective):
     """The fields of a model, ``module:Class``, and of every model that these lead to."""
 
     required_arguments = 2
@@ -60,14 +60,17 @@ class Models(_Made):
         schema = getattr(import_module(module), name).model_json_schema(by_alias=True)
         models = {name: schema} | {n: object_form(m) for n, m in schema.get("$defs", {}).items()}
         for problem in find_undescribed(models, texts):
-            self.warn(problem)
-        return self.parsed(_sections(models, texts))
+            self.log_warning(problem)
+        return self.parse_lines(_write_model_sections(models, texts))
 
 
-def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
-    for name in [*(one for one in texts if one in models), *(o for o in models if o not in texts)]:
+def _write_model_sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
+    for name in [
+        *(text for text in texts if text in models),
+        *(o for o in models if o not in texts),
+    ]:
         told = texts.get(name, {})
-        yield f"({_anchor(name)})="
+        yield f"({_make_anchor(name)})="
         yield f"## {told.get('title', name)}\n"
         yield f"{told.get('text', '')}\n"
         fields = models[name].get("properties", {})
@@ -78,64 +81,75 @@ def _sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[s
         more = (" example |", " --- |") if examples else ("", "")
         yield f"| key | type | default | meaning |{more[0]}\n| --- | --- | --- | --- |{more[1]}"
         for field, kind in fields.items():
-            default = "required" if field in required else _default(kind)
+            default = "required" if field in required else _format_default(kind)
             meaning = told.get("fields", {}).get(field, "")
-            example = f" `{field}: {_code(examples[field])}` |" if field in examples else ""
-            yield f"| `{field}` | {_words(kind, texts)} | {default} | {meaning} |{example}"
+            example = f" `{field}: {_format_code(examples[field])}` |" if field in examples else ""
+            yield f"| `{field}` | {_describe_kind(kind, texts)} | {default} | {meaning} |{example}"
         yield ""
 
 
-def _anchor(model: str) -> str:
+def _make_anchor(model: str) -> str:
     return f"model-{model.lower()}"
 
 
-def _default(kind: Mapping[str, Any]) -> str:
+def _format_default(kind: Mapping[str, Any]) -> str:
     value = kind.get("default")
-    return "—" if value in (None, [], {}, "") else f"`{_code(value)}`"
+    return "—" if value in (None, [], {}, "") else f"`{_format_code(value)}`"
 
 
-def _code(value: object) -> str:
+def _format_code(value: object) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_code, value))}]"
+        return f"[{', '.join(map(_format_code, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_code(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_format_code(item)}' for name, item in value.items())}}}"
     if value in (",", ";", "."):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _words(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
+def _describe_kind(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
     """Return a type of JSON Schema in words."""
     if "$ref" in kind:
         name = kind["$ref"].rsplit("/", 1)[-1]
-        return f"[{texts.get(name, {}).get('title', name)}](#{_anchor(name)})"
+        return f"[{texts.get(name, {}).get('title', name)}](#{_make_anchor(name)})"
     if "anyOf" in kind:
-        return ", or ".join(_words(o, texts) for o in kind["anyOf"] if o.get("type") != "null")
+        return ", or ".join(
+            _describe_kind(o, texts) for o in kind["anyOf"] if o.get("type") != "null"
+        )
     if "enum" in kind or "const" in kind:
-        return ", ".join(f"`{_code(one)}`" for one in kind.get("enum", [kind.get("const")]))
+        return ", ".join(
+            f"`{_format_code(item)}`" for item in kind.get("enum", [kind.get("const")])
+        )
     if "prefixItems" in kind:
-        return f"[{', '.join(_words(one, texts) for one in kind['prefixItems'])}]"
+        return f"[{', '.join(_describe_kind(item, texts) for item in kind['prefixItems'])}]"
     if kind.get("type") == "array":
-        return f"list of: {_words(kind['items'], texts)}"
+        return f"list of: {_describe_kind(kind['items'], texts)}"
     if kind.get("type") == "object":
         inner = kind.get("additionalProperties")
         return (
-            f"by name: {_words(inner, texts)}" if isinstance(inner, dict) and inner else "entries"
+            f"by name: {_describe_kind(inner, texts)}"
+            if isinstance(inner, dict) and inner
+            else "entries"
         )
     if isinstance(kind.get("type"), list):
         return "text"
     names = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`"}
-    said = "date" if kind.get("format") == "date" else names.get(kind.get("type", ""), "text")
-    return f"{said}{_bounds(kind)}"
+    result = "date" if kind.get("format") == "date" else names.get(kind.get("type", ""), "text")
+    return f"{result}{_format_bounds(kind)}"
 
 
-def _bounds(kind: Mapping[str, Any]) -> str:
+def _format_bounds(kind: Mapping[str, Any]) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    said = [f"{sign} {kind[name]}" for name, sign in signs.items() if name in kind]
-    return f" {', '.join(said)}" if said else ""
+    # The largest whole number that a float holds is no bound that a user meets
+    bounds = [
+        f"{sign} {kind[name]}"
+        for name, sign in signs.items()
+        if name in kind and kind[name] < 2**53
+    ]
+    return f" {', '.join(bounds)}" if bounds else ""
 
 
-class Commands(_Made):
+class CommandsDirective(_GeneratedDirective):
     """Every command of ``module:function``, which makes the app, with arguments and options."""
 
     required_arguments = 1
@@ -146,39 +160,39 @@ class Commands(_Made):
 
         module, _, name = self.arguments[0].partition(":")
         root = get_command(getattr(import_module(module), name)())
-        return self.parsed(self._group("incrowd", root, 2))
+        return self.parse_lines(self._write_group("incrowd", root, 2))
 
-    def _group(self, path: str, group: Any, depth: int) -> Iterator[str]:
+    def _write_group(self, path: str, group: Any, depth: int) -> Iterator[str]:
         for name, command in group.commands.items():
             whole = f"{path} {name}"
             if not command.help:
-                self.warn(f"the command '{whole}' is not described")
+                self.log_warning(f"the command '{whole}' is not described")
             yield f"{'#' * depth} `{whole}`\n"
             yield f"{inspect.cleandoc(command.help or '')}\n"
             if hasattr(command, "commands"):
-                yield from self._group(whole, command, depth + 1)
+                yield from self._write_group(whole, command, depth + 1)
             else:
-                yield from self._command(whole, command)
+                yield from self._write_command(whole, command)
 
-    def _command(self, path: str, command: Any) -> Iterator[str]:
+    def _write_command(self, path: str, command: Any) -> Iterator[str]:
         context = command.context_class(command, info_name=path)
         yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
-        records = [(one, one.get_help_record(context)) for one in command.params]
-        shown = [(one.name, record) for one, record in records if record and one.name != "help"]
+        records = [(param, param.get_help_record(context)) for param in command.params]
+        shown = [(item.name, record) for item, record in records if record and item.name != "help"]
         if shown:
             yield "| option | what it does |\n| --- | --- |"
-        for name, (form, said) in shown:
-            if not re.sub(r"\[.*\]", "", said).strip():
-                self.warn(f"'{path}' does not describe {name}")
-            yield f"| `{form}` | {_cell(said)} |"
+        for name, (form, text) in shown:
+            if not re.sub(r"\[.*\]", "", text).strip():
+                self.log_warning(f"'{path}' does not describe {name}")
+            yield f"| `{form}` | {_escape_cell(text)} |"
         yield ""
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
-class Errors(_Made):
+class ErrorsDirective(_GeneratedDirective):
     """Every exception of ``module:Base`` and below, wherever it is defined.
 
     They are found in the source, so that nothing has to be installed that one module alone needs.
@@ -187,28 +201,28 @@ class Errors(_Made):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A table."""
+        """Return a table."""
         module, _, name = self.arguments[0].partition(":")
         file = import_module(module.split(".", maxsplit=1)[0]).__file__
         assert file is not None
         files = Path(file).parent.rglob("*.py") if Path(file).stem == "__init__" else [Path(file)]
-        trees = [ast.parse(one.read_text(encoding="utf-8")) for one in files]
-        found = [one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef)]
-        return self.parsed(self._rows(name, {one.name: one for one in found}))
+        trees = [ast.parse(item.read_text(encoding="utf-8")) for item in files]
+        result = [item for tree in trees for item in tree.body if isinstance(item, ast.ClassDef)]
+        return self.parse_lines(self._write_rows(name, {item.name: item for item in result}))
 
-    def _rows(self, base: str, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
+    def _write_rows(self, base: str, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
         yield "| exception | is a | when |\n| --- | --- | --- |"
-        below = {name for name in classes if base in _lineage(name, classes)} - {base}
-        for name in [base, *sorted(one for one in below if not one.startswith("_"))]:
-            said = ast.get_docstring(classes[name])
-            if not said:
-                self.warn(f"'{name}' is not described")
+        below = {name for name in classes if base in _find_ancestors(name, classes)} - {base}
+        for name in [base, *sorted(item for item in below if not item.startswith("_"))]:
+            text = ast.get_docstring(classes[name])
+            if not text:
+                self.log_warning(f"'{name}' is not described")
             bases = ", ".join(f"`{ast.unparse(kind)}`" for kind in classes[name].bases)
-            yield f"| `{name}` | {bases} | {_cell(_plain(said or ''))} |"
+            yield f"| `{name}` | {bases} | {_escape_cell(_simplify_docstring(text or ''))} |"
         yield ""
 
 
-class Api(_Made):
+class Api(_GeneratedDirective):
     """A table of public names with their summaries, then the entry of each, from its docstring.
 
     Each line of the content is a full name. ``NAME()`` leaves out the signature of a class that
@@ -220,16 +234,23 @@ class Api(_Made):
 
     def run(self) -> list[nodes.Node]:
         """Make the table, then the entries."""
-        lines = [_ApiLine.of(line) for line in self.content if line.strip()]
-        return self.parsed(self._lines(lines))
+        lines = []
+        for text in filter(str.strip, self.content):
+            try:
+                line = _ApiLine.of(text)
+                line.value  # noqa: B018 - which fails for a name that does not exist
+                lines.append(line)
+            except (AttributeError, ImportError, ValueError) as error:
+                self.log_warning(f"'{text}' cannot be documented: {error}")
+        return self.parse_lines(self._lines(lines))
 
     def _lines(self, lines: list[_ApiLine]) -> Iterator[str]:
         yield "| name | purpose |\n| --- | --- |"
         for line in lines:
             summary = line.summary or _first_sentence(line.value)
             if not summary:
-                self.warn(f"'{line.name}' has no summary")
-            yield f"| {{py:obj}}`~{line.name}` | {_cell(_plain(summary))} |"
+                self.log_warning(f"'{line.name}' has no summary")
+            yield f"| {{py:obj}}`~{line.name}` | {_escape_cell(_simplify_docstring(summary))} |"
         yield "\n```{eval-rst}\n.. currentmodule:: incrowd"
         for line in lines:
             yield from line.entry()
@@ -247,10 +268,10 @@ class _ApiLine:
 
     @classmethod
     def of(cls, line: str) -> _ApiLine:
-        found = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
-        if found is None:
+        result = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
+        if result is None:
             raise ValueError(f"'{line}' is no line of an API page")
-        return cls(found[1], bool(found[2]), found[3] or "", found[4] or "")
+        return cls(result[1], bool(result[2]), result[3] or "", result[4] or "")
 
     @property
     def value(self) -> Any:
@@ -277,7 +298,7 @@ def _first_sentence(value: Any) -> str:
     return (inspect.getdoc(value) or "").split("\n\n", maxsplit=1)[0]
 
 
-class Findings(_Made):
+class FindingsDirective(_GeneratedDirective):
     """Every code of the catalog that ``module:function`` returns, by topic."""
 
     required_arguments = 1
@@ -285,12 +306,12 @@ class Findings(_Made):
     def run(self) -> list[nodes.Node]:
         """One section and one table for each topic."""
         module, _, name = self.arguments[0].partition(":")
-        found = import_module(module)
-        assert found.__file__ is not None
-        self.env.note_dependency(str(Path(found.__file__).with_suffix(".toml")))
-        return self.parsed(self._sections(getattr(found, name)().values()))
+        result = import_module(module)
+        assert result.__file__ is not None
+        self.env.note_dependency(str(Path(result.__file__).with_suffix(".toml")))
+        return self.parse_lines(self._write_sections(getattr(result, name)().values()))
 
-    def _sections(self, entries: Iterable[Any]) -> Iterator[str]:
+    def _write_sections(self, entries: Iterable[Any]) -> Iterator[str]:
         topic = ""
         for entry in entries:
             if entry.topic != topic:
@@ -299,17 +320,17 @@ class Findings(_Made):
                 yield "| code | severity | meaning | message | remedy |"
                 yield "| --- | --- | --- | --- | --- |"
             if not entry.explanation:
-                self.warn(f"the finding '{entry.code}' is not explained")
-            remedy = _template(entry.remedy)
+                self.log_warning(f"the finding '{entry.code}' is not explained")
+            remedy = _format_template(entry.remedy)
             yield (
-                f"| `{entry.code}` | {entry.severity} | {_cell(entry.explanation)} | "
-                f"{_template(entry.message)} | {remedy} |"
+                f"| `{entry.code}` | {entry.severity} | {_escape_cell(entry.explanation)} | "
+                f"{_format_template(entry.message)} | {remedy} |"
             )
         yield ""
 
 
-def _template(text: str) -> str:
-    """A sentence of the catalog with the names of its values in capitals."""
+def _format_template(text: str) -> str:
+    """Return a sentence of the catalog with the names of its values in capitals."""
     parts = []
     for before, field, spec, _ in Formatter().parse(text):
         name = field or ""
@@ -317,21 +338,21 @@ def _template(text: str) -> str:
         optional = f"[{spec[1:].replace('$', name.upper())}]" if spec and spec[0] == "?" else ""
         shown = optional or (f"{name.upper()}{noun}" if name else "")
         parts.append(f"{before}{shown}")
-    return _cell("".join(parts)).replace("[", "\\[")
+    return _escape_cell("".join(parts)).replace("[", "\\[")
 
 
-def _lineage(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
-    """A class and all that it derives from, by name."""
+def _find_ancestors(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
+    """Return a class and all that it derives from, by name."""
     bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
-    return {name}.union(*(_lineage(one, classes) for one in bases))
+    return {name}.union(*(_find_ancestors(base, classes) for base in bases))
 
 
-def _plain(docstring: str) -> str:
+def _simplify_docstring(docstring: str) -> str:
     first = inspect.cleandoc(docstring).split("\n\n", maxsplit=1)[0]
     return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", first.replace("``", "`"))
 
 
-def _everything_public(app: Sphinx, env: BuildEnvironment) -> None:
+def _check_public_names(app: Sphinx, env: BuildEnvironment) -> None:
     """Every public name has an entry of its own and says what it is."""
     module = import_module(app.config.incrowd_public)
     domain = env.get_domain("py")
@@ -341,27 +362,27 @@ def _everything_public(app: Sphinx, env: BuildEnvironment) -> None:
             logger.warning("the public name '%s' is not documented", name, type="reference")
         value = getattr(module, name)
         if isinstance(value, type) or inspect.isroutine(value):
-            for place, one in _members(value):
-                if not inspect.getdoc(one):
+            for place, first in _list_members(value):
+                if not inspect.getdoc(first):
                     logger.warning("'%s%s' has no docstring", name, place, type="reference")
 
 
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    """What has to say what it is: the object and, of a class, what it defines for its users."""
+def _list_members(value: Any) -> Iterator[tuple[str, Any]]:
+    """Return what needs a docstring: the object and the public members of a class."""
     yield "", value
     if not isinstance(value, type):
         return
     package = value.__module__.split(".", maxsplit=1)[0]
     ours = [kind for kind in value.__mro__ if kind.__module__.split(".", maxsplit=1)[0] == package]
-    for name, one in {name: one for kind in ours for name, one in vars(kind).items()}.items():
-        if not name.startswith("_") and (inspect.isroutine(one) or isinstance(one, property)):
+    for name, first in {name: item for kind in ours for name, item in vars(kind).items()}.items():
+        if not name.startswith("_") and (inspect.isroutine(first) or isinstance(first, property)):
             yield f".{name}", getattr(value, name)
 
 
-def _public_home(
+def _resolve_public_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
 ) -> nodes.reference | None:
-    """A name by itself, or by where it is defined, leads to its one entry in the reference."""
+    """Resolve a name, alone or qualified, to its one entry in the reference."""
     target = node.get("reftarget", "").rsplit(".", 1)[-1]
     domain = env.get_domain("py")
     if node.get("refdomain") != "py" or not isinstance(domain, PythonDomain):
@@ -371,28 +392,28 @@ def _public_home(
     if public not in known and len(known) != 1:
         return None
     name = public if public in known else known[0]
-    found: nodes.reference | None = domain.resolve_xref(
+    xref: nodes.reference | None = domain.resolve_xref(
         env, node["refdoc"], app.builder, "obj", name, node, content
     )
-    return found
+    return xref
 
 
-def _readable(
+def _escape_bars(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
 ) -> None:
-    """A bar in a docstring is a bar: docutils would take |x| for something to be replaced."""
+    """Escape bars in a docstring: docutils would take |x| for a substitution."""
     lines[:] = [re.sub(r"(?<!\\)\|", r"\\|", line) for line in lines]
 
 
-def _named(
+def _restore_aliases(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, signature: str | None,
     returns: str | None,
 ) -> tuple[str, str | None] | None:  # fmt: skip
-    """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
+    """Return a type by its name: inside a union autodoc shows how it looked it up."""
     if signature is None:
         return None
-    given = signature.replace("<factory>", "...")  # which is no Python
-    return _ALIAS.sub(r"\1", given), _ALIAS.sub(r"\1", returns) if returns else None
+    result = signature.replace("<factory>", "...")  # which is no Python
+    return _ALIAS.sub(r"\1", result), _ALIAS.sub(r"\1", returns) if returns else None
 
 
 def _named_in_lines(
@@ -411,14 +432,14 @@ def _named_in_lists(app: Sphinx, _domain: str, _kind: str, _content: nodes.Eleme
 def setup(app: Sphinx) -> None:
     """Give the site what its reference is made by."""
     app.add_config_value("incrowd_public", "incrowd", "env", str)
-    app.add_directive("models", Models)
-    app.add_directive("commands", Commands)
-    app.add_directive("errors", Errors)
-    app.add_directive("findings", Findings)
+    app.add_directive("models", ModelsDirective)
+    app.add_directive("commands", CommandsDirective)
+    app.add_directive("errors", ErrorsDirective)
+    app.add_directive("findings", FindingsDirective)
     app.add_directive("api", Api)
-    app.connect("env-check-consistency", _everything_public)
-    app.connect("missing-reference", _public_home)
-    app.connect("autodoc-process-docstring", _readable, priority=400)  # before napoleon
+    app.connect("env-check-consistency", _check_public_names)
+    app.connect("missing-reference", _resolve_public_name)
+    app.connect("autodoc-process-docstring", _escape_bars, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _named_in_lines, priority=600)
     app.connect("object-description-transform", _named_in_lists, priority=400)
-    app.connect("autodoc-process-signature", _named)
+    app.connect("autodoc-process-signature", _restore_aliases)

@@ -36,7 +36,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandOutput:
     """What a command wrote to either stream, and its exit status."""
 
     output: str
@@ -44,7 +44,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class BlockResult:
     """What a block of Python printed, the value of its last expression, and what it raised."""
 
     printed: str
@@ -98,45 +98,54 @@ class Session:
         """Remove everything that the page wrote."""
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def write(self, path: str, text: str) -> None:
-        """A file of the page's folder; a path that leads out of it is refused."""
+    def write_file(self, path: str, text: str) -> None:
+        """Write a file of the page's folder; a path that leads out of it is refused."""
         target = (self.folder / path).resolve()
         if not target.is_relative_to(self.folder):
             raise ValueError(f"'{path}' is not below the folder of the page")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
 
-    def command(self, line: str) -> Ran:
+    def run_command(self, line: str) -> CommandOutput:
         """Run a line as a shell would, where the line before has left it."""
-        words = _plain_call(line)
-        ran = self._shell(line) if words is None else self._call(words)
-        lines = self._readable(ran.output).splitlines(keepends=True)
-        return Ran("".join(map(_wrapped, lines)), ran.status)
+        words = _parse_plain_call(line)
+        ran = self._run_shell(line) if words is None else self._call_incrowd(words)
+        lines = self._clean_output(ran.output).splitlines(keepends=True)
+        return CommandOutput("".join(map(_wrap_line, lines)), ran.status)
 
-    def python(self, source: str) -> Evaluated:
+    def run_python(self, source: str) -> BlockResult:
         """Run a block in the page's namespace."""
         self._blocks += 1
         name = f"<{self._name}, block {self._blocks}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         out = io.StringIO()
         value, raised, trace = None, None, ""
-        with self._here(), redirect_stdout(out), warnings.catch_warnings(record=True) as warned:
+        with (
+            self._enter_folder(),
+            redirect_stdout(out),
+            warnings.catch_warnings(record=True) as warned,
+        ):
             warnings.simplefilter("default")
             warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
             try:
-                value = _evaluate(source, name, self._names)
+                value = _evaluate_block(source, name, self._names)
             except Exception as error:  # noqa: BLE001 - a page shows it, or fails by it
                 raised, trace = error, traceback.format_exc()
-        told = {f"{one.category.__name__}: {one.message}\n": None for one in warned}
-        printed = self._readable(out.getvalue() + "".join(told))
-        return Evaluated(printed, value, raised, trace)
+        told = {f"{item.category.__name__}: {item.message}\n": None for item in warned}
+        printed = self._clean_output(out.getvalue() + "".join(told))
+        return BlockResult(printed, value, raised, trace)
 
-    def _call(self, words: list[str]) -> Ran:
+    def _call_incrowd(self, words: list[str]) -> CommandOutput:
         from incrowd.cli.main import main
 
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         argv, stdin, status = sys.argv, sys.stdin, 0
-        with self._here(), warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(out):
+        with (
+            self._enter_folder(),
+            warnings.catch_warnings(),
+            redirect_stdout(out),
+            redirect_stderr(out),
+        ):
             warnings.simplefilter("default")
             sys.argv, sys.stdin = ["incrowd", *words], io.StringIO()
             try:
@@ -146,9 +155,9 @@ class Session:
             finally:
                 sys.argv, sys.stdin = argv, stdin
         assert isinstance(out.buffer, io.BytesIO)
-        return Ran(out.buffer.getvalue().decode(), status)
+        return CommandOutput(out.buffer.getvalue().decode(), status)
 
-    def _shell(self, line: str) -> Ran:
+    def _run_shell(self, line: str) -> CommandOutput:
         """Bash; the folder it ends in and what it exports are where the next command begins."""
         left = self._root / "left"
         script = f"trap 'pwd >{left}.pwd; env -0 >{left}.env' EXIT\n{line}\n"
@@ -159,16 +168,16 @@ class Session:
                 timeout=SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
-            said = (late.output or b"").decode(errors="replace")
-            return Ran(f"{said}\nstill running after {SECONDS} s\n", 124)
+            shell = (late.output or b"").decode(errors="replace")
+            return CommandOutput(f"{shell}\nstill running after {SECONDS} s\n", 124)
         if Path(f"{left}.pwd").exists():
             self._directory = Path(Path(f"{left}.pwd").read_text().rstrip("\n"))
             pairs = Path(f"{left}.env").read_text().split("\0")
             self._environment = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-        return Ran(done.stdout.decode(errors="replace"), done.returncode)
+        return CommandOutput(done.stdout.decode(errors="replace"), done.returncode)
 
     @contextmanager
-    def _here(self) -> Iterator[None]:
+    def _enter_folder(self) -> Iterator[None]:
         """Work in the folder and surroundings of the page, for as long as it takes."""
         before, surroundings = Path.cwd(), dict(os.environ)
         os.chdir(self._directory)
@@ -181,13 +190,13 @@ class Session:
             os.environ.update(surroundings)
             os.chdir(before)
 
-    def _readable(self, output: str) -> str:
+    def _clean_output(self, output: str) -> str:
         """As a terminal shows it, and without the name of a folder that no reader has."""
         return _COLOURS.sub("", output).replace(str(self._root), "~")
 
 
-def _wrapped(line: str) -> str:
-    """A line in as many as a terminal needs for it, broken between words where there are any."""
+def _wrap_line(line: str) -> str:
+    """Wrap a line as a terminal does, between words where there are any."""
     if len(line.rstrip("\n")) <= WIDTH:
         return line
     parts = textwrap.wrap(
@@ -196,30 +205,33 @@ def _wrapped(line: str) -> str:
     return "\n".join(parts) + line[len(line.rstrip("\n")) :]
 
 
-def commands(text: str) -> list[str]:
-    r"""The commands of a console block; a line that ends with ``\`` goes on.
+def split_commands(text: str) -> list[str]:
+    r"""Return the commands of a console block; a line that ends with ``\`` goes on.
 
     >>> commands("$ incrowd plan \\\n    --epsilon 1\n$ ls")
     ['incrowd plan \\\n    --epsilon 1', 'ls']
     """
-    found: list[str] = []
+    commands: list[str] = []
     goes_on = False
     for line in text.splitlines():
         if goes_on:
-            found[-1] += f"\n{line}"
+            commands[-1] += f"\n{line}"
         elif line.startswith("$ "):
-            found.append(line[2:])
+            commands.append(line[2:])
         elif line.strip():
             raise ValueError(
                 f"a line of a console block begins with '$ ', or goes on from one that ends with "
                 f"a backslash; got '{line}'. What a command prints is put in when the page is built"
             )
         goes_on = line.endswith("\\")
-    return found
+    return commands
 
 
-def _plain_call(line: str) -> list[str] | None:
-    """The arguments of a call of ``incrowd`` in which a shell has nothing to do; else None."""
+def _parse_plain_call(line: str) -> list[str] | None:
+    """Return the arguments of a call of ``incrowd`` in which a shell has nothing to do.
+
+    Else None.
+    """
     joined = line.replace("\\\n", " ")
     if not joined.startswith("incrowd ") or "spark" in joined:
         return None
@@ -228,10 +240,10 @@ def _plain_call(line: str) -> list[str] | None:
     except ValueError:
         return None
     bare = re.sub(r"'[^']*'", "", joined.split(" #", maxsplit=1)[0])
-    return None if _SHELL.search(bare) or words[1:2] in [[one] for one in _ALONE] else words[1:]
+    return None if _SHELL.search(bare) or words[1:2] in [[item] for item in _ALONE] else words[1:]
 
 
-def _evaluate(source: str, name: str, names: dict[str, Any]) -> object:
+def _evaluate_block(source: str, name: str, names: dict[str, Any]) -> object:
     """Run a block; the value of its last expression, as a notebook would show it."""
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

@@ -16,17 +16,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.mondrian import mondrian
+from incrowd.anonymize.mondrian import partition_points
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.axis import Axis
-from incrowd.privacy.randomness import Randomness, below
+from incrowd.privacy.randomness import Randomness, sample_below
 
 _BLOCK_ROWS = 4096
 _FINEST = 1024  # so many steps of a column are told apart when distances are measured
 _SHORTLIST = 64
 
 
-def cluster(
+def cluster_points(
     axes: Sequence[Axis],
     points: Codes,
     counts: Counts,
@@ -35,25 +35,27 @@ def cluster(
     weights: Floats | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Members:
-    """The class of each point, numbered from 0; all points in one if they are too few."""
+    """Return the class of each point, numbered from 0; all points in one if they are too few."""
     shares = np.ones(len(axes)) if weights is None else weights
-    distances = _Distances(axes, shares / shares.sum())
-    blocks = mondrian(axes, points, counts, k=max(_BLOCK_ROWS, 16 * k), weights=weights)
+    distances = _DistanceTable(axes, shares / shares.sum())
+    blocks = partition_points(axes, points, counts, k=max(_BLOCK_ROWS, 16 * k), weights=weights)
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(blocks[order]) > 0)[: len(order)])
     members = np.zeros(len(points), dtype=np.int64)
     number = settled = 0
     for block in np.split(order, starts[1:]):
-        found = _Block(distances, distances.steps(points[block]), counts[block], k).clusters()
-        members[block] = number + found
-        number += int(found.max(initial=-1)) + 1
+        clusters = _ClusterBlock(
+            distances, distances.locate_steps(points[block]), counts[block], k
+        ).find_clusters()
+        members[block] = number + clusters
+        number += int(clusters.max(initial=-1)) + 1
         settled += len(block)
         progress(settled, len(points))
     return members
 
 
-def duplicate(members: Members, counts: Counts, bits: Randomness) -> Counts:
-    """k-Duplication (paper A, Algorithm 1): how often each tuple is published.
+def duplicate_rows(members: Members, counts: Counts, bits: Randomness) -> Counts:
+    """Return how often each tuple is published, by k-Duplication (paper A, Algorithm 1).
 
     One row of each class is drawn at random, and stands for all of them.
     """
@@ -62,15 +64,15 @@ def duplicate(members: Members, counts: Counts, bits: Randomness) -> Counts:
     upto = np.cumsum(counts[order])
     sizes = np.add.reduceat(counts[order], starts)
     first = upto[starts] - counts[order[starts]]
-    drawn = first + below(sizes, bits)
+    drawn = first + sample_below(sizes, bits)
     chosen = order[np.searchsorted(upto, drawn, side="right")]
     published = np.zeros(len(counts), dtype=np.int64)
     published[chosen] = sizes
     return published
 
 
-class _Distances:
-    """What a run costs on each axis, as one table: from lowest to highest step."""
+class _DistanceTable:
+    """The cost of a run on each axis, as one table: from lowest to highest step."""
 
     def __init__(self, axes: Sequence[Axis], shares: Floats) -> None:
         self._ratios, tables, widths = [], [], []
@@ -81,29 +83,29 @@ class _Distances:
             begins = np.arange(0, places, ratio, dtype=np.int32)
             low, high = np.meshgrid(begins, ends, indexing="ij")
             lowest, highest = np.minimum(low, high).ravel(), np.maximum(low, high).ravel()
-            tables.append(share * axis.cost(lowest, highest))
+            tables.append(share * axis.compute_cost(lowest, highest))
             widths.append(len(begins))
             self._ratios.append(ratio)
         self._table = np.concatenate(tables).astype(np.float32)
         self._widths = np.array(widths)
         self._offsets = np.cumsum([0, *(width * width for width in widths[:-1])])
 
-    def steps(self, points: Codes) -> npt.NDArray[np.int64]:
-        """Points on the steps of the table."""
+    def locate_steps(self, points: Codes) -> npt.NDArray[np.int64]:
+        """Return points on the steps of the table."""
         return np.asarray(points.astype(np.int64) // np.array(self._ratios))
 
-    def cost(
+    def compute_cost(
         self, low: npt.NDArray[np.int64], high: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        """What boxes cost, from lowest to highest step on each axis (the last dimension)."""
+        """Return what boxes cost, from lowest to highest step on each axis (the last dimension)."""
         return self._table[self._offsets + low * self._widths + high].sum(axis=-1)  # type: ignore[no-any-return]
 
 
-class _Block:
+class _ClusterBlock:
     """Some points, to be put into clusters."""
 
     def __init__(
-        self, distances: _Distances, points: npt.NDArray[np.int64], counts: Counts, k: int
+        self, distances: _DistanceTable, points: npt.NDArray[np.int64], counts: Counts, k: int
     ) -> None:
         self._distances, self._points, self._counts, self._k = distances, points, counts, k
         self._members = np.full(len(points), -1, dtype=np.int64)
@@ -111,33 +113,33 @@ class _Block:
         self._high: list[npt.NDArray[np.int64]] = []
         self._sizes: list[int] = []
 
-    def clusters(self) -> Members:
-        """The cluster of each point."""
+    def find_clusters(self) -> Members:
+        """Return the cluster of each point."""
         for point in np.flatnonzero(self._counts >= self._k):  # a crowd by itself
-            self._settle(np.array([point]), self._points[point], self._points[point])
+            self._add_cluster(np.array([point]), self._points[point], self._points[point])
         left = np.flatnonzero(self._members < 0)
         rows = int(self._counts[left].sum())
         anchor = self._points[left[0]] if len(left) else None
         while rows >= self._k:
             assert anchor is not None
-            seed = left[np.argmax(self._apart(anchor, left))]
-            taken = self._grown(int(seed), left)
+            seed = left[np.argmax(self._measure_distances(anchor, left))]
+            taken = self._grow_cluster(int(seed), left)
             rows -= int(self._counts[taken].sum())
             anchor = self._points[seed]
             left = left[self._members[left] < 0]
         for point in left:
-            self._join(int(point))
+            self._join_cluster(int(point))
         return self._members
 
-    def _apart(
+    def _measure_distances(
         self, point: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        found = self._points[others]
-        return self._distances.cost(np.minimum(point, found), np.maximum(point, found))
+        result = self._points[others]
+        return self._distances.compute_cost(np.minimum(point, result), np.maximum(point, result))
 
-    def _grown(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _grow_cluster(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Grow a cluster from a point to k rows, among the points nearest to it."""
-        near = self._nearest(seed, left)
+        near = self._find_nearest(seed, left)
         low = high = self._points[seed]
         taken, rows = [seed], int(self._counts[seed])
         near = near[near != seed]
@@ -145,24 +147,24 @@ class _Block:
         free = np.ones(len(near), dtype=bool)
         while rows < self._k:
             lows, highs = np.minimum(low, points), np.maximum(high, points)
-            best = int(np.argmin(np.where(free, self._distances.cost(lows, highs), np.inf)))
+            best = int(np.argmin(np.where(free, self._distances.compute_cost(lows, highs), np.inf)))
             free[best] = False
             low, high = lows[best], highs[best]
             taken.append(int(near[best]))
             rows += int(self._counts[near[best]])
         chosen = np.array(taken)
-        self._settle(chosen, low, high)
+        self._add_cluster(chosen, low, high)
         return chosen
 
-    def _nearest(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Enough points near a point to make a cluster of k rows, and a choice besides."""
+    def _find_nearest(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return enough points near a point to make a cluster of k rows, and a choice besides."""
         most = max(_SHORTLIST, 4 * self._k)
         if len(left) <= most:
             return left
-        apart = self._apart(self._points[seed], left)
+        apart = self._measure_distances(self._points[seed], left)
         return left[np.argpartition(apart, most)[:most]]
 
-    def _settle(
+    def _add_cluster(
         self,
         points: npt.NDArray[np.int64],
         low: npt.NDArray[np.int64],
@@ -173,16 +175,16 @@ class _Block:
         self._high.append(high)
         self._sizes.append(int(self._counts[points].sum()))
 
-    def _join(self, point: int) -> None:
+    def _join_cluster(self, point: int) -> None:
         """Put a point that is left over where it costs least; alone if there is no cluster."""
         here = self._points[point]
         if not self._sizes:
-            self._settle(np.array([point]), here, here)
+            self._add_cluster(np.array([point]), here, here)
             return
         lows, highs = np.array(self._low), np.array(self._high)
         new_lows, new_highs = np.minimum(lows, here), np.maximum(highs, here)
-        after = self._distances.cost(new_lows, new_highs)
-        more = (after - self._distances.cost(lows, highs)) * np.array(self._sizes)
+        after = self._distances.compute_cost(new_lows, new_highs)
+        more = (after - self._distances.compute_cost(lows, highs)) * np.array(self._sizes)
         best = int(np.argmin(more + after * self._counts[point]))
         self._members[point] = best
         self._low[best], self._high[best] = new_lows[best], new_highs[best]

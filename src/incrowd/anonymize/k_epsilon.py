@@ -21,8 +21,8 @@ from incrowd.errors import ParameterError
 _LIMITS = np.iinfo(np.int64)
 
 
-def shares(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
-    """What each noisy column gets of epsilon, by weight; together exactly epsilon.
+def split_epsilon(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
+    """Return what each noisy column gets of epsilon, by weight; together exactly epsilon.
 
     The columns of a row are one record. A column that is a copy of another must not let an
     attacker average the noise away, so epsilon is shared, never spent on each. Numbers are
@@ -34,8 +34,8 @@ def shares(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
     return [Fraction(repr(float(epsilon))) * part / sum(parts) for part in parts]
 
 
-def diameters(values: Steps, members: Members, classes: int) -> Counts:
-    """The largest value of each class less its smallest; 0 for a class without values."""
+def compute_diameters(values: Steps, members: Members, classes: int) -> Counts:
+    """Return the largest value of each class less its smallest; 0 for a class without values."""
     low = np.full(classes, _LIMITS.max, dtype=np.int64)
     high = np.full(classes, _LIMITS.min, dtype=np.int64)
     np.minimum.at(low, members, values)
@@ -51,23 +51,23 @@ def diameters(values: Steps, members: Members, classes: int) -> Counts:
     return np.where(low <= high, high - low, 0)
 
 
-def added(values: Steps, drawn: Steps) -> Steps:
-    """Values with their noise; what would leave the 64-bit range stays at its edge."""
+def add_noise(values: Steps, drawn: Steps) -> Steps:
+    """Return values with their noise; what would leave the 64-bit range stays at its edge."""
     with np.errstate(over="ignore"):
         plain = values + drawn  # wraps around at the edges
     over, under = (drawn > 0) & (plain < values), (drawn < 0) & (plain > values)
     return np.where(over, _LIMITS.max, np.where(under, _LIMITS.min, plain))
 
 
-def within(members: Members, originals: Steps, low: Floats, high: Floats) -> Counts:
-    """For each row, how many originals of its class lie from low to high; O(n log n)."""
-    upto = _ranked(members, originals, high, ties_after=True)
-    before = _ranked(members, originals, low, ties_after=False)
+def count_within(members: Members, originals: Steps, low: Floats, high: Floats) -> Counts:
+    """Count for each row the originals of its class that lie from low to high; O(n log n)."""
+    upto = _rank_queries(members, originals, high, ties_after=True)
+    before = _rank_queries(members, originals, low, ties_after=False)
     return upto - before
 
 
-def _ranked(members: Members, originals: Steps, at: Floats, *, ties_after: bool) -> Counts:
-    """How many originals come before each query, in the order of classes and values.
+def _rank_queries(members: Members, originals: Steps, at: Floats, *, ties_after: bool) -> Counts:
+    """Count the originals before each query, in the order of classes and values.
 
     With ``ties_after`` an original equal to the query comes before it, else after.
     """
@@ -82,10 +82,10 @@ def _ranked(members: Members, originals: Steps, at: Floats, *, ties_after: bool)
     return ranks[n:]
 
 
-def confident(
+def select_confident_rows(
     members: Members, originals: Steps, released: Steps, radii: Floats, *, k: int
 ) -> Bools:
-    """Which rows confidence-based k-anonymity keeps in one column, before classes are counted.
+    """Mark the rows that confidence-based k-anonymity keeps in a column, before class counts.
 
     Around a released value at least k originals of its class must lie within the radius, or
     none: then the noise has carried it away from everyone.
@@ -94,11 +94,11 @@ def confident(
     np.minimum.at(base, members, originals)  # counted from there, no step is lost in a float
     known, shown = originals - base[members], (released - base[members]).astype(np.float64)
     reach = np.floor(radii[members])  # values are whole, so sums with it are exact
-    found = within(members, known, shown - reach, shown + reach)
-    return np.asarray((found == 0) | (found >= k))
+    within = count_within(members, known, shown - reach, shown + reach)
+    return np.asarray((within == 0) | (within >= k))
 
 
-def whole_classes(kept: Bools, members: Members, *, k: int) -> Bools:
-    """Of the rows kept, those whose class keeps at least k of them."""
+def select_large_classes(kept: Bools, members: Members, *, k: int) -> Bools:
+    """Return of the rows kept those whose class keeps at least k of them."""
     left = np.bincount(members[kept], minlength=int(members.max(initial=-1)) + 1)
     return np.asarray(kept & (left[members] >= k))

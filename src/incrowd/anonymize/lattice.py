@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Counts, Floats
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.frequency import keys as named
+from incrowd.codes.frequency import number_tuples as named
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.measure.diversity import Protected
+from incrowd.measure.diversity import SensitiveColumn
 
 Node = tuple[int, ...]
 MOST_NODES = 20_000_000
@@ -54,69 +54,69 @@ class Lattice:
             )
 
     @cached_property
-    def _free(self) -> tuple[int, ...]:
+    def _free_columns(self) -> tuple[int, ...]:
         """The columns that have an axis: those with several levels, or else the first."""
-        found = (at for at, low in enumerate(self.low) if low < self.high[at])
-        return tuple(found) or (0,)
+        result = (at for at, low in enumerate(self.low) if low < self.high[at])
+        return tuple(result) or (0,)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """How many levels the columns that have an axis may take."""
-        return tuple(self.high[at] - self.low[at] + 1 for at in self._free)
+        return tuple(self.high[at] - self.low[at] + 1 for at in self._free_columns)
 
     @cached_property
     def size(self) -> int:
         """The number of nodes."""
         return math.prod(self.shape)
 
-    def summed(self, columns: Sequence[Sequence[float] | Floats]) -> Floats:
-        """The sum over columns, at each node, of values that each level of a column has.
+    def sum_levels(self, columns: Sequence[Sequence[float] | Floats]) -> Floats:
+        """Return the sum over columns, at each node, of values that each level of a column has.
 
         Each column lists them from its lowest level on, up to some level.
         """
         grid = np.zeros(())
         for at, values in enumerate(columns):
-            grid = np.add.outer(grid, values) if at in self._free else grid + values[0]
+            grid = np.add.outer(grid, values) if at in self._free_columns else grid + values[0]
         return grid
 
-    def at(self, place: int) -> Node:
-        """The node at a place, counted flat, of an array that has the lattice's shape."""
+    def get_node(self, place: int) -> Node:
+        """Return the node at a place, counted flat, of an array that has the lattice's shape."""
         node = list(self.low)
-        for at, up in zip(self._free, np.unravel_index(place, self.shape), strict=True):
+        for at, up in zip(self._free_columns, np.unravel_index(place, self.shape), strict=True):
             node[at] += int(up)
         return tuple(node)
 
-    def finer(self, node: Node) -> tuple[slice, ...]:
-        """The places of all nodes that are nowhere coarser, the node itself among them."""
-        return tuple(slice(0, up + 1) for up in self.place(node))
+    def slice_finer(self, node: Node) -> tuple[slice, ...]:
+        """Return the places of all nodes that are nowhere coarser, the node itself among them."""
+        return tuple(slice(0, up + 1) for up in self.locate_node(node))
 
-    def coarser(self, node: Node) -> tuple[slice, ...]:
-        """The places of all nodes that are nowhere finer, the node itself among them."""
-        return tuple(slice(up, None) for up in self.place(node))
+    def slice_coarser(self, node: Node) -> tuple[slice, ...]:
+        """Return the places of all nodes that are nowhere finer, the node itself among them."""
+        return tuple(slice(up, None) for up in self.locate_node(node))
 
-    def place(self, node: Node) -> Node:
-        """Where the node is in an array that has the lattice's shape."""
-        return tuple(node[at] - self.low[at] for at in self._free)
+    def locate_node(self, node: Node) -> Node:
+        """Return where the node is in an array that has the lattice's shape."""
+        return tuple(node[at] - self.low[at] for at in self._free_columns)
 
-    def children(self, node: Node) -> Iterator[Node]:
-        """The nodes one level finer in one column."""
+    def iterate_children(self, node: Node) -> Iterator[Node]:
+        """Yield the nodes one level finer in one column."""
         for at, level in enumerate(node):
             if level > self.low[at]:
                 yield (*node[:at], level - 1, *node[at + 1 :])
 
-    def near(self, node: Node) -> Iterator[Node]:
-        """The nodes one level finer in one column, and those also one coarser in another."""
-        for child in self.children(node):
+    def iterate_neighbors(self, node: Node) -> Iterator[Node]:
+        """Yield the nodes one level finer in one column, and those also one coarser in another."""
+        for child in self.iterate_children(node):
             yield child
             for at, level in enumerate(child):
                 if level < self.high[at] and child[at] == node[at]:
                     yield (*child[:at], level + 1, *child[at + 1 :])
 
 
-def lattice_between(
+def build_lattice(
     names: Sequence[str], heights: Sequence[int], levels: Mapping[str, int | tuple[int, int]]
 ) -> Lattice:
-    """The schemes within the levels that are fixed, or given as lowest and highest."""
+    """Return the schemes within the levels that are fixed, or given as lowest and highest."""
     low, high = [], []
     for name, height in zip(names, heights, strict=True):
         given = levels.get(name, (0, height - 1))
@@ -165,7 +165,7 @@ class Rollups:
         self,
         hierarchies: Sequence[Hierarchy],
         frequencies: Frequencies,
-        protected: Sequence[Protected] = (),
+        protected: Sequence[SensitiveColumn] = (),
     ) -> None:
         self.hierarchies = tuple(hierarchies)
         self.frequencies = frequencies
@@ -173,90 +173,96 @@ class Rollups:
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
         self._tables: dict[tuple[tuple[int, int, int], ...], npt.NDArray[np.int64]] = {}
-        self._widths = [[len(labels) for labels in one.labels] for one in hierarchies]
-        self._bundles = _bundles([len(one.groups[0]) for one in hierarchies], len(frequencies))
-        self._places = [self._placed(bundle) for bundle in self._bundles]
+        self._widths = [[len(labels) for labels in hierarchy.labels] for hierarchy in hierarchies]
+        self._bundles = _bundle_columns(
+            [len(hierarchy.groups[0]) for hierarchy in hierarchies], len(frequencies)
+        )
+        self._places = [self._locate_tuples(bundle) for bundle in self._bundles]
         ones = bool((frequencies.counts == 1).all())
         self._weights = None if ones else frequencies.counts.astype(np.float64)
 
     @property
-    def monotone(self) -> bool:
+    def is_monotone(self) -> bool:
         """Whether a class that satisfies everything still does when any other class joins it."""
         return all(rule.monotone for protected in self.protected for rule in protected.rules)
 
-    def classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
-        """The classes at a node; None if more than ``limit`` rows surely must be suppressed.
+    def count_classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
+        """Return the classes at a node; None if over ``limit`` rows surely must be suppressed.
 
         Where there are many cells, tuples are first thrown into few buckets. A bucket of
         fewer than k rows holds only classes of fewer than k rows, so what lies in small
         buckets bounds what must be suppressed from below; mostly that decides.
         """
-        keys, cells = self._keys(node)
-        if limit is not None and cells > _SPARSE * len(keys) and self._exceeds(keys, k, limit):
+        keys, cells = self._make_keys(node)
+        if (
+            limit is not None
+            and cells > _SPARSE * len(keys)
+            and self._exceeds_limit(keys, k, limit)
+        ):
             return None
-        grouped = self._grouped(keys, cells, k=k, limit=limit, located=bool(self.protected))
+        grouped = self._group_keys(keys, cells, k=k, limit=limit, located=bool(self.protected))
         if grouped is None:
             return None
-        found, sizes, at = grouped
+        result, sizes, at = grouped
         surely = sizes < k
         lost = surely
         for protected in self.protected:
-            spread = protected.spread(at, self.frequencies.counts, classes=len(sizes))
+            spread = protected.count_values(at, self.frequencies.counts, classes=len(sizes))
             for rule in protected.rules:
-                fails = ~rule.holds(spread, protected.overall)
+                fails = ~rule.check_classes(spread, protected.overall)
                 lost = lost | fails
                 if rule.monotone:
                     surely = surely | fails
-        classes = NodeClasses(found, sizes, lost, surely)
+        classes = NodeClasses(result, sizes, lost, surely)
         if limit is not None and classes.surely_suppressed > limit:
             return None
         return classes
 
-    def cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
-        """The keys of the cells of a node, and their rows."""
-        grouped = self._grouped(*self._keys(node), located=False)
+    def count_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
+        """Return the keys of the cells of a node, and their rows."""
+        grouped = self._group_keys(*self._make_keys(node), located=False)
         assert grouped is not None
         return grouped[:2]
 
-    def above(self, node: Node) -> Rollups:
-        """The same of a node and all that are coarser, from the cells of the node.
+    def roll_up_to(self, node: Node) -> Rollups:
+        """Return the same for a node and all that are coarser, from the cells of the node.
 
         One tuple of level 0 stands for each cell: whichever it is, it has the cell's groups.
         """
-        found, sizes = self.cells(node)
-        codes = self.codes(node, found)
+        result, sizes = self.count_cells(node)
+        codes = self.decode_keys(node, result)
         for at, level in enumerate(node):
             group = self.hierarchies[at].groups[level]
-            member = np.zeros(self._width(at, level), dtype=np.int32)
+            member = np.zeros(self._count_level_groups(at, level), dtype=np.int32)
             member[group] = np.arange(len(group))
             codes[:, at] = member[codes[:, at]]
         return Rollups(self.hierarchies, Frequencies(codes, sizes))
 
-    def most_cells(self, node: Node) -> int:
-        """How many cells a node may have, whatever the tuples are."""
+    def bound_cells(self, node: Node) -> int:
+        """Return how many cells a node may have, whatever the tuples are."""
         return math.prod(self._widths[at][level] for at, level in enumerate(node))
 
-    def widths(self, at: int) -> list[int]:
-        """How many groups a column has at each level."""
+    def count_groups(self, at: int) -> list[int]:
+        """Return how many groups a column has at each level."""
         return self._widths[at]
 
-    def codes(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
-        """The codes, at the levels of the node, of classes named by their keys."""
+    def decode_keys(self, node: Node, keys: npt.NDArray[np.int64]) -> Codes:
+        """Return the codes, at the levels of the node, of classes named by their keys."""
         if node in self._wide:
             return self._wide[node][keys]
         columns = []
         for at in reversed(range(len(node))):
-            width = self._width(at, node[at])
+            width = self._count_level_groups(at, node[at])
             keys, code = np.divmod(keys, width) if width > 1 else (keys, np.zeros_like(keys))
             columns.append(code)
         return np.column_stack(columns[::-1]).astype(np.int32)
 
-    def members(self, node: Node, classes: NodeClasses) -> npt.NDArray[np.int64]:
-        """For each tuple of level 0 the place of its class in ``classes``."""
-        return np.searchsorted(classes.keys, self._keys(node)[0])
+    def find_members(self, node: Node, classes: NodeClasses) -> npt.NDArray[np.int64]:
+        """Return for each tuple of level 0 the place of its class in ``classes``."""
+        return np.searchsorted(classes.keys, self._make_keys(node)[0])
 
     @cached_property
-    def held(self) -> list[Floats]:
+    def rows_by_code(self) -> list[Floats]:
         """For each column, how many rows have each code of level 0."""
         counts = self.frequencies.counts
         return [
@@ -264,20 +270,20 @@ class Rollups:
             for codes, hierarchy in zip(self.frequencies.codes.T, self.hierarchies, strict=True)
         ]
 
-    def entropies(self) -> list[list[float]]:
-        """For each column, the entropy of its groups at each level: how far it parts the rows."""
-        found = []
-        for held, hierarchy in zip(self.held, self.hierarchies, strict=True):
+    def compute_entropies(self) -> list[list[float]]:
+        """Return for each column the entropy of its groups per level: how far it parts the rows."""
+        entropies = []
+        for held, hierarchy in zip(self.rows_by_code, self.hierarchies, strict=True):
             column = []
             for group in hierarchy.groups:
                 rows = np.bincount(group, weights=held)
                 shares = rows[rows > 0] / max(self.total, 1)
                 column.append(float(-(shares * np.log(shares)).sum()))
-            found.append(column)
-        return found
+            entropies.append(column)
+        return entropies
 
-    def by_column(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
-        """For each column, the mean over all rows of a cost per code, at each level."""
+    def compute_column_means(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
+        """Return for each column the mean over all rows of a cost per code, at each level."""
         return [
             np.array(
                 [
@@ -285,26 +291,28 @@ class Rollups:
                     for cost, group in zip(column, hierarchy.groups, strict=True)
                 ]
             )
-            for held, column, hierarchy in zip(self.held, costs, self.hierarchies, strict=True)
+            for held, column, hierarchy in zip(
+                self.rows_by_code, costs, self.hierarchies, strict=True
+            )
         ]
 
-    def _placed(self, bundle: Sequence[int]) -> npt.NDArray[np.intp]:
-        """For each tuple, the place of its codes of level 0 among all of the bundled columns."""
+    def _locate_tuples(self, bundle: Sequence[int]) -> npt.NDArray[np.intp]:
+        """Return for each tuple the place of its level-0 codes among all of the bundled columns."""
         places = np.zeros(len(self.frequencies), dtype=np.intp)
         for at in bundle:
             places *= len(self.hierarchies[at].groups[0])
             places += self.frequencies.codes[:, at]
         return places
 
-    def _width(self, at: int, level: int) -> int:
+    def _count_level_groups(self, at: int, level: int) -> int:
         return self._widths[at][level]
 
-    def _keys(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
-        """One number per tuple that names its class, in the order of the codes; their range."""
+    def _make_keys(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
+        """Return one number per tuple that names its class, in code order; and their range."""
         widths = [self._widths[at][level] for at, level in enumerate(node)]
         cells = math.prod(widths)
         if cells >= 2**62:
-            return self._numbered(node)
+            return self._number_cells(node)
         strides = [1] * len(node)
         for at in reversed(range(len(node) - 1)):
             strides[at] = strides[at + 1] * widths[at + 1]
@@ -312,22 +320,22 @@ class Rollups:
         for bundle, places in zip(self._bundles, self._places, strict=True):
             if all(widths[at] == 1 for at in bundle):
                 continue
-            found = np.take(self._table(bundle, node, strides), places, mode="clip")
-            keys = found if keys is None else np.add(keys, found, out=keys)
+            result = np.take(self._get_key_table(bundle, node, strides), places, mode="clip")
+            keys = result if keys is None else np.add(keys, result, out=keys)
         if keys is None:
             keys = np.zeros(len(self.frequencies), dtype=np.int64)
         return keys, cells
 
-    def _table(
+    def _get_key_table(
         self, bundle: Sequence[int], node: Node, strides: Sequence[int]
     ) -> npt.NDArray[np.int64]:
-        """What the codes of level 0 of some columns add to the key, for all that they may be.
+        """Return what the level-0 codes of some columns add to the key, for all possible codes.
 
         A search goes from node to node in steps of one column, so most are asked for again.
         """
-        asked = tuple((at, node[at], strides[at]) for at in bundle)
-        if asked in self._tables:
-            return self._tables[asked]
+        key_table = tuple((at, node[at], strides[at]) for at in bundle)
+        if key_table in self._tables:
+            return self._tables[key_table]
         first, *others = (
             self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
         )
@@ -337,11 +345,11 @@ class Rollups:
         if len(table) <= _BUNDLED:
             if len(self._tables) >= _TABLES:
                 self._tables.clear()
-            self._tables[asked] = table
+            self._tables[key_table] = table
         return table
 
-    def _numbered(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
-        """The same where such numbers would overflow: the cells met are numbered in order."""
+    def _number_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the same where such numbers would overflow: cells met, numbered in order."""
         columns = [
             hierarchy.groups[level][codes]
             for hierarchy, level, codes in zip(
@@ -355,15 +363,15 @@ class Rollups:
         self._wide[node] = codes[first]
         return place.astype(np.int64), len(first)
 
-    def _exceeds(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
-        """Whether too many rows lie in small buckets, whichever cells share one."""
+    def _exceeds_limit(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
+        """Return whether too many rows lie in small buckets, whichever cells share one."""
         bits = min(max((2 * len(keys)).bit_length(), 10), 20)
         mixed = keys.view(np.uint64) * _MIXED
         mixed >>= np.uint64(64 - bits)
         held = np.bincount(mixed.view(np.int64), weights=self._weights)
         return float(held.sum(where=held < k)) > limit
 
-    def _grouped(
+    def _group_keys(
         self,
         keys: npt.NDArray[np.int64],
         cells: int,
@@ -372,7 +380,7 @@ class Rollups:
         k: int = 0,
         limit: int | None = None,
     ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]] | None:
-        """The distinct keys, their rows, and (if asked) where each tuple's key is among them.
+        """Return the distinct keys, their rows, and (if asked) where each tuple's key is.
 
         None if more than ``limit`` rows have cells of fewer than k, where that is told early.
         """
@@ -383,25 +391,25 @@ class Rollups:
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             if limit is not None and float(held.sum(where=held < k)) > limit:
                 return None
-            found = np.flatnonzero(held > 0)
-            sizes = held[found].astype(np.int64)
+            result = np.flatnonzero(held > 0)
+            sizes = held[result].astype(np.int64)
         elif self._weights is None:  # each tuple is one row: where it stood does not matter
             ordered = np.sort(keys)
             first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            found = ordered[first]
+            result = ordered[first]
             sizes = np.diff(first, append=len(keys))
         else:
             order = np.argsort(keys)
             ordered = keys[order]
             first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            found = ordered[first]
+            result = ordered[first]
             sizes = np.add.reduceat(self.frequencies.counts[order], first)
-        at = np.searchsorted(found, keys) if located else np.zeros(0, dtype=np.int64)
-        return found, sizes, at
+        at = np.searchsorted(result, keys) if located else np.zeros(0, dtype=np.int64)
+        return result, sizes, at
 
 
-def _bundles(sizes: Sequence[int], tuples: int) -> list[list[int]]:
-    """Columns that are looked up together: in few bundles, none of too many combinations.
+def _bundle_columns(sizes: Sequence[int], tuples: int) -> list[list[int]]:
+    """Return columns to look up together: in few bundles, none of too many combinations.
 
     Where there are few tuples, to list combinations costs more than to look up once more.
     """

@@ -25,12 +25,12 @@ import numpy.typing as npt
 
 from incrowd.arrays import Codes, Counts, Floats, Members, Places
 from incrowd.codes.axis import Axis
-from incrowd.measure.diversity import Protected, satisfied
+from incrowd.measure.diversity import SensitiveColumn, check_rules
 
 Cut = Literal["balanced", "median"]
 
 
-def mondrian(
+def partition_points(
     axes: Sequence[Axis],
     points: Codes,
     counts: Counts,
@@ -38,9 +38,9 @@ def mondrian(
     k: int,
     weights: Floats | None = None,
     cut: Cut = "balanced",
-    protected: Sequence[Protected] = (),
+    protected: Sequence[SensitiveColumn] = (),
 ) -> Members:
-    """The class of each point, numbered from 0; all points in one if they are too few.
+    """Return the class of each point, numbered from 0; all points in one if they are too few.
 
     ``cut`` says where ordered columns are cut: ``balanced`` makes the parts as even as
     possible, ``median`` keeps the median and all below it on one side. ``weights`` make
@@ -49,7 +49,7 @@ def mondrian(
     shares = np.ones(len(axes)) if weights is None else weights
     partition = _Partition(list(axes), points, counts, k, shares, cut, protected)
     while len(partition.starts):
-        partition.cut()
+        partition.cut_classes()
     return partition.members
 
 
@@ -74,7 +74,7 @@ class _Partition:
         k: int,
         shares: Floats,
         cut: Cut,
-        protected: Sequence[Protected],
+        protected: Sequence[SensitiveColumn],
     ) -> None:
         self._axes, self._k, self._shares, self._cut = axes, k, shares, cut
         self._protected = protected
@@ -86,14 +86,14 @@ class _Partition:
         self.members = np.zeros(len(counts), dtype=np.int64)
         self._finished = 0
 
-    def cut(self) -> None:
+    def cut_classes(self) -> None:
         """Cut every class once; those that allow no cut are finished."""
-        now = self._generation()
+        now = self._measure_classes()
         widths = np.column_stack(
             [
                 np.where(
                     now.low[:, at] < now.high[:, at],
-                    share * axis.cost(now.low[:, at], now.high[:, at]),
+                    share * axis.compute_cost(now.low[:, at], now.high[:, at]),
                     -1.0,
                 )
                 for at, (axis, share) in enumerate(zip(self._axes, self._shares, strict=True))
@@ -108,10 +108,10 @@ class _Partition:
                     pending & (preferred[:, attempt] == at) & (widths[:, at] >= 0)
                 )
                 if len(tried):
-                    pending[tried[self._try(at, tried, now, part)]] = False
-        self._divide(now, part, finished=pending | (now.totals < 2 * self._k))
+                    pending[tried[self._try_column(at, tried, now, part)]] = False
+        self._divide_classes(now, part, finished=pending | (now.totals < 2 * self._k))
 
-    def _generation(self) -> _Generation:
+    def _measure_classes(self) -> _Generation:
         starts = self.starts
         return _Generation(
             np.column_stack([np.minimum.reduceat(column, starts) for column in self._columns]),
@@ -120,26 +120,28 @@ class _Partition:
             np.diff(np.append(starts, len(self._rows))),
         )
 
-    def _try(self, at: int, tried: Places, now: _Generation, part: Places) -> npt.NDArray[np.bool_]:
-        """Cut some classes along one column; which of them could be. Fills in the parts."""
+    def _try_column(
+        self, at: int, tried: Places, now: _Generation, part: Places
+    ) -> npt.NDArray[np.bool_]:
+        """Cut some classes along a column, fill in the parts, and return which could be cut."""
         lengths = now.lengths[tried]
-        places = _ranges(self.starts[tried], lengths)
+        places = _concatenate_ranges(self.starts[tried], lengths)
         group = np.repeat(np.arange(len(tried)), lengths)
         column, counts = self._columns[at][places], self._counts[places]
         low, high, totals = now.low[tried, at], now.high[tried, at], now.totals[tried]
         if self._axes[at].ordered:
-            parts, good = self._between(column, counts, group, low, high, totals)
+            parts, good = self._cut_between(column, counts, group, low, high, totals)
         else:
-            levels = self._axes[at].levels(low, high)
-            codes = self._axes[at].parts(column, levels[group])
-            parts, good = _apart(codes, counts, group, totals, self._k)
+            levels = self._axes[at].find_levels(low, high)
+            codes = self._axes[at].find_parts(column, levels[group])
+            parts, good = _cut_by_code(codes, counts, group, totals, self._k)
         if self._protected and good.any():
-            good &= self._satisfied(places, counts, group, parts, len(tried))
+            good &= self._check_rules(places, counts, group, parts, len(tried))
         fill = good[group]
         part[places[fill]] = parts[fill]
         return good
 
-    def _between(
+    def _cut_between(
         self,
         column: Codes,
         counts: Counts,
@@ -164,30 +166,32 @@ class _Partition:
         even = np.minimum(left, right)
         if self._cut == "median":
             even = np.where(2 * left >= totals[owner], even, -1.0)
-            even = np.where(_first(even >= 0, base[:-1]), even, -1.0)
+            even = np.where(_keep_first_marks(even >= 0, base[:-1]), even, -1.0)
         best = np.maximum.reduceat(even, base[:-1])
         where = np.flatnonzero(even == best[owner])
         chosen = where[np.searchsorted(where, base[:-1])]
         return (cells > chosen[group]).astype(np.int64), best >= self._k
 
-    def _satisfied(
+    def _check_rules(
         self, places: Places, counts: Counts, group: Places, parts: Places, groups: int
     ) -> npt.NDArray[np.bool_]:
-        """Which classes have only parts that satisfy the rules."""
+        """Return which classes have only parts that satisfy the rules."""
         _, at = np.unique(group * (int(parts.max()) + 1) + parts, return_inverse=True)
         number = int(at.max()) + 1
         rows = self._rows[places]
         narrowed = [
-            Protected(column.codes[rows], column.overall, column.rules)
+            SensitiveColumn(column.codes[rows], column.overall, column.rules)
             for column in self._protected
         ]
-        good = satisfied(at, counts, classes=number, protected=narrowed)
+        good = check_rules(at, counts, classes=number, protected=narrowed)
         bad = np.zeros(groups, dtype=bool)
         bad[group[~good[at]]] = True
         return ~bad
 
-    def _divide(self, now: _Generation, part: Places, *, finished: npt.NDArray[np.bool_]) -> None:
-        """Number the classes that are finished, and put the others' points in their new order."""
+    def _divide_classes(
+        self, now: _Generation, part: Places, *, finished: npt.NDArray[np.bool_]
+    ) -> None:
+        """Assign numbers to finished classes, and put the others' points in their new order."""
         owner = np.repeat(np.arange(len(now.totals)), now.lengths)
         number = self._finished + np.cumsum(finished) - 1
         done = finished[owner]
@@ -202,7 +206,7 @@ class _Partition:
         self.starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
 
 
-def _apart(
+def _cut_by_code(
     codes: Codes, counts: Counts, group: Places, totals: Counts, k: int
 ) -> tuple[Places, npt.NDArray[np.bool_]]:
     """Cut classes into parts by code; parts of fewer than k rows stay together.
@@ -210,37 +214,37 @@ def _apart(
     Where those together are fewer than k, the smallest other part joins them.
     """
     width = int(codes.max()) + 1
-    found, at = np.unique(group * width + codes, return_inverse=True)
+    result, at = np.unique(group * width + codes, return_inverse=True)
     sizes = np.bincount(at, weights=counts)
-    owner = found // width
+    owner = result // width
     large = sizes >= k
     rest = totals - np.bincount(owner, weights=sizes * large, minlength=len(totals))
     lacking = (rest > 0) & (rest < k)
     if lacking.any():
         joins = np.flatnonzero(large & lacking[owner])
         joins = joins[np.lexsort((sizes[joins], owner[joins]))]
-        large[joins[_first_of(owner[joins])]] = False
+        large[joins[_find_first_places(owner[joins])]] = False
         rest[lacking] = k  # it holds at least that now, or the class has a single part
     parts = np.bincount(owner, weights=large, minlength=len(totals)) + (rest > 0)
-    child = np.where(large, found % width + 1, 0)
+    child = np.where(large, result % width + 1, 0)
     return child[at], parts >= 2
 
 
-def _first_of(owner: Places) -> Places:
-    """Where each owner comes first in a list that is ordered by owner."""
+def _find_first_places(owner: Places) -> Places:
+    """Return where each owner comes first in a list that is ordered by owner."""
     return np.flatnonzero(np.append(True, owner[1:] != owner[:-1])[: len(owner)])
 
 
-def _first(marked: npt.NDArray[np.bool_], starts: Places) -> npt.NDArray[np.bool_]:
-    """Only the first mark in each run that begins at the starts."""
+def _keep_first_marks(marked: npt.NDArray[np.bool_], starts: Places) -> npt.NDArray[np.bool_]:
+    """Return only the first mark in each run that begins at the starts."""
     where = np.flatnonzero(marked)
     first = np.zeros(len(marked), dtype=bool)
     first[where[np.minimum(np.searchsorted(where, starts), len(where) - 1)]] = True
     return first
 
 
-def _ranges(starts: Places, lengths: Places) -> Places:
-    """The numbers from each start, so many of each, one after the other."""
+def _concatenate_ranges(starts: Places, lengths: Places) -> Places:
+    """Return the numbers from each start, ``lengths`` of each, one after the other."""
     ends = np.cumsum(lengths)
     places: Places = np.arange(int(ends[-1])) + np.repeat(starts - (ends - lengths), lengths)
     return places

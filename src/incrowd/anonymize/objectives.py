@@ -15,7 +15,12 @@ import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, NodeClasses, Rollups
 from incrowd.arrays import Bools, Floats
-from incrowd.measure.loss import LossName, average_class_size, discernibility, separable
+from incrowd.measure.loss import (
+    LossName,
+    compute_average_class_size,
+    compute_discernibility,
+    compute_separable_costs,
+)
 
 
 class Objective(Protocol):
@@ -27,24 +32,24 @@ class Objective(Protocol):
     summed: bool
     """Whether the floor of a node rises with its level in a column as ``steps`` do."""
 
-    def loss(self, node: Node, classes: NodeClasses) -> float:
-        """What a node loses."""
+    def compute_loss(self, node: Node, classes: NodeClasses) -> float:
+        """Return what a node loses."""
         ...
 
-    def guess(self, node: Node) -> float:
-        """Small for nodes that are likely to lose little."""
+    def guess_loss(self, node: Node) -> float:
+        """Return a number that is small for nodes that are likely to lose little."""
         ...
 
-    def lost(self, node: Node, classes: NodeClasses) -> float:
-        """What every finer node loses for the rows that are surely lost here."""
+    def bound_row_loss(self, node: Node, classes: NodeClasses) -> float:
+        """Return what every finer node loses for the rows that are surely lost here."""
         ...
 
-    def floor(self, low: Node, lost: float) -> float:
-        """What every node coarser than one loses at least, if it loses so much for rows."""
+    def compute_floor(self, low: Node, lost: float) -> float:
+        """Return what every coarser node loses at least, if it loses ``lost`` for rows."""
         ...
 
 
-class Separable:
+class SeparableLoss:
     """A loss that is a sum of costs over the rows and columns shown, 1 for a row that is not.
 
     Bounds. Without suppression node x loses G(x), a sum over columns. Each suppressed row
@@ -65,31 +70,31 @@ class Separable:
         self._costs = [
             [share * cost for cost in column] for share, column in zip(shares, costs, strict=True)
         ]
-        self._means = rollups.by_column(self._costs)
+        self._means = rollups.compute_column_means(self._costs)
         self.steps = [np.minimum.accumulate(means[::-1])[::-1] for means in self._means]
         self._last: tuple[Bools, float] | None = None
 
-    def loss(self, node: Node, classes: NodeClasses) -> float:
-        """G(x) + p(x)."""
-        return self.guess(node) + self._penalty(node, classes, surely=False)
+    def compute_loss(self, node: Node, classes: NodeClasses) -> float:
+        """Return G(x) + p(x)."""
+        return self.guess_loss(node) + self._compute_penalty(node, classes, surely=False)
 
-    def guess(self, node: Node) -> float:
-        """G(x)."""
+    def guess_loss(self, node: Node) -> float:
+        """Return G(x)."""
         return float(sum(means[level] for means, level in zip(self._means, node, strict=True)))
 
-    def lost(self, node: Node, classes: NodeClasses) -> float:
-        """p over the rows surely lost."""
-        return self._penalty(node, classes, surely=True)
+    def bound_row_loss(self, node: Node, classes: NodeClasses) -> float:
+        """Return p over the rows surely lost."""
+        return self._compute_penalty(node, classes, surely=True)
 
-    def floor(self, low: Node, lost: float) -> float:
-        """The least G, and p."""
+    def compute_floor(self, low: Node, lost: float) -> float:
+        """Return the least G, plus p."""
         return float(sum(step[level] for step, level in zip(self.steps, low, strict=True))) + lost
 
-    def _penalty(self, node: Node, classes: NodeClasses, *, surely: bool) -> float:
+    def _compute_penalty(self, node: Node, classes: NodeClasses, *, surely: bool) -> float:
         lost = classes.surely if surely else classes.lost
         if self._last is not None and self._last[0] is lost:
             return self._last[1]  # where nothing but k is asked for, both are the same
-        codes = self._rollups.codes(node, classes.keys[lost])
+        codes = self._rollups.decode_keys(node, classes.keys[lost])
         kept = np.ones(len(codes))
         for at, level in enumerate(node):
             kept -= self._costs[at][level][codes[:, at]]
@@ -98,7 +103,7 @@ class Separable:
         return penalty
 
 
-class ClassSizes:
+class ClassSizeLoss:
     """A loss of the sizes of classes alone: discernibility, or their average.
 
     Bounds. Discernibility: a class of c rows costs c**2 if shown and at least that if not,
@@ -113,80 +118,80 @@ class ClassSizes:
     def __init__(self, lattice: Lattice, rollups: Rollups, name: LossName, limit: int) -> None:
         self._lattice, self._rollups = lattice, rollups
         self._name, self._limit = name, limit
-        self.steps = [-np.log(rollups.widths(at)) for at in range(len(rollups.hierarchies))]
+        self.steps = [-np.log(rollups.count_groups(at)) for at in range(len(rollups.hierarchies))]
         self._floors: dict[Node, float] = {}
 
     @cached_property
     def order(self) -> Floats:
         """Over the lattice: how few cells a node has."""
-        return coarseness(self._lattice, self._rollups)
+        return compute_coarseness(self._lattice, self._rollups)
 
     @cached_property
     def bound(self) -> Floats:
         """Over the lattice: a lower bound of each node's loss, raised as nodes are seen."""
         return np.zeros(self._lattice.shape)
 
-    def loss(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
-        """What the classes shown cost, and the rows that are not."""
+    def compute_loss(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
+        """Return what the classes published cost, and the rows that are not."""
         shown = classes.sizes[~classes.lost]
         if self._name == "discernibility":
-            return discernibility(shown, classes.suppressed, self._rollups.total)
-        return average_class_size(shown)
+            return compute_discernibility(shown, classes.suppressed, self._rollups.total)
+        return compute_average_class_size(shown)
 
-    def guess(self, node: Node) -> float:
-        """How few cells it has."""
+    def guess_loss(self, node: Node) -> float:
+        """Return how few cells the node has."""
         return float(sum(step[level] for step, level in zip(self.steps, node, strict=True)))
 
-    def lost(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
-        """The rows surely lost, where they count."""
+    def bound_row_loss(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
+        """Return the rows surely lost, where they count."""
         if self._name == "discernibility":
             return classes.surely_suppressed / self._rollups.total
         return 0.0
 
-    def floor(self, low: Node, lost: float) -> float:
-        """By the cells of the finest node, which are counted for it."""
+    def compute_floor(self, low: Node, lost: float) -> float:
+        """Return the floor by the cells of the finest node, which are counted for it."""
         if low not in self._floors:
-            self._floors[low] = self._least(self._rollups.cells(low)[1])
+            self._floors[low] = self._bound_loss(self._rollups.count_cells(low)[1])
         return max(self._floors[low], lost)
 
-    def _least(self, sizes: npt.NDArray[np.int64]) -> float:
-        """What every coarser node costs at least, if classes are of such sizes here."""
+    def _bound_loss(self, sizes: npt.NDArray[np.int64]) -> float:
+        """Return what every coarser node costs at least, if classes are of such sizes here."""
         if self._name == "discernibility":
-            return discernibility(sizes, 0, self._rollups.total)
+            return compute_discernibility(sizes, 0, self._rollups.total)
         return (self._rollups.total - self._limit) / len(sizes)
 
-    def learn(self, node: Node, classes: NodeClasses) -> None:
+    def raise_bounds(self, node: Node, classes: NodeClasses) -> None:
         """Raise the bounds of others: whatever is coarser has classes at least as large."""
-        coarser, finer = self._lattice.coarser(node), self._lattice.finer(node)
-        np.maximum(self.bound[finer], self.lost(node, classes), out=self.bound[finer])
-        least = self._least(classes.sizes)
+        coarser, finer = self._lattice.slice_coarser(node), self._lattice.slice_finer(node)
+        np.maximum(self.bound[finer], self.bound_row_loss(node, classes), out=self.bound[finer])
+        least = self._bound_loss(classes.sizes)
         np.maximum(self.bound[coarser], least, out=self.bound[coarser])
 
-    def next(self, open_: Bools) -> int:
-        """Which open place (flat) to look at: the middle, which decides much above or below."""
-        return middle(open_, self.order)
+    def choose_next(self, open_: Bools) -> int:
+        """Return the open place (flat) to evaluate: the middle, which decides much either way."""
+        return find_middle(open_, self.order)
 
 
-def coarseness(lattice: Lattice, rollups: Rollups) -> Floats:
-    """Over the lattice: how few cells a node has, as a logarithm."""
+def compute_coarseness(lattice: Lattice, rollups: Rollups) -> Floats:
+    """Return over the lattice how few cells a node has, as a logarithm."""
     spans = enumerate(zip(lattice.low, lattice.high, strict=True))
-    return lattice.summed(
-        [-np.log(rollups.widths(at)[low : high + 1]) for at, (low, high) in spans]
+    return lattice.sum_levels(
+        [-np.log(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
     )
 
 
-def middle(open_: Bools, order: Floats) -> int:
-    """The place (flat) of an open node in the middle of the order."""
+def find_middle(open_: Bools, order: Floats) -> int:
+    """Return the place (flat) of an open node in the middle of the order."""
     places = np.flatnonzero(open_)
     half = len(places) // 2
     return int(places[np.argpartition(order.ravel()[places], half)[half]])
 
 
-def objective(
+def make_objective(
     name: LossName, lattice: Lattice, rollups: Rollups, *, limit: int, weights: Floats
-) -> Separable | ClassSizes:
-    """The loss of that name over a lattice."""
-    costs = separable(name, rollups.hierarchies, rollups.held)
+) -> SeparableLoss | ClassSizeLoss:
+    """Return the loss of that name over a lattice."""
+    costs = compute_separable_costs(name, rollups.hierarchies, rollups.rows_by_code)
     if costs is None:
-        return ClassSizes(lattice, rollups, name, limit)
-    return Separable(rollups, costs, weights)
+        return ClassSizeLoss(lattice, rollups, name, limit)
+    return SeparableLoss(rollups, costs, weights)

@@ -29,18 +29,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.safe_search import Ramp, W, weighed
+from incrowd.anonymize.safe_search import Ramp, W, weigh_detail
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.axis import Axis
-from incrowd.codes.frequency import keys
+from incrowd.codes.frequency import number_tuples
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.selection import one_sided_noise
+from incrowd.privacy.selection import sample_one_sided_noise
 
 _RELUCTANCE = 0.5  # a cut must gain this share of what the columns' noise is likely to add
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellPartition:
     """Boxes over the declared domain, and the one that each point lies in.
 
     ``beside`` is what each cell keeps in columns that are no axes, of the detail of all columns.
@@ -52,31 +52,31 @@ class Cells:
     beside: Floats
 
 
-def cut(
+def cut_cells(
     axes: Sequence[Axis],
     points: Codes,
     counts: Counts,
-    cells: Cells,
+    cells: CellPartition,
     *,
     ramp: Ramp,
     epsilons: Sequence[Fraction],
     power: int,
     shares: Floats,
     bits: Randomness,
-) -> Cells:
+) -> CellPartition:
     """Cut every cell once for each epsilon, or leave it: private at the epsilons' sum.
 
     ``shares`` are what the axes weigh of all columns, whose shares add up to 1.
     """
     done = np.zeros(len(cells.low), dtype=bool)
     for epsilon in epsilons:
-        cells, done = _Round(axes, points, counts, cells, ramp, power, shares).cut(
+        cells, done = _CutRound(axes, points, counts, cells, ramp, power, shares).cut_cells(
             epsilon, done, bits
         )
     return cells
 
 
-class _Round:
+class _CutRound:
     """One cut of every cell."""
 
     def __init__(
@@ -84,7 +84,7 @@ class _Round:
         axes: Sequence[Axis],
         points: Codes,
         counts: Counts,
-        cells: Cells,
+        cells: CellPartition,
         ramp: Ramp,
         power: int,
         shares: Floats,
@@ -93,7 +93,7 @@ class _Round:
         self._ramp, self._power, self._shares = ramp, power, shares
         self._kept = np.column_stack(
             [
-                share * (1 - axis.cost(cells.low[:, at], cells.high[:, at]))
+                share * (1 - axis.compute_cost(cells.low[:, at], cells.high[:, at]))
                 for at, (axis, share) in enumerate(zip(axes, shares, strict=True))
             ]
         )
@@ -102,45 +102,47 @@ class _Round:
         for kept in self._kept.T:
             self._whole = self._whole + kept
 
-    def cut(
+    def cut_cells(
         self, epsilon: Fraction, done: npt.NDArray[np.bool_], bits: Randomness
-    ) -> tuple[Cells, npt.NDArray[np.bool_]]:
-        """The cells after the cut, and which of them stay as they are from now on."""
+    ) -> tuple[CellPartition, npt.NDArray[np.bool_]]:
+        """Return the cells after the cut, and which of them stay as they are from now on."""
         number, columns = len(self._cells.low), len(self._axes)
         scores = np.zeros((number, columns + 1), dtype=np.int64)
         possible = np.zeros((number, columns + 1), dtype=bool)
         for at in range(columns):
             possible[:, at] = self._cells.low[:, at] < self._cells.high[:, at]
-            scores[:, at] = self._scored(self._parts(at), at)
+            scores[:, at] = self._score_cuts(self._find_parts(at), at)
         rows = np.bincount(self._cells.members, self._counts, minlength=number).astype(np.int64)
-        scores[:, columns] = self._weight(self._whole) * self._ramp.of(rows)
+        scores[:, columns] = self._weigh_detail(self._whole) * self._ramp.compute_psi(rows)
         possible[:, columns] = True
         sensitivity = W * self._ramp.d
         bonus = math.ceil(_RELUCTANCE * sensitivity / float(epsilon) * math.log(columns + 1))
         scores[:, columns] += bonus
-        drawn = one_sided_noise(
+        drawn = sample_one_sided_noise(
             scores.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
         ).reshape(scores.shape)
         noisy = np.where(possible, scores + drawn, np.iinfo(np.int64).min)
         chosen = np.where(done, columns, np.argmax(noisy, axis=1))
-        return self._applied(chosen, columns)
+        return self._apply_cuts(chosen, columns)
 
-    def _weight(self, detail: Floats) -> Counts:
-        return weighed(detail, self._power)
+    def _weigh_detail(self, detail: Floats) -> Counts:
+        return weigh_detail(detail, self._power)
 
-    def _parts(self, at: int) -> npt.NDArray[np.int64]:
-        """For each point, the part of its cell that it would fall in if that column were cut."""
+    def _find_parts(self, at: int) -> npt.NDArray[np.int64]:
+        """Return for each point the part of its cell it would fall in if the column were cut."""
         axis, position = self._axes[at], self._points[:, at]
         low = self._cells.low[self._cells.members, at]
         high = self._cells.high[self._cells.members, at]
         if not axis.ordered:
-            return axis.parts(position, axis.levels(low, high)).astype(np.int64)
+            return axis.find_parts(position, axis.find_levels(low, high)).astype(np.int64)
         values = axis.hierarchy.null
         middle = (low + np.minimum(high, values - 1)) // 2
         return np.where(position >= values, 2 + position - values, position > middle)
 
-    def _runs(self, cells: Members, parts: npt.NDArray[np.int64], at: int) -> tuple[Codes, Codes]:
-        """From where to where parts of cells reach on the column that was cut."""
+    def _find_runs(
+        self, cells: Members, parts: npt.NDArray[np.int64], at: int
+    ) -> tuple[Codes, Codes]:
+        """Return from where to where parts of cells reach on the column that was cut."""
         axis = self._axes[at]
         low, high = self._cells.low[cells, at], self._cells.high[cells, at]
         values = axis.hierarchy.null
@@ -151,38 +153,40 @@ class _Round:
                 [parts == 0, parts == 1], [middle, np.minimum(high, values - 1)], values + parts - 2
             )
             return first.astype(np.int32), last.astype(np.int32)
-        return axis.runs(np.maximum(axis.levels(low, high) - 1, 0), parts.astype(np.int32))
+        return axis.find_runs(
+            np.maximum(axis.find_levels(low, high) - 1, 0), parts.astype(np.int32)
+        )
 
-    def _scored(self, parts: npt.NDArray[np.int64], at: int) -> Counts:
-        """What cutting each cell along a column scores."""
+    def _score_cuts(self, parts: npt.NDArray[np.int64], at: int) -> Counts:
+        """Return what cutting each cell along a column scores."""
         width = int(parts.max(initial=0)) + 1
-        found, place = np.unique(self._cells.members * width + parts, return_inverse=True)
+        result, place = np.unique(self._cells.members * width + parts, return_inverse=True)
         rows = np.bincount(place, self._counts).astype(np.int64)
-        cells, part = found // width, found % width
-        low, high = self._runs(cells, part, at)
-        own = self._shares[at] * (1 - self._axes[at].cost(low, high))
+        cells, part = result // width, result % width
+        low, high = self._find_runs(cells, part, at)
+        own = self._shares[at] * (1 - self._axes[at].compute_cost(low, high))
         detail = self._whole[cells] - self._kept[cells, at] + own
-        gained = self._weight(detail) * self._ramp.of(rows)
+        gained = self._weigh_detail(detail) * self._ramp.compute_psi(rows)
         scores = np.zeros(len(self._cells.low), dtype=np.int64)
         np.add.at(scores, cells, gained)
         return scores
 
-    def _applied(
+    def _apply_cuts(
         self, chosen: npt.NDArray[np.int64], columns: int
-    ) -> tuple[Cells, npt.NDArray[np.bool_]]:
-        """The cells that the chosen cuts make."""
+    ) -> tuple[CellPartition, npt.NDArray[np.bool_]]:
+        """Return the cells that the chosen cuts make."""
         members = self._cells.members
         part = np.zeros(len(members), dtype=np.int64)
         for at in range(columns):
             here = chosen[members] == at
             if here.any():
-                part[here] = self._parts(at)[here]
-        named = keys(np.column_stack([members, part]).astype(np.int32))
+                part[here] = self._find_parts(at)[here]
+        named = number_tuples(np.column_stack([members, part]).astype(np.int32))
         _, first, place = np.unique(named, return_index=True, return_inverse=True)
         cells, parts = members[first], part[first]
         low, high = self._cells.low[cells].copy(), self._cells.high[cells].copy()
         for at in range(columns):
             here = np.flatnonzero(chosen[cells] == at)
             if len(here):
-                low[here, at], high[here, at] = self._runs(cells[here], parts[here], at)
-        return Cells(low, high, place, self._cells.beside[cells]), chosen[cells] == columns
+                low[here, at], high[here, at] = self._find_runs(cells[here], parts[here], at)
+        return CellPartition(low, high, place, self._cells.beside[cells]), chosen[cells] == columns

@@ -42,10 +42,10 @@ import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
-from incrowd.codes.frequency import keys
-from incrowd.measure.loss import normalised
+from incrowd.codes.frequency import number_tuples
+from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.selection import one_sided_noise
+from incrowd.privacy.selection import sample_one_sided_noise
 
 W = 1 << 10
 _UNIT = 1 << 10
@@ -70,20 +70,20 @@ class Ramp:
     b: int
     d: int
 
-    def of(self, rows: Counts) -> Counts:
-        """psi of each number of rows."""
+    def compute_psi(self, rows: Counts) -> Counts:
+        """Return psi of each number of rows."""
         return np.minimum(np.maximum(self.d * (rows - self.a), 0), self.b * rows)
 
 
-def ramp(k: int, beta: float) -> Ramp:
-    """The ramp of a crowd size and a sampling rate; of counts, of r + k and 1."""
+def make_ramp(k: int, beta: float) -> Ramp:
+    """Return the ramp of a crowd size and a sampling rate; of counts, of r + k and 1."""
     level = max(round(beta * _UNIT), 1)
     steep = int(np.ceil(level * _TO / (_TO - _FROM)))
     return Ramp(k, beta, int(_FROM * k / beta), level, steep)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenScheme:
     """The scheme and the pair that were chosen, and how many schemes were scored for it."""
 
     levels: Node
@@ -91,7 +91,7 @@ class Chosen:
     scored: int
 
 
-def search(
+def search_scheme(
     rollups: Rollups,
     lattice: Lattice,
     ramps: Sequence[Ramp],
@@ -102,33 +102,35 @@ def search(
     bits: Randomness,
     target: int | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Chosen:
-    """A scheme of the lattice with one of the ramps, by report noisy max: epsilon-private.
+) -> ChosenScheme:
+    """Choose a scheme of the lattice and a ramp by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
     is what normalised loss leaves; more prefers fewer rows of more detail. ``target`` is the
     place of a column whose relation to the others is to be kept.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
-    sensitivity = W * max(one.d for one in ramps)
+    sensitivity = W * max(ramp.d for ramp in ramps)
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
-    drawn = one_sided_noise(
+    drawn = sample_one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
     noise = drawn.reshape(len(ramps), *lattice.shape)
-    state = _State(_Detail(rollups, lattice, power, weights, target), lattice, ramps, noise)
+    state = _SearchState(
+        _SchemeScorer(rollups, lattice, power, weights, target), lattice, ramps, noise
+    )
     state.climb()
-    while nodes := state.open_nodes(progress):
+    while nodes := state.find_open_nodes(progress):
         for node in nodes:
             if state.may_win(node):
-                state.score(node)
-    return state.chosen()
+                state.score_node(node)
+    return state.build_choice()
 
 
-def weighed(detail: Floats, power: int) -> Counts:
-    """w for each detail: its power, from 0 to W, cut to a whole number.
+def weigh_detail(detail: Floats, power: int) -> Counts:
+    """Return w for each detail: its power, from 0 to W, cut to a whole number.
 
     By multiplications alone, which give the same float for the same detail wherever it stands
     (and details are summed column by column, for the same reason): a cell's weight must be the
@@ -141,7 +143,7 @@ def weighed(detail: Floats, power: int) -> Counts:
     return np.floor(raised * W).astype(np.int64)
 
 
-class _Detail:
+class _SchemeScorer:
     """The detail that cells keep, sums of it over rows, and bounds of such sums.
 
     With a target, what regions tell of it counts besides.
@@ -160,71 +162,71 @@ class _Detail:
         self.close = target is None  # what is told of a target is bounded too loosely to gain by it
         shares = weights / weights.sum()
         self._kept = [
-            [share * (1 - cost) for cost in normalised(hierarchy)]
+            [share * (1 - cost) for cost in compute_normalized_costs(hierarchy)]
             for share, hierarchy in zip(shares, rollups.hierarchies, strict=True)
         ]
         spans = list(enumerate(zip(lattice.low, lattice.high, strict=True)))
-        grid = lattice.summed(
+        grid = lattice.sum_levels(
             [
                 [float(self._kept[at][level].max()) for level in range(low, high + 1)]
                 for at, (low, high) in spans
             ]
         )
-        self.cells = lattice.summed(
-            [np.log2(rollups.widths(at)[low : high + 1]) for at, (low, high) in spans]
+        self.cells = lattice.sum_levels(
+            [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
         )
         self._most = grid ** (power - 1)
         self._best = grid**power
         self._parts: dict[tuple[int, int], list[Floats]] = {}
 
-    def weights(self, codes: Codes, node: Node) -> Counts:
-        """w of each cell of a node, a whole number from 0 to W."""
+    def weigh_cells(self, codes: Codes, node: Node) -> Counts:
+        """Return w of each cell of a node, a whole number from 0 to W."""
         detail = np.zeros(len(codes))
         for at, level in enumerate(node):
             detail += self._kept[at][level][codes[:, at]]
-        return weighed(detail, self._power)
+        return weigh_detail(detail, self._power)
 
-    def scored(self, codes: Codes, weights: Counts, psi: Counts) -> int:
-        """The score of a node, from the codes of its cells, their weights and psi."""
+    def compute_score(self, codes: Codes, weights: Counts, psi: Counts) -> int:
+        """Return the score of a node, from the codes of its cells, their weights and psi."""
         if self._target is None or not len(psi):
             return int((weights * psi).sum())
-        regions = keys(np.delete(codes, self._target, axis=1))
+        regions = number_tuples(np.delete(codes, self._target, axis=1))
         order = np.argsort(regions, kind="stable")
         first = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
         most = np.maximum.reduceat(psi[order], first)
         lead = np.maximum(2 * most - np.add.reduceat(psi[order], first), 0)
         return int(((weights[order[first]] + self._told * W) * lead).sum())
 
-    def rough_bounds(self, node: Node, total: int) -> Floats:
-        """Upper bounds of the scores of all finer nodes, whose psi add up to so much at most."""
+    def compute_rough_bounds(self, node: Node, total: int) -> Floats:
+        """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
         most = float(total) * W * _SLACK
-        return (self._best[self._lattice.finer(node)] + self._told) * most
+        return (self._best[self._lattice.slice_finer(node)] + self._told) * most
 
-    def bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
-        """Closer ones, from psi of each cell: detail by detail, column by column."""
+    def compute_bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
+        """Return closer bounds, from psi of each cell: detail by detail, column by column."""
         sums = []
         for at, level in enumerate(node):
-            parts = self._best_parts(at, level)
+            parts = self._find_best_parts(at, level)
             held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * held).sum()) for best in parts])
-        detail = self._lattice.summed(sums) * self._most[self._lattice.finer(node)]
+        detail = self._lattice.sum_levels(sums) * self._most[self._lattice.slice_finer(node)]
         return (detail + self._told * float(psi.sum())) * (W * _SLACK)
 
-    def _best_parts(self, at: int, level: int) -> list[Floats]:
-        """For each finer level, the most that a part of each group of this level keeps."""
+    def _find_best_parts(self, at: int, level: int) -> list[Floats]:
+        """Return for each finer level the most that a part of each group of this level keeps."""
         if (at, level) not in self._parts:
             groups = self.rollups.hierarchies[at].groups
             width = len(self.rollups.hierarchies[at].labels[level])
-            found = []
+            result = []
             for finer in range(self._lattice.low[at], level + 1):
                 best = np.zeros(width)
                 np.maximum.at(best, groups[level], self._kept[at][finer][groups[finer]])
-                found.append(best)
-            self._parts[at, level] = found
+                result.append(best)
+            self._parts[at, level] = result
         return self._parts[at, level]
 
 
-class _Stages:
+class _RollupCache:
     """Tuples rolled up halfway, from which the cells of many nodes are counted sooner.
 
     A stage is a node of even levels; it is kept once it was asked for twice, if it has far fewer
@@ -237,48 +239,52 @@ class _Stages:
         self._asked: set[Node] = set()
         self._cells = 0
 
-    def of(self, node: Node) -> Rollups:
-        """What tells the cells of a node."""
+    def get_rollups(self, node: Node) -> Rollups:
+        """Return the rollups that count the cells of a node."""
         stage = tuple(level - level % 2 for level in node)
         if stage in self._kept:
             return self._kept[stage]
         tuples = len(self._rollups.frequencies)
-        if stage not in self._asked or self._rollups.most_cells(stage) * _FEWER > tuples:
+        if stage not in self._asked or self._rollups.bound_cells(stage) * _FEWER > tuples:
             self._asked.add(stage)
             return self._rollups
-        found = self._rollups.above(stage)
-        self._cells += len(found.frequencies)
+        result = self._rollups.roll_up_to(stage)
+        self._cells += len(result.frequencies)
         while self._kept and self._cells > tuples:
             first = next(iter(self._kept))
             self._cells -= len(self._kept.pop(first).frequencies)
-        self._kept[stage] = found
-        return found
+        self._kept[stage] = result
+        return result
 
 
-class _State:
+class _SearchState:
     """The best noisy score so far, and which candidates may still beat it."""
 
     def __init__(
-        self, detail: _Detail, lattice: Lattice, ramps: Sequence[Ramp], noise: npt.NDArray[np.int64]
+        self,
+        detail: _SchemeScorer,
+        lattice: Lattice,
+        ramps: Sequence[Ramp],
+        noise: npt.NDArray[np.int64],
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
-        self._least = min(one.a for one in ramps)
+        self._least = min(ramp.a for ramp in ramps)
         self._bound = np.full(noise.shape, np.inf)
         self._closed = np.zeros(noise.shape, dtype=bool)
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
-        self._stages = _Stages(detail.rollups)
+        self._stages = _RollupCache(detail.rollups)
 
-    def _open_at(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
-        """Which candidates, among some places, are not scored and may reach the best so far."""
+    def _find_open(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
+        """Return which candidates, among some places, are unscored and may reach the best."""
         unseen = ~self._closed[places]
         if self._best is None:
             return unseen
         return unseen & (self._bound[places] >= self._best[0] - self._noise[places])
 
-    def open_nodes(self, progress: Callable[[int, int], None]) -> list[Node]:
-        """The coarsest nodes that may still win, for what they bound; none when none may."""
-        open_ = self._open_at(())
+    def find_open_nodes(self, progress: Callable[[int, int], None]) -> list[Node]:
+        """Return the coarsest nodes that may still win, for what they bound; none if none may."""
+        open_ = self._find_open(())
         progress(int(open_.size - open_.sum()), open_.size)
         places = np.flatnonzero(open_.any(axis=0))
         coarse = self._detail.cells.ravel()[places]
@@ -286,59 +292,59 @@ class _State:
             first = np.argpartition(coarse, _BATCH)[:_BATCH]
             places, coarse = places[first], coarse[first]
         order = np.argsort(coarse, kind="stable")
-        return [self._lattice.at(int(place)) for place in places[order]]
+        return [self._lattice.get_node(int(place)) for place in places[order]]
 
     def may_win(self, node: Node) -> bool:
-        """Whether a node, with any ramp, may still win."""
-        return bool(self._open_at((slice(None), *self._lattice.place(node))).any())
+        """Return whether a node, with any ramp, may still win."""
+        return bool(self._find_open((slice(None), *self._lattice.locate_node(node))).any())
 
     def climb(self) -> None:
-        """A good candidate at once: from the top, always to the best node near by."""
-        self.score(self._lattice.high)
+        """Climb from the top to a good candidate, always to the best node near by."""
+        self.score_node(self._lattice.high)
         before = None
         while self._best is not None and self._best[1] != before:
             before = self._best[1]
-            for node in self._lattice.near(before):
+            for node in self._lattice.iterate_neighbors(before):
                 if self.may_win(node):
-                    self.score(node)
+                    self.score_node(node)
 
-    def score(self, node: Node) -> None:
+    def score_node(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        named, sizes = self._stages.of(node).cells(node)
+        named, sizes = self._stages.get_rollups(node).count_cells(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
         named, sizes = named[counting], sizes[counting]
-        place, finer = self._lattice.place(node), self._lattice.finer(node)
-        psis = [one.of(sizes) for one in self._ramps]
+        place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
+        psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
         cells: tuple[Codes, Counts] | None = None
-        for number, (one, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+        for number, (first, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             here = self._bound[number][finer]
-            np.minimum(here, self._detail.rough_bounds(node, int(psi.sum())), out=here)
-            if self._open_at((number, *place)):
-                cells = cells or self._cells(node, named)
-                scored = self._detail.scored(*cells, psi)
+            np.minimum(here, self._detail.compute_rough_bounds(node, int(psi.sum())), out=here)
+            if self._find_open((number, *place)):
+                cells = cells or self._decode_cells(node, named)
+                scored = self._detail.compute_score(*cells, psi)
                 total = scored + int(self._noise[(number, *place)])
-                if self._best is None or self._wins(total, number, node):
-                    self._best = (total, node, one)
+                if self._best is None or self._is_better(total, number, node):
+                    self._best = (total, node, first)
             self._closed[(number, *place)] = True
         for number, psi in enumerate(psis):
-            if self._detail.close and int(self._open_at((number, *finer)).sum()) > _FEW:
-                cells = cells or self._cells(node, named)
+            if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
+                cells = cells or self._decode_cells(node, named)
                 here = self._bound[number][finer]
-                np.minimum(here, self._detail.bounds(cells[0], node, psi), out=here)
+                np.minimum(here, self._detail.compute_bounds(cells[0], node, psi), out=here)
 
-    def _cells(self, node: Node, named: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
-        """The codes of the cells of a node, and what they keep."""
-        codes = self._detail.rollups.codes(node, named)
-        return codes, self._detail.weights(codes, node)
+    def _decode_cells(self, node: Node, named: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
+        """Return the codes of the cells of a node, and what they keep."""
+        codes = self._detail.rollups.decode_keys(node, named)
+        return codes, self._detail.weigh_cells(codes, node)
 
-    def _wins(self, total: int, number: int, node: Node) -> bool:
-        """Whether a noisy score is the largest so far; of equal ones the first candidate wins."""
+    def _is_better(self, total: int, number: int, node: Node) -> bool:
+        """Return whether a noisy score is the largest so far; of equal ones the first wins."""
         assert self._best is not None
         if total != self._best[0]:
             return total > self._best[0]
         return (number, node) < (self._ramps.index(self._best[2]), self._best[1])
 
-    def chosen(self) -> Chosen:
+    def build_choice(self) -> ChosenScheme:
         assert self._best is not None
-        return Chosen(self._best[1], self._best[2], self._scored)
+        return ChosenScheme(self._best[1], self._best[2], self._scored)

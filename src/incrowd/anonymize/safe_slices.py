@@ -29,7 +29,7 @@ together yet (if there is one), where pairs that do score nothing. Each of these
 is left for the last slice of the first kind is no choice. All of them look at the whole table, so
 they compose.
 
-Where there are so many slices as :func:`covering` needs for every two columns to stand together,
+Where there are so many slices as :func:`cover_pairs` needs for every two columns to stand together,
 nothing is chosen and nothing is spent.
 """
 
@@ -44,30 +44,30 @@ import numpy as np
 from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.selection import select
+from incrowd.privacy.selection import select_candidate
 
 _UNIT = 1 << 10
 SENSITIVITY = 4 * _UNIT
 _DENSE = 1 << 20  # so many pairs of groups are summed in place
 
 
-def sizes(columns: int, most: int) -> list[int]:
-    """How many columns each slice has: at most so many (two or more), as equal as can be."""
+def compute_slice_sizes(columns: int, most: int) -> list[int]:
+    """Return how many columns each slice has: ``most`` (two or more) at most, evenly."""
     number = -(-columns // most)
     each, more = divmod(columns, number)
     return [each + (at < more) for at in range(number)]
 
 
-def choices(columns: int, most: int, tables: int) -> int:
-    """How many private choices it takes to put so many columns into so many slices."""
-    *early, _ = sizes(columns, most)
+def count_choices(columns: int, most: int, tables: int) -> int:
+    """Return how many private choices it takes to put so many columns into so many slices."""
+    *early, _ = compute_slice_sizes(columns, most)
     return sum(size - 1 for size in early) + (tables - len(early) - 1) * (most - 1)
 
 
-def covering(columns: int, most: int) -> list[tuple[int, ...]]:
-    """Slices in which every two columns stand together, few if not the fewest."""
+def cover_pairs(columns: int, most: int) -> list[tuple[int, ...]]:
+    """Return slices in which every two columns stand together, few if not the fewest."""
     apart = ~np.eye(columns, dtype=bool)
-    found = []
+    result = []
     while apart.any():
         members = [int(at) for at in np.unravel_index(int(np.argmax(apart)), apart.shape)]
         while len(members) < min(most, columns):
@@ -75,24 +75,26 @@ def covering(columns: int, most: int) -> list[tuple[int, ...]]:
             gains[members] = -1
             members.append(int(np.argmax(gains)))
         apart[np.ix_(members, members)] = False
-        found.append(tuple(sorted(members)))
-    return found
+        result.append(tuple(sorted(members)))
+    return result
 
 
-def dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
-    """floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
+def compute_dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
+    """Return floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
     if not frequencies.total:
         return 0
-    one, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
+    item, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
     width = int(other.max()) + 1
-    found, joint = _summed(one * width + other, frequencies.counts)
-    rows = _held(frequencies, first)[found // width]
-    columns = _held(frequencies, second)[found % width]
-    return dependence_of(joint, rows, columns, frequencies.total, least)
+    result, joint = _sum_by_place(item * width + other, frequencies.counts)
+    rows = _count_rows(frequencies, first)[result // width]
+    columns = _count_rows(frequencies, second)[result % width]
+    return compute_cell_dependence(joint, rows, columns, frequencies.total, least)
 
 
-def dependence_of(joint: Counts, rows: Counts, columns: Counts, total: int, least: int) -> int:
-    """The same from cells: the rows of each, of its x and of its y, and of the whole table.
+def compute_cell_dependence(
+    joint: Counts, rows: Counts, columns: Counts, total: int, least: int
+) -> int:
+    """Return the same from cells: the rows of each, of its x and its y, and of the table.
 
     Cells of ``least`` rows or fewer count nothing, and may be left out.
     """
@@ -108,27 +110,27 @@ def dependence_of(joint: Counts, rows: Counts, columns: Counts, total: int, leas
     return _UNIT * above // total
 
 
-def _held(frequencies: Frequencies, at: int) -> Counts:
-    """How many rows have each code of a column."""
-    codes, rows = _summed(frequencies.codes[:, at].astype(np.int64), frequencies.counts)
+def _count_rows(frequencies: Frequencies, at: int) -> Counts:
+    """Return how many rows have each code of a column."""
+    codes, rows = _sum_by_place(frequencies.codes[:, at].astype(np.int64), frequencies.counts)
     held = np.zeros(int(codes[-1]) + 1, dtype=np.int64)
     held[codes] = rows
     return held
 
 
-def _summed(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
-    """The places that there are, and the sum of the counts at each."""
+def _sum_by_place(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
+    """Return the places that there are, and the sum of the counts at each."""
     if int(places.max()) < _DENSE:
         summed = np.zeros(int(places.max()) + 1, dtype=np.int64)
         np.add.at(summed, places, counts)
-        found = np.flatnonzero(summed)
-        return found, summed[found]
+        result = np.flatnonzero(summed)
+        return result, summed[result]
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
     return places[order][starts], np.add.reduceat(counts[order], starts)
 
 
-def slices(
+def choose_slices(
     frequencies: Frequencies,
     most: int,
     tables: int,
@@ -137,18 +139,18 @@ def slices(
     bits: Randomness,
     least: int = 0,
 ) -> list[tuple[int, ...]]:
-    """So many slices of at most ``most`` columns: private at the sum of the epsilons.
+    """Choose slices of at most ``most`` columns each: private at the sum of the epsilons.
 
-    There is one epsilon for each of :func:`choices`. What stands in cells of ``least`` rows or
-    fewer counts nothing; no data may decide that number.
+    There is one epsilon for each of :func:`count_choices`. What stands in cells of ``least`` rows
+    or fewer counts nothing; no data may decide that number.
     """
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
-    score = {pair: dependence(frequencies, *pair, least) for pair in pairs}
-    return slices_by(score, columns, most, tables, epsilons=epsilons, bits=bits)
+    score = {pair: compute_dependence(frequencies, *pair, least) for pair in pairs}
+    return choose_slices_by_score(score, columns, most, tables, epsilons=epsilons, bits=bits)
 
 
-def slices_by(
+def choose_slices_by_score(
     score: Mapping[tuple[int, int], int],
     columns: int,
     most: int,
@@ -157,9 +159,9 @@ def slices_by(
     epsilons: Sequence[Fraction],
     bits: Randomness,
 ) -> list[tuple[int, ...]]:
-    """The same from the :func:`dependence` of every two columns, all with the same ``least``."""
+    """Choose the same by :func:`compute_dependence` of every two columns, at one ``least``."""
     budget = iter(epsilons)
-    found: list[tuple[int, ...]] = []
+    slices: list[tuple[int, ...]] = []
     together: set[tuple[int, ...]] = set()
 
     def grown(size: int, left: list[int]) -> tuple[int, ...]:
@@ -167,35 +169,37 @@ def slices_by(
         while len(members) < size:
             if members:
                 options = [(*members, column) for column in left if column not in members]
-                options = [x for x in options if tuple(sorted(x)) not in found] or options
+                options = [x for x in options if tuple(sorted(x)) not in slices] or options
             else:
                 options = list(combinations(left, 2))
                 options = [pair for pair in options if pair not in together] or options
             apart = {pair: 0 if pair in together else value for pair, value in score.items()}
-            values = np.array([_added(apart, members, option) for option in options], np.int64)
+            values = np.array(
+                [_score_option(apart, members, option) for option in options], np.int64
+            )
             members = options[
-                select(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
+                select_candidate(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
             ]
         return tuple(sorted(members))
 
-    *early, _ = sizes(columns, most)
+    *early, _ = compute_slice_sizes(columns, most)
     left = list(range(columns))
     for size in early:
-        found.append(grown(size, left))
-        left = [column for column in left if column not in found[-1]]
-    found.append(tuple(left))
-    for part in found:
+        slices.append(grown(size, left))
+        left = [column for column in left if column not in slices[-1]]
+    slices.append(tuple(left))
+    for part in slices:
         together.update(combinations(part, 2))
-    while len(found) < tables:
-        found.append(grown(most, list(range(columns))))
-        together.update(combinations(found[-1], 2))
-    return found
+    while len(slices) < tables:
+        slices.append(grown(most, list(range(columns))))
+        together.update(combinations(slices[-1], 2))
+    return slices
 
 
-def _added(
+def _score_option(
     score: dict[tuple[int, int], int], members: tuple[int, ...], option: tuple[int, ...]
 ) -> int:
-    """The mean score, rounded down, of a column with the members it joins; of a pair, its own."""
+    """Return the mean score, rounded down, of a column with those it joins; or a pair's own."""
     if not members:
         return score[option]  # type: ignore[index]
     added = option[-1]

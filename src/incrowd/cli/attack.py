@@ -14,9 +14,9 @@ from incrowd.cli.options import (
     Master,
     Settings,
     Verbose,
-    engine_of,
-    number,
-    parsed,
+    choose_engine,
+    number_option,
+    parse_number,
 )
 
 
@@ -40,15 +40,17 @@ def attack(
     ] = None,
     knows: Annotated[
         str | None,
-        number("Number of quasi-identifiers the attacker knows; the worst are used. Default: all."),
+        number_option(
+            "Number of quasi-identifiers the attacker knows; the worst are used. Default: all."
+        ),
     ] = None,
     errors: Annotated[
-        str, number("Probability that a value known to the attacker is wrong.")
+        str, number_option("Probability that a value known to the attacker is wrong.")
     ] = "0",
     only: Annotated[
         list[str] | None, typer.Option(metavar="ATTACK", help="Attack to run. Repeatable.")
     ] = None,
-    tries: Annotated[str, number("Number of people to attack.")] = "2000",
+    tries: Annotated[str, number_option("Number of people to attack.")] = "2000",
     classifier: Annotated[
         bool,
         typer.Option("--classifier", help="Train a classifier, too (scikit-learn, --control)."),
@@ -67,7 +69,7 @@ def attack(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column that identifies a row in both tables."),
     ] = None,
-    seed: Annotated[str | None, number("Seed of the choice of people.")] = None,
+    seed: Annotated[str | None, number_option("Seed of the choice of people.")] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
@@ -81,24 +83,24 @@ def attack(
     from incrowd.evaluation.attacks.attack import attack as tried
     from incrowd.evaluation.attacks.trial import ATTACKS
 
-    found = tried(
+    result = tried(
         original,
         released,
         spec,
         control=control,
         secrets=secret or None,
-        knows=parsed("knows", knows),
-        errors=float(parsed("errors", errors)),
+        knows=parse_number("knows", knows),
+        errors=float(parse_number("errors", errors)),
         only=only or ATTACKS,
-        tries=parsed("tries", tries),
+        tries=parse_number("tries", tries),
         classifier=classifier,
         shadows=shadows,
         also=also or (),
         identity=identity,
-        seed=parsed("seed", seed),
-        engine=engine_of(engine, master, conf),
+        seed=parse_number("seed", seed),
+        engine=choose_engine(engine, master, conf),
     )
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        evaluation_facts.print_attacks(found, verbose=verbose)
+        evaluation_facts.print_attacks(result, verbose=verbose)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.options import Json, number, parsed
+from incrowd.cli.options import Json, number_option, parse_number
 from incrowd.errors import IncrowdError
 
 
@@ -23,13 +23,15 @@ def audit(
     table: Annotated[
         Path | None, typer.Option(metavar="FILE", help="CSV file, for --command.")
     ] = None,
-    claim: Annotated[str | None, number("ε that --command claims.")] = None,
-    claim_delta: Annotated[str | None, number("δ that --command claims. Default: 0.")] = None,
-    delta: Annotated[str, number("δ at which the lower bound on ε is computed.")] = "0.01",
-    confidence: Annotated[str, number("Confidence of the lower bound.")] = "0.95",
-    seconds: Annotated[str, number("Time to run, in seconds over all cores.")] = "60",
+    claim: Annotated[str | None, number_option("ε that --command claims.")] = None,
+    claim_delta: Annotated[
+        str | None, number_option("δ that --command claims. Default: 0.")
+    ] = None,
+    delta: Annotated[str, number_option("δ at which the lower bound on ε is computed.")] = "0.01",
+    confidence: Annotated[str, number_option("Confidence of the lower bound.")] = "0.95",
+    seconds: Annotated[str, number_option("Time to run, in seconds over all cores.")] = "60",
     runs: Annotated[
-        str | None, number("Number of runs on each table, instead of --seconds.")
+        str | None, number_option("Number of runs on each table, instead of --seconds.")
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -39,7 +41,7 @@ def audit(
     exceeds the claimed ε.
     """
     how = {
-        name: parsed(name, text)
+        name: parse_number(name, text)
         for name, text in (
             ("delta", delta), ("confidence", confidence), ("seconds", seconds), ("runs", runs),
         )
@@ -48,24 +50,24 @@ def audit(
         raise IncrowdError("Expected either a spec or --command. Name one of them.")
     if command is None:
         from incrowd.evaluation.audit.audit import audit as run
-        from incrowd.spec.file import load
+        from incrowd.spec.file import read_spec_file
 
         if any(option is not None for option in (table, claim, claim_delta)):
             raise IncrowdError(
                 "--table, --claim and --claim-delta apply to --command only. Drop them."
             )
         assert spec is not None
-        found = run(load(spec), **how)
+        result = run(read_spec_file(spec), **how)
     else:
         from incrowd.evaluation.audit.command import audit_command
 
         if table is None or claim is None:
             raise IncrowdError("--command needs a table and a claimed ε. Add --table and --claim.")
-        claimed = parsed("claim", claim), parsed("claim-delta", claim_delta or "0")
-        found = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
+        claimed = parse_number("claim", claim), parse_number("claim-delta", claim_delta or "0")
+        result = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        for line in found.lines():
+        for line in result.format_lines():
             terminal.print_wrapped(line, hanging=12)
-    return int(found.above)
+    return int(result.is_above_claim)

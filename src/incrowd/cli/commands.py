@@ -14,12 +14,12 @@ from typer.core import TyperGroup
 from incrowd import __version__
 from incrowd.cli.status import FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.cli.terminal import StoppedError
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError, IncrowdWarning, Refusal
 
 _PANELS = {  # in the order in which help lists them: panel, command, module
     "Prepare": {
-        "init": "cli.specs", "confirm": "cli.specs", "hierarchy": "cli.groups",
+        "init": "cli.specs", "confirm": "cli.specs", "hierarchy": "cli.hierarchy",
         "schema": "cli.specs",
     },
     "Publish": {"rehearse": "cli.specs", "publish": "cli.releases", "studio": "studio.command"},
@@ -46,8 +46,8 @@ class _JourneyGroup(TyperGroup):
         return [name for name in _NAMES if name in super(_JourneyGroup, self).list_commands(ctx)]
 
 
-def command_line(only: str | None = None) -> typer.Typer:
-    """The parser of all commands, or, if ``only`` is the name of one, of that one.
+def build_parser(only: str | None = None) -> typer.Typer:
+    """Build the parser of all commands, or, if ``only`` names one, of that one.
 
     To load and to describe all of them takes longer than a small release.
     """
@@ -59,7 +59,7 @@ def command_line(only: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_options)
+    app.callback()(_define_options)
     for panel, commands in _PANELS.items():
         for name, module in commands.items():
             if only in _NAMES and name != only:
@@ -72,35 +72,37 @@ def command_line(only: str | None = None) -> typer.Typer:
     return app
 
 
-def run() -> int:
+def run_command() -> int:
     """Run the command that was asked for, and return its exit status."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("ignore", IncrowdWarning)  # commands say themselves what is to be known
     try:
-        app = command_line(sys.argv[1] if len(sys.argv) > 1 else None)
+        app = build_parser(sys.argv[1] if len(sys.argv) > 1 else None)
         status = app(prog_name="incrowd", standalone_mode=False)
         if status == INTERRUPTED:  # so the parser tells of it
-            _complain("Interrupted.")
+            _print_error("Interrupted.")
     except StoppedError as error:
-        _complain(str(error), error.__cause__)
+        _print_error(str(error), error.__cause__)
         status = INTERRUPTED
     except IncrowdError as error:
-        _complain(str(error), error)
+        _print_error(str(error), error)
         status = NO if isinstance(error, Refusal) else WRONG_USE
     except OSError as error:
-        status = _complain(f"{error.strerror}: '{error.filename}'", error)
+        status = _print_error(f"{error.strerror}: '{error.filename}'", error)
     except Exception as error:  # noqa: BLE001 - the last one to see it
         # The parser's own errors know their message; anything else is a fault of ours.
         if hasattr(error, "format_message"):
-            status = _complain(error.format_message() or "No command given. See `incrowd --help`.")
+            status = _print_error(
+                error.format_message() or "No command given. See `incrowd --help`."
+            )
         else:
             print(traceback.format_exc(), end="", file=sys.stderr)
             status = FAULT
     return status if isinstance(status, int) else 0
 
 
-def _complain(message: str, error: BaseException | None = None) -> int:
-    """Say what is wrong, and what is to be known besides: that a spend was booked, say."""
+def _print_error(message: str, error: BaseException | None = None) -> int:
+    """Print what is wrong, and the notes of the error: that a spend was booked, say."""
     notes = getattr(error, "__notes__", [])
     print(f"incrowd: {' '.join([message, *notes])}", file=sys.stderr)
     return WRONG_USE
@@ -114,7 +116,7 @@ def _show_warning(
     file: TextIO | None = None,  # noqa: ARG001 - the signature is Python's
     line: str | None = None,
 ) -> None:
-    """A library's warning, as Python shows it; it may hold a name or a value."""
+    """Show a library's warning as Python shows it; it may hold a name or a value."""
     text = warnings.formatwarning(message, category, filename, lineno, line)
     print(text, end="", file=sys.stderr)
 
@@ -125,7 +127,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _options(
+def _define_options(
     version: Annotated[
         bool,
         typer.Option(

@@ -4,46 +4,49 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from incrowd.cli.guarantee import promise
-from incrowd.curate.demo_tables import SPECS, sample
+from incrowd.cli.guarantee import describe_guarantee
+from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.findings import format_percent
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.publication import publish
-from incrowd.release.parameters import noise_event
+from incrowd.release.parameters import make_noise_event
 from incrowd.release.release import Release
-from incrowd.spec.file import load
+from incrowd.spec.file import read_spec_file
 from incrowd.verification import verify
 
 _SHARE = 0.95  # the probability that noise is stated for
 
 
-def demo(output: Path) -> int:
+def run_demo(output: Path) -> int:
     """Run the demo in a new folder, and print each step with its result."""
     if output.exists():
         raise IncrowdError(f"Folder '{output}' exists already. Name another one with -o.")
     output.mkdir(parents=True)
-    table = sample("voters")
+    table = make_demo_table("voters")
     table.write(output / "voters.parquet")
     (output / "spec.yaml").write_text(SPECS["voters"], encoding="utf-8")
     _print_step(1, f"Generated {table.rows():,} fictional voters", output / "voters.parquet")
     _print_step(2, "Wrote a spec: role and hierarchy per column", output / "spec.yaml")
     release = publish(None, output / "spec.yaml", output=output / "release")
     certificate = release.certificate
-    shown, law = certificate.table.release, law_of(noise_event(certificate.parameters))
+    shown, law = (
+        certificate.table.release,
+        build_event_law(make_noise_event(certificate.parameters)),
+    )
     published = f"Published {shown.rows:,} rows in {shown.classes:,} groups"
     _print_step(3, published, release.folder)
-    _print_fact("Guarantee", promise(certificate).rstrip("."))
-    within, most = law.within(_SHARE), certificate.parameters["r"]
+    _print_fact("Guarantee", describe_guarantee(certificate).rstrip("."))
+    within, most = law.find_error_bound(_SHARE), certificate.parameters["r"]
     _print_fact("Accuracy", f"95 % of noise within ±{within}, every count within ±{most:g}")
     first = release.data.row(0, named=True)
     _print_fact("Example", ", ".join(f"{name} {value}" for name, value in first.items()))
-    asked = load(output / "spec.yaml").changed(("release", "draw"), "sample")
-    other = publish(None, asked, output=output / "sample")
+    request = read_spec_file(output / "spec.yaml").with_entry(("release", "draw"), "sample")
+    other = publish(None, request, output=output / "sample")
     k, beta = other.certificate.k, float(other.certificate.parameters["beta"])
     rows = other.certificate.table.release.rows
     _print_step(4, f"Published a sample of the same table, {rows:,} rows", other.folder)
-    _print_fact("Guarantee", promise(other.certificate).rstrip("."))
+    _print_fact("Guarantee", describe_guarantee(other.certificate).rstrip("."))
     _print_fact("Sample", f"{format_percent(beta)} of rows at random, in groups of {k:,} or more")
     for folder in (release.folder, other.folder):
         problems = verify(folder)
@@ -53,9 +56,9 @@ def demo(output: Path) -> int:
             return 1
     _print_step(5, "Verified both releases; so can recipients", "incrowd verify FOLDER")
     print("6. Wrote private reports, for the curator only")
-    for name, one in (("Counts", release), ("Sample", other)):
-        report = one.folder.with_name(one.curator.name) / "report.html"
-        _print_fact(name, f"{_describe_utility(one):<40}{report}")
+    for name, item in (("Counts", release), ("Sample", other)):
+        report = item.folder.with_name(item.curator.name) / "report.html"
+        _print_fact(name, f"{_describe_utility(item):<40}{report}")
     return 0
 
 
@@ -69,6 +72,6 @@ def _print_fact(name: str, text: str) -> None:
 
 def _describe_utility(release: Release) -> str:
     """Return which share of rows a release keeps, and its information loss."""
-    found = release.evaluation
-    kept = 1 - found.suppressed / max(found.rows_original, 1)
-    return f"{format_percent(kept)} of rows, loss {found.loss:.3f}"
+    evaluation = release.evaluation
+    kept = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
+    return f"{format_percent(kept)} of rows, loss {evaluation.loss:.3f}"

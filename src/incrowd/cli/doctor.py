@@ -8,7 +8,7 @@ import typer
 
 from incrowd.cli import terminal
 from incrowd.cli.options import Json
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 
 
 def doctor(
@@ -21,12 +21,12 @@ def doctor(
 
     Exit status 1: a required library is missing or does not work.
     """
-    from incrowd.curate.doctor import diagnose
+    from incrowd.curate.doctor import diagnose_installation
 
-    found = diagnose(attempt=attempt)
+    result = diagnose_installation(attempt=attempt)
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        for line in found.lines():
+        for line in result.format_lines():
             print(line)
-    return int(not found.works)
+    return int(not result.is_working)

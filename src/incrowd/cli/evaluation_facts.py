@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incrowd.cli.terminal import Facts, console, print_facts, print_wrapped, say
+from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
 from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
-    from incrowd.measure.estimate import Attacked, Rate
-    from incrowd.measure.evaluation import ByLabels, Evaluation, Utility
-    from incrowd.measure.noise import NoiseLoss, Noisiness, Simulated
+    from incrowd.measure.estimate import AttackReport, Rate
+    from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
+    from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
 
 
 def survivals(found: Evaluation) -> str:
@@ -27,23 +27,23 @@ def survivals(found: Evaluation) -> str:
 
 def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
-    from incrowd.measure.evaluation import ByLabels
+    from incrowd.measure.evaluation import LabelEvaluation
 
-    if isinstance(found, ByLabels):
+    if isinstance(found, LabelEvaluation):
         print_facts(evaluation_facts(found, verbose=verbose), indent=0)
-        say()
+        print_text()
         _print_columns(found, verbose=verbose)
         return
-    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
-        say(f"Table {number}: {', '.join(names)}")
-        print_evaluation(one, verbose=verbose)
-        say()
+    for number, (first, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+        print_text(f"Table {number}: {', '.join(names)}")
+        print_evaluation(first, verbose=verbose)
+        print_text()
     facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", survivals(found))]
     missing = ", ".join(found.missing_columns)
     print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
 
 
-def evaluation_facts(found: ByLabels, *, verbose: bool = False) -> Facts:
+def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
     """Return what an evaluation measured: rows, loss, risk and utility."""
     every, risk, useful = max(found.rows_original, 1), found.risk, found.utility
     size = found.losses.average_class_size
@@ -77,7 +77,7 @@ def evaluation_facts(found: ByLabels, *, verbose: bool = False) -> Facts:
     return facts
 
 
-def _describe_utility(found: ByLabels, name: str, words: str, form: str) -> str:
+def _describe_utility(found: LabelEvaluation, name: str, words: str, form: str) -> str:
     """Return an error of utility, by published labels and, where measured, by values."""
     text = f"{words} {getattr(found.utility, name):{form}}"
     if found.utility_of_values is None:
@@ -86,22 +86,22 @@ def _describe_utility(found: ByLabels, name: str, words: str, form: str) -> str:
 
 
 def _prediction_facts(useful: Utility) -> Facts:
-    known = useful.accuracy
-    if known is None:
+    accuracy = useful.accuracy
+    if accuracy is None:
         return []
     text = (
-        f"'{known.target}' correct for {known.released:.1%} (trained on the release), "
-        f"{known.original:.1%} (on the original), {known.majority:.1%} (majority class)"
+        f"'{accuracy.target}' correct for {accuracy.released:.1%} (trained on the release), "
+        f"{accuracy.original:.1%} (on the original), {accuracy.majority:.1%} (majority class)"
     )
     facts = [("Prediction", text)]
-    if known.auc_released is not None and known.auc_original is not None:
+    if accuracy.auc_released is not None and accuracy.auc_original is not None:
         facts.append(
-            ("AUC", f"{known.auc_released:.4f} released, {known.auc_original:.4f} original")
+            ("AUC", f"{accuracy.auc_released:.4f} released, {accuracy.auc_original:.4f} original")
         )
     return facts
 
 
-def _print_columns(found: ByLabels, *, verbose: bool = False) -> None:
+def _print_columns(found: LabelEvaluation, *, verbose: bool = False) -> None:
     """Print the loss of each column, and how far its distribution moved."""
     from rich.table import Table
 
@@ -115,32 +115,34 @@ def _print_columns(found: ByLabels, *, verbose: bool = False) -> None:
             distance = f"{found.utility.distance_by_column[name]:.4f}"
         more = [f"{found.precision_by_column[name]:.4f}"] if verbose else []
         table.add_row(name, f"{loss:.4f}", distance, *more)
-    console().print(table, markup=False)
+    make_console().print(table, markup=False)
 
 
-def print_attacks(found: Attacked, *, verbose: bool = False) -> None:
+def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
     """Print one line per attack; with ``verbose``, what it knows and what counts as success."""
     from rich.table import Table
 
     control = f", {found.control:,} people of the control group" if found.control else ""
-    say(f"Attacked {found.people:,} people of the table{control}. Intervals have 95 % confidence.")
+    print_text(
+        f"Attacked {found.people:,} people of the table{control}. Intervals have 95 % confidence."
+    )
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("attack")
     names = ["success", "guessing", *(["control group"] if found.control else [])]
     for name in names:
         table.add_column(name, justify="right")
     table.add_column("gain from the release")
-    for one in found.estimates:
-        rates = [_rate(one.success), f"{one.guess.value:.1%}"]
+    for estimate in found.estimates:
+        rates = [_rate(estimate.success), f"{estimate.guess.value:.1%}"]
         if found.control:
-            rates.append("" if one.control is None else _rate(one.control))
-        table.add_row(f"{one.attack}: {one.name}", *rates, one.verdict)
-    console().print(table, markup=False)
+            rates.append("" if estimate.control is None else _rate(estimate.control))
+        table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
+    make_console().print(table, markup=False)
     if verbose:
-        for one in found.estimates:
-            say()
-            say(f"{one.attack}: {one.name}")
-            print_facts([("Knows", one.knows), ("Success", one.says)])
+        for estimate in found.estimates:
+            print_text()
+            print_text(f"{estimate.attack}: {estimate.name}")
+            print_facts([("Knows", estimate.knows), ("Success", estimate.says)])
     for note in found.notes:
         print_wrapped(f"Note: {note}", hanging=6)
 
@@ -149,7 +151,7 @@ def _rate(rate: Rate) -> str:
     return f"{rate.value:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
-def noise_facts(noise: Noisiness, *, verbose: bool) -> Facts:
+def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     """Return what noise did to each column, and how many rows can be linked in spite of it."""
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
     if noise.linking is not None and noise.linking_shared is not None:
@@ -177,7 +179,7 @@ def _lost(loss: NoiseLoss) -> str:
     )
 
 
-def describe_simulation(found: Simulated) -> Facts:
+def describe_simulation(found: NoiseSimulation) -> Facts:
     """Return what fresh noise does, as one fact."""
     link, shared = found.linking, found.linking_shared
     parts = [

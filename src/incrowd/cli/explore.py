@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.options import EngineName, Master, Settings, engine_of
+from incrowd.cli.options import EngineName, Master, Settings, choose_engine
 from incrowd.cli.results import describe_generalization
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 
 if TYPE_CHECKING:
-    from incrowd.curate.explore import Explored
+    from incrowd.curate.explore import Exploration
 
 
 def explore(
@@ -30,28 +30,28 @@ def explore(
 
     The result is private: it is computed from the table. Exit status 1: no scheme meets the spec.
     """
-    from incrowd.curate.explore import explore as look
-    from incrowd.engine.source import open_for
-    from incrowd.spec.file import load
+    from incrowd.curate.explore import explore_schemes as look
+    from incrowd.engine.source import open_spec_table
+    from incrowd.spec.file import read_spec_file
 
-    file = load(spec)
-    table = open_for(file, engine=engine_of(engine, master, conf))
-    with terminal.progress("comparing schemes") as (_, tell):
-        found = look(file, table, progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else _print(found, limit)
-    return int(found.best is None)
+    file = read_spec_file(spec)
+    table = open_spec_table(file, engine=choose_engine(engine, master, conf))
+    with terminal.show_progress("comparing schemes") as (_, tell):
+        result = look(file, table, progress=tell)
+    terminal.print_json(result.as_dict()) if as_json else _print_exploration(result, limit)
+    return int(result.best is None)
 
 
-def _print(found: Explored, limit: int) -> None:
+def _print_exploration(found: Exploration, limit: int) -> None:
     from rich.table import Table
 
-    screen = terminal.console()
+    screen = terminal.make_console()
     compared = len(found.schemes)
-    which = "" if found.whole else f"{compared:,} of "
+    which = "" if found.is_complete else f"{compared:,} of "
     terminal.print_wrapped(f"Compared {which}{found.size:,} schemes with k = {found.k}.")
     if found.one_row_each:
         print(f"Unit: one person. One row of each of {found.rows:,} people is used.")
-    good = [one for one in found.schemes if one.holds]
+    good = [scheme for scheme in found.schemes if scheme.holds]
     if not good:
         terminal.print_wrapped(
             f"No scheme has k = {found.k} with at most {found.limit:,} rows suppressed. Allow more "
@@ -61,18 +61,23 @@ def _print(found: Explored, limit: int) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", "loss", "suppressed", "groups", "smallest", "highest risk", "mean risk"):
         table.add_column(name, justify="right", no_wrap=True)
-    for number, one in enumerate(good[:limit], 1):
+    for number, first in enumerate(good[:limit], 1):
         table.add_row(
-            f"{number}", f"{one.loss:.4f}", f"{one.suppressed / max(found.rows, 1):.2%}",
-            f"{one.classes:,}", f"{one.smallest:,}", f"{one.risk:.2%}", f"{one.mean_risk:.2%}",
-        )  # fmt: skip
+            f"{number}",
+            f"{first.loss:.4f}",
+            f"{first.suppressed / max(found.rows, 1):.2%}",
+            f"{first.classes:,}",
+            f"{first.smallest:,}",
+            f"{first.risk:.2%}",
+            f"{first.mean_risk:.2%}",
+        )
     screen.print(table)
     print()
     names = [column.name for column in found.columns]
-    for number, one in enumerate(good[:limit], 1):
-        levels = ", ".join(f"{name}: {at}" for name, at in zip(names, one.levels, strict=True))
+    for number, first in enumerate(good[:limit], 1):
+        levels = ", ".join(f"{name}: {at}" for name, at in zip(names, first.levels, strict=True))
         terminal.print_wrapped(
-            f"{number:>2}  {describe_generalization(found.words(one))}", hanging=4
+            f"{number:>2}  {describe_generalization(found.describe_scheme(first))}", hanging=4
         )
         print(f"    levels: {{{levels}}}")
     terminal.print_wrapped(

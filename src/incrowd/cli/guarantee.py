@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incrowd.cli.terminal import console
-from incrowd.privacy.rounded import rounded
+from incrowd.cli.terminal import make_console
+from incrowd.privacy.presentation import format_parameter
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
 
 
-def promise(certificate: Certificate) -> str:
-    """Return the guarantee of a certificate as one short sentence."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None:
+def describe_guarantee(certificate: Certificate) -> str:
+    """Return the guarantee of a certificate, in short."""
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None:
         return f"{_describe_anonymity(certificate)}, which is NOT differential privacy."
-    epsilon, delta = rounded("epsilon", known.epsilon, 4), rounded("delta", known.delta, 3)
-    both = certificate.by_counts and certificate.k > 1
+    epsilon, delta = (
+        format_parameter("epsilon", guarantee.epsilon, 4),
+        format_parameter("delta", guarantee.delta, 3),
+    )
+    both = certificate.has_noisy_counts and certificate.k > 1
     also = f" and {certificate.k}-anonymity" if both else ""
     return f"({epsilon}, {delta})-differential privacy{also}."
 
@@ -34,7 +37,7 @@ def _describe_anonymity(certificate: Certificate) -> str:
 
 def describe_unit(certificate: Certificate) -> str:
     """Return what is protected: a row, or a person."""
-    of = " of the population from which the table was sampled" if certificate.sampled else ""
+    of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     if certificate.guarantee.unit == "one row":
         return f"one row{of}, not all rows of a person together"
     return f"one person{of}; one row of each person is used"
@@ -64,12 +67,14 @@ def describe_meaning(epsilon: float | None, delta: float | None, members: str) -
 
 def describe_protection(certificate: Certificate) -> str:
     """Return how much a release protects; empty where nothing is guaranteed."""
-    from incrowd.release.pages import protected_people
+    from incrowd.release.pages import describe_protected_people
 
-    known = certificate.guarantee
+    guarantee = certificate.guarantee
     if not certificate.is_private:
         return ""
-    return describe_meaning(known.epsilon, known.delta, protected_people(certificate))
+    return describe_meaning(
+        guarantee.epsilon, guarantee.delta, describe_protected_people(certificate)
+    )
 
 
 def print_weakness(epsilon: float | None, delta: float | None) -> None:
@@ -80,10 +85,10 @@ def print_weakness(epsilon: float | None, delta: float | None) -> None:
         return
     strength = classify_guarantee(epsilon, delta)
     if strength.is_warning:
-        console().print(strength.text, style="bold red", markup=False, soft_wrap=True)
+        make_console().print(strength.text, style="bold red", markup=False, soft_wrap=True)
 
 
-def strength_text(certificate: Certificate) -> str:
+def format_strength(certificate: Certificate) -> str:
     """Return how much a release protects, in words; empty where nothing can be said."""
     from incrowd.release.pages import describe_strength, describe_success
 

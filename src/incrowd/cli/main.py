@@ -13,8 +13,8 @@ def main() -> None:
     interrupted.
     """
     gc.set_threshold(200_000, 20, 20)  # before anything is loaded: nearly all of that stays
-    from incrowd.cli.commands import run
+    from incrowd.cli.commands import run_command
 
-    status = run()
+    status = run_command()
     gc.freeze()  # else everything is searched for cycles, twice, just before it goes anyway
     sys.exit(status)

@@ -30,14 +30,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details, too.")]
 
 
-def number(help_text: str) -> typer.models.OptionInfo:
-    """An option for a number; parsed by :func:`parsed`, so that errors name the value."""
+def number_option(help_text: str) -> typer.models.OptionInfo:
+    """Make an option for a number; :func:`parse_number` reads it, so that errors name it."""
     option: typer.models.OptionInfo = typer.Option(metavar="NUMBER", help=help_text)
     return option
 
 
-def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) -> Engine | None:
-    """The engine that options name; None leaves it to the table."""
+def choose_engine(
+    name: str | None, master: str | None, conf: Sequence[str] | None
+) -> Engine | None:
+    """Return the engine that options name; None leaves it to the table."""
     from incrowd.engine.source import local_engine, spark_engine
 
     chosen = check_choice("engine", name or ("spark" if master or conf else "local"), _ENGINES)
@@ -48,10 +50,10 @@ def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) 
             )
         return None if name is None else local_engine()
     settings = {}
-    for one in conf or ():
-        key, sign, value = one.partition("=")
+    for item in conf or ():
+        key, sign, value = item.partition("=")
         if not sign or not key:
-            raise ParameterError("conf", "be NAME=VALUE", one)
+            raise ParameterError("conf", "be NAME=VALUE", item)
         settings[key.strip()] = value
     return spark_engine(master, settings)
 
@@ -59,8 +61,8 @@ def engine_of(name: str | None, master: str | None, conf: Sequence[str] | None) 
 _ENGINES = ("local", "spark")
 
 
-def parsed(name: str, text: str | None) -> Any:
-    """The number that an option holds; its name and value are in the error."""
+def parse_number(name: str, text: str | None) -> Any:
+    """Return the number that an option holds; its name and value are in the error."""
     if text is None:
         return None
     try:

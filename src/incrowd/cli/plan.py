@@ -11,36 +11,38 @@ import typer
 
 from incrowd.cli import terminal
 from incrowd.cli.guarantee import describe_meaning, print_weakness
-from incrowd.cli.options import Json, Verbose, number, parsed
-from incrowd.cli.terminal import console, print_facts
+from incrowd.cli.options import Json, Verbose, number_option, parse_number
+from incrowd.cli.terminal import make_console, print_facts
 from incrowd.errors import IncrowdError, UnsolvableError, check_choice
 from incrowd.findings import format_percent
 from incrowd.privacy.plan import Plan, PlanTable, plan_grid
 from incrowd.privacy.plan import plan as planned
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import people_alike, rounded
+from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
-    from incrowd.curate.tradeoff import Choice, Choices
+    from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
 
 
 def plan(
-    epsilon: Annotated[str | None, number("Privacy budget ε.")] = None,
-    delta: Annotated[str | None, number("Privacy budget δ.")] = None,
+    epsilon: Annotated[str | None, number_option("Privacy budget ε.")] = None,
+    delta: Annotated[str | None, number_option("Privacy budget δ.")] = None,
     k: Annotated[
-        str | None, number("Least group size: sampled rows, or original rows behind a count.")
+        str | None,
+        number_option("Least group size: sampled rows, or original rows behind a count."),
     ] = None,
-    beta: Annotated[str | None, number("Sampling rate β, between 0 and 1.")] = None,
+    beta: Annotated[str | None, number_option("Sampling rate β, between 0 and 1.")] = None,
     keep: Annotated[
-        str | None, number("Share of rows to publish, between 0 and 1; sets β.")
+        str | None, number_option("Share of rows to publish, between 0 and 1; sets β.")
     ] = None,
     draw: Annotated[
         str | None, typer.Option(help="sample or counts. Default: both, side by side.")
     ] = None,
     crowd: Annotated[
-        str | None, number("Crowd size of noisy counts: people in a group published half the time.")
+        str | None,
+        number_option("Crowd size of noisy counts: people in a group published half the time."),
     ] = None,
-    releases: Annotated[str, number("Number of releases that share the budget.")] = "1",
+    releases: Annotated[str, number_option("Number of releases that share the budget.")] = "1",
     definition: Annotated[
         str, typer.Option(help="Definition of δ: tight, or paper (Theorem 1 of paper A).")
     ] = "tight",
@@ -65,18 +67,18 @@ def plan(
         given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         if any(option is not None for option in given) or releases != "1":
             raise IncrowdError("--spec excludes other options: the spec holds all parameters.")
-        _from_spec(spec, as_json)
+        _plan_from_spec(spec, as_json)
         return
     if draw is not None:
         check_choice("draw", draw, ("sample", "counts"))
     if crowd is not None and draw != "counts":
         raise IncrowdError("--crowd applies to counts only. Add --draw counts.")
     known: dict[str, Any] = {
-        "epsilon": parsed("epsilon", epsilon),
-        "delta": parsed("delta", delta),
-        "k": parsed("k", k),
-        "beta": parsed("beta", beta),
-        "releases": parsed("releases", releases),
+        "epsilon": parse_number("epsilon", epsilon),
+        "delta": parse_number("delta", delta),
+        "k": parse_number("k", k),
+        "beta": parse_number("beta", beta),
+        "releases": parse_number("releases", releases),
         "definition": definition,
     }
     if grid is not None:
@@ -87,16 +89,16 @@ def plan(
         answers = plan_grid(grid, **known)
         terminal.print_json(answers.as_dict()) if as_json else print_grid(answers)
         return
-    known["keep"] = parsed("keep", keep)
+    known["keep"] = parse_number("keep", keep)
     if draw == "counts":
-        counts = planned(draw="counts", crowd=parsed("crowd", crowd), **known)
+        counts = planned(draw="counts", crowd=parse_number("crowd", crowd), **known)
         terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
     answer = planned(**known)
     if draw == "sample":
         terminal.print_json(answer.as_dict()) if as_json else print_plan(answer, verbose=verbose)
         return
-    beside = _beside(answer)
+    beside = _plan_matching_counts(answer)
     if as_json:
         counted = None if beside is None else beside.as_dict()
         terminal.print_json({**answer.as_dict(), "counts": counted})
@@ -104,11 +106,11 @@ def plan(
     if beside is None:
         print_plan(answer, verbose=verbose)
     else:
-        print_both(answer, beside, verbose=verbose)
+        print_comparison(answer, beside, verbose=verbose)
 
 
-def _beside(answer: Plan) -> CountsPlan | None:
-    """Counts for the same budget, where there are any; the paper's delta is of samples alone."""
+def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
+    """Plan counts for the same budget, where there are any; None for the paper's delta."""
     if answer.definition == "paper":
         return None
     try:
@@ -117,17 +119,17 @@ def _beside(answer: Plan) -> CountsPlan | None:
         return None
 
 
-def _from_spec(path: Path, as_json: bool) -> None:
-    from incrowd.curate.tradeoff import choices
-    from incrowd.engine.source import open_for
+def _plan_from_spec(path: Path, as_json: bool) -> None:
+    from incrowd.curate.tradeoff import compute_tradeoff
+    from incrowd.engine.source import open_spec_table
     from incrowd.privacy.randomness import SystemRandomness
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file = load(path)
-    table = open_for(file)
-    with terminal.progress("computing") as (_, tell):
-        found = choices(file, table, bits=SystemRandomness(), progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else print_choices(found)
+    file = read_spec_file(path)
+    table = open_spec_table(file)
+    with terminal.show_progress("computing") as (_, tell):
+        tradeoff = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
+    terminal.print_json(tradeoff.as_dict()) if as_json else print_tradeoff(tradeoff)
 
 
 _MEMBERS = "people with one row in the table"
@@ -144,7 +146,7 @@ _MEANINGS = {
 
 def print_plan(answer: Plan, *, verbose: bool = False) -> None:
     """Print a plan for a sample as facts."""
-    crowd = people_alike(answer.crowd)
+    crowd = round_crowd_size(answer.crowd)
     facts = [
         ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}"),
         (
@@ -159,7 +161,7 @@ def print_plan(answer: Plan, *, verbose: bool = False) -> None:
     print_facts(facts, indent=0)
     print_weakness(answer.epsilon, answer.delta)
     if verbose:
-        _print_figures(answer.shown(), _MEANINGS)
+        _print_figures(answer.format_figures(), _MEANINGS)
 
 
 def _describe_crowd(size: int) -> str:
@@ -167,7 +169,10 @@ def _describe_crowd(size: int) -> str:
 
 
 def _guarantee_facts(answer: Plan | CountsPlan) -> list[tuple[str, str]]:
-    epsilon, delta = rounded("epsilon", answer.epsilon, 4), rounded("delta", answer.delta, 3)
+    epsilon, delta = (
+        format_parameter("epsilon", answer.epsilon, 4),
+        format_parameter("delta", answer.delta, 3),
+    )
     many = f", all {answer.releases:,} releases together" if answer.releases > 1 else ""
     return [
         ("Guarantee", f"({epsilon}, {delta})-differential privacy{many}"),
@@ -179,20 +184,20 @@ def print_grid(grid: PlanTable) -> None:
     """Print a grid of answers."""
     from rich.table import Table
 
-    terminal = console()
-    terminal.print(grid.words(), style="bold")
+    terminal = make_console()
+    terminal.print(grid.describe(), style="bold")
     table = Table(box=None, padding=(0, 0, 0, 2), collapse_padding=True)
     corner = f"{grid.rows_name} \\ {grid.columns_name}"
     table.add_column(corner, justify="right", style="bold", no_wrap=True)
     for column in grid.columns:
         table.add_column(f"{column:g}", justify="right", no_wrap=True)
     for row, cells in zip(grid.rows, grid.cells, strict=True):
-        table.add_row(f"{row:g}", *(_cell(grid.unknown, cell) for cell in cells))
+        table.add_row(f"{row:g}", *(_format_cell(grid.unknown, cell) for cell in cells))
     terminal.print(table)
 
 
-def _cell(unknown: str, value: float) -> str:
-    """A cell of a grid; epsilon is rounded up and beta down, so that what is shown holds."""
+def _format_cell(unknown: str, value: float) -> str:
+    """Format a cell of a grid; epsilon is rounded up and beta down, so that it holds."""
     if math.isinf(value):
         return "–"
     if unknown == "k":
@@ -201,13 +206,13 @@ def _cell(unknown: str, value: float) -> str:
     return f"{whole(value * 1000) / 1000:.3f}"
 
 
-def print_choices(found: Choices) -> None:
+def print_tradeoff(found: TradeoffGrid) -> None:
     """Print what each k and epsilon would cost and risk."""
     from rich.table import Table
 
-    terminal = console()
+    terminal = make_console()
     epsilons = sorted({choice.epsilon for choice in found.choices})
-    by_k: dict[int, list[Choice]] = {}
+    by_k: dict[int, list[TradeoffPoint]] = {}
     for choice in found.choices:
         by_k.setdefault(choice.k, []).append(choice)
     for title, figure in (
@@ -246,7 +251,7 @@ _COUNTS_MEANINGS = {
 
 def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
     """Print a plan for noisy counts as facts."""
-    crowd, always = answer.crowd, f"groups of {answer.always:,} or more always"
+    crowd, always = answer.crowd, f"groups of {answer.certain_crowd:,} or more always"
     facts = [
         ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}, {always}"),
         ("Accuracy", f"95 % of noise within ±{answer.error:,}, every count within ±{answer.r:,}"),
@@ -256,17 +261,17 @@ def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
     print_facts(facts, indent=0)
     print_weakness(answer.epsilon, answer.delta)
     if verbose:
-        _print_figures(answer.shown(), _COUNTS_MEANINGS)
+        _print_figures(answer.format_figures(), _COUNTS_MEANINGS)
 
 
-def print_both(sample: Plan, counts: CountsPlan, *, verbose: bool = False) -> None:
-    """Print a sample and noisy counts of the same budget, side by side."""
+def print_comparison(sample: Plan, counts: CountsPlan, *, verbose: bool = False) -> None:
+    """Print a sample and counts of the same budget side by side."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", "noisy counts", "sample"):
         table.add_column(name, no_wrap=True)
-    crowd = people_alike(sample.crowd)
+    crowd = round_crowd_size(sample.crowd)
     for row in (
         ("Crowd size", f"{counts.crowd:,} people", f"{crowd:,} people"),
         ("Rows of a group", "all", f"{format_percent(sample.beta)}, drawn at random"),
@@ -276,8 +281,8 @@ def print_both(sample: Plan, counts: CountsPlan, *, verbose: bool = False) -> No
         ("Parameters", f"k = {counts.k}, r = {counts.r}", f"k = {sample.k}, β = {sample.beta:.4g}"),
     ):
         table.add_row(*row)
-    console().print(table)
-    console().print()
+    make_console().print(table)
+    make_console().print()
     facts = [
         ("Crowd size", "groups of this size or more are published with probability 1/2 or more"),
         *_guarantee_facts(sample),
@@ -293,8 +298,8 @@ def print_both(sample: Plan, counts: CountsPlan, *, verbose: bool = False) -> No
             ("Noisy counts", counts, _COUNTS_MEANINGS),
             ("Sample", sample, _MEANINGS),
         ):
-            console().print(f"\n{title}", style="bold")
-            _print_figures(answer.shown(), meanings)
+            make_console().print(f"\n{title}", style="bold")
+            _print_figures(answer.format_figures(), meanings)
 
 
 def _print_figures(figures: list[tuple[str, str]], meanings: dict[str, str]) -> None:
@@ -304,4 +309,4 @@ def _print_figures(figures: list[tuple[str, str]], meanings: dict[str, str]) -> 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, value in figures:
         table.add_row(f"[bold]{name}[/bold]", value, f"[dim]{meanings[name]}[/dim]")
-    console().print(table)
+    make_console().print(table)

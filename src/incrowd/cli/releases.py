@@ -15,12 +15,12 @@ from incrowd.cli.options import (
     Settings,
     SpecPath,
     Verbose,
-    engine_of,
-    number,
-    parsed,
+    choose_engine,
+    number_option,
+    parse_number,
 )
 from incrowd.cli.status import DONE, EMPTY
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import check_whole
 from incrowd.findings import count_findings
 
@@ -50,7 +50,8 @@ def publish(
         ),
     ] = None,
     seed: Annotated[
-        str | None, number("Seed of the random numbers, for tests: the release is NOT private.")
+        str | None,
+        number_option("Seed of the random numbers, for tests: the release is NOT private."),
     ] = None,
     engine: EngineName = None,
     master: Master = None,
@@ -70,34 +71,34 @@ def publish(
 
     Exit status 4: fewer than 5 % of rows are published. The release exists and its budget is spent.
     """
-    from incrowd.engine.source import catalogue, open_for
+    from incrowd.engine.source import open_spec_table, require_catalog
     from incrowd.methods.expect import expect
     from incrowd.privacy.randomness import SeededRandomness
     from incrowd.publication import publish as make
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file, worker = load(spec), engine_of(engine, master, conf)
+    file, worker = read_spec_file(spec), choose_engine(engine, master, conf)
     if save_as is not None:
-        catalogue(worker).refuse_name(save_as)
-    table = open_for(file, engine=worker) if file.spec.size == "public" else None
+        require_catalog(worker).refuse_name(save_as)
+    table = open_spec_table(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
-        terminal.print_wrapped(f"{expect(table, file).summary()} Details: incrowd check {spec}")
-    whole = int(check_whole("seed", parsed("seed", seed), 0)) if seed else None
+        terminal.print_wrapped(f"{expect(table, file).summarize()} Details: incrowd check {spec}")
+    whole = int(check_whole("seed", parse_number("seed", seed), 0)) if seed else None
     try:
-        with terminal.progress("splitting the budget") as (step, tell):
+        with terminal.show_progress("splitting the budget") as (step, tell):
             release = make(
                 table,
                 file,
                 output=output,
                 curator=curator,
                 ledger=ledger,
-                key=_signing_key(sign),
+                key=_load_signing_key(sign),
                 bits=None if whole is None else SeededRandomness(whole),
                 engine=worker,
-                step=terminal.pausing(step),
+                step=terminal.add_test_pause(step),
                 progress=tell,
             )
-        saved = _saved(release, save_as) if save_as is not None else ()
+        saved = _save_tables(release, save_as) if save_as is not None else ()
     except KeyboardInterrupt as error:
         raise terminal.StoppedError("Interrupted.") from error
     terminal.print_findings(release.findings, stderr=True)
@@ -108,23 +109,23 @@ def publish(
         terminal.print_json(
             {
                 **known,
-                "booked": release.booked,
+                "booked": release.is_booked,
                 "booking": booking,
-                "empty": release.empty,
-                "nearly_empty": release.nearly_empty,
+                "empty": release.is_empty,
+                "nearly_empty": release.is_nearly_empty,
                 "findings": results.list_findings(release),
             }
         )
-        return EMPTY if release.empty or release.nearly_empty else DONE
+        return EMPTY if release.is_empty or release.is_nearly_empty else DONE
     results.print_release(release, verbose=verbose)
     guarantee.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
     for name in saved:
         print(f"Saved as Spark table {name}.")
-    return EMPTY if release.empty or release.nearly_empty else DONE
+    return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 
 
-def _saved(release: Release, name: str) -> tuple[str, ...]:
-    """The tables that rows were saved as; whatever fails says that the release is there."""
+def _save_tables(release: Release, name: str) -> tuple[str, ...]:
+    """Save the rows as tables; whatever fails says that the release is there."""
     try:
         return release.save_table(name)
     except BaseException as error:
@@ -132,12 +133,12 @@ def _saved(release: Release, name: str) -> tuple[str, ...]:
         raise
 
 
-def _signing_key(path: Path | None) -> Any:
+def _load_signing_key(path: Path | None) -> Any:
     if path is None:
         return None
-    from incrowd.release.keys import load_key
+    from incrowd.release.keys import load_private_key
 
-    return load_key(path)
+    return load_private_key(path)
 
 
 def verify(
@@ -180,7 +181,7 @@ def verify(
     if signed and key is None:
         signature += "; compare it with the curator's public key, or name that key with --key"
     facts = [
-        ("Guarantee", guarantee.promise(certificate).removesuffix(".")),
+        ("Guarantee", guarantee.describe_guarantee(certificate).removesuffix(".")),
         ("Protects", guarantee.describe_unit(certificate)),
         ("Meaning", guarantee.describe_protection(certificate)),
         ("Signature", signature),
@@ -227,22 +228,22 @@ def evaluate(
 
     The result is private: it is computed from the original table.
     """
-    from incrowd.evaluation.measures import evaluate as compare
-    from incrowd.spec.file import load
+    from incrowd.evaluation.evaluate import evaluate as compare
+    from incrowd.spec.file import read_spec_file
     from incrowd.spec.model import PersonId
 
-    found = compare(
+    result = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
         curator=curator,
-        engine=engine_of(engine, master, conf),
+        engine=choose_engine(engine, master, conf),
     )  # fmt: skip
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
         return
-    if isinstance(load(spec).spec.unit, PersonId):
+    if isinstance(read_spec_file(spec).spec.unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
-    evaluation_facts.print_evaluation(found, verbose=verbose)
-    terminal.print_findings(found.findings())
+    evaluation_facts.print_evaluation(result, verbose=verbose)
+    terminal.print_findings(result.findings())
 
 
 def demo(
@@ -251,6 +252,6 @@ def demo(
     ] = Path("demo"),
 ) -> int:
     """Publish and verify a fictional table, step by step."""
-    from incrowd.cli.demo import demo as run
+    from incrowd.cli.demo import run_demo as run
 
     return run(output)

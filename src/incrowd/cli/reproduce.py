@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError, check_choice
 
 
@@ -33,7 +33,7 @@ def reproduce(
         from incrowd.papers import paper_a, paper_a_figures
 
         number = len(paper_a_figures.FIGURES)
-        with terminal.steps(number) as step:
+        with terminal.show_steps(number) as step:
             folder = output / "a" if paper == "all" else output
             paper_a.reproduce(folder, progress=step)
         print(f"Wrote {folder / 'index.html'} and {number} figures (SVG, PNG)")
@@ -41,14 +41,14 @@ def reproduce(
         from incrowd.papers import paper_b
 
         number = paper_b.QUICK_STEPS if quick else paper_b.STEPS
-        with terminal.steps(number) as step:
+        with terminal.show_steps(number) as step:
             folder = output / "b" if paper == "all" else output
             paper_b.reproduce(folder, adult=adult, quick=quick, progress=step)
         print(f"Wrote {folder / 'index.html'} and {paper_b.FIGURES} figures (SVG, PNG)")
     if paper in ("attacks", "all"):
         from incrowd.papers import paper_a_attacks
 
-        with terminal.steps(paper_a_attacks.STEPS) as step:
+        with terminal.show_steps(paper_a_attacks.STEPS) as step:
             folder = output / "attacks" if paper == "all" else output
             paper_a_attacks.reproduce(folder, progress=step)
         print(f"Wrote {folder / 'index.html'} and 1 figure (SVG, PNG)")

@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.cli.evaluation_facts import describe_simulation, noise_facts, survivals
-from incrowd.cli.guarantee import describe_protection, describe_unit, promise
+from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
 from incrowd.cli.synthetic_rows import synthetic_facts
-from incrowd.cli.terminal import Facts, console, print_facts, print_findings, print_wrapped, say
+from incrowd.cli.terminal import (
+    Facts,
+    make_console,
+    print_facts,
+    print_findings,
+    print_text,
+    print_wrapped,
+)
 from incrowd.findings import format_percent
 from incrowd.measure.synthetic import SyntheticEvaluation
-from incrowd.privacy.counts import law_of
-from incrowd.release.parameters import noise_event
+from incrowd.privacy.counts import build_event_law
+from incrowd.release.parameters import make_noise_event
 from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import Node, Preview, Tree
+    from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking
@@ -37,13 +44,13 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
         public += detail_facts(release)
     least = max(len(name) for name, _ in (*public, *private))
     print_facts(public, least=least)
-    say("For you only:")
+    print_text("For you only:")
     print_facts(private, least=least)
     print_findings(release.evaluation.lost.findings())
 
 
-def published(release: Release) -> list[str]:
-    """Return the same as lines: the result, where the report is, then facts and findings."""
+def describe_release(release: Release) -> list[str]:
+    """Describe a release: its guarantee, its files, and what to think of."""
     private = [fact for fact in private_facts(release) if fact[0] != "Report"]
     facts = [*release_facts(release), *detail_facts(release), *private]
     lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
@@ -56,7 +63,7 @@ def describe_result(release: Release) -> str:
     """Return one line on what was published where."""
     certificate, folder = release.certificate, f"{release.folder}/"
     dry_run = certificate.rehearsal
-    if release.empty:
+    if release.is_empty:
         return describe_empty(release)
     done = "Dry run, with a fictional table and no budget spent:" if dry_run else "Published"
     joint = "in" if dry_run else "to"
@@ -75,7 +82,7 @@ def describe_empty(release: Release) -> str:
             "Dry run, with a fictional table and no budget spent: a release of such a table would "
             f"be empty ({release.folder}/)."
         )
-    booked = " and booked it in the ledger" if release.booked else ""
+    booked = " and booked it in the ledger" if release.is_booked else ""
     costs = " Each attempt spends privacy budget." if release.certificate.events else ""
     return (
         f"Published an empty release to {release.folder}/{booked}: every group is suppressed. "
@@ -89,7 +96,7 @@ def release_facts(release: Release) -> Facts:
     facts = [("Guarantee", _describe_guarantee(certificate))]
     if certificate.is_private:
         facts.append(("Protects", describe_unit(certificate)))
-    if release.empty:
+    if release.is_empty:
         return facts
     if certificate.synthetic is not None:
         tables = len(certificate.synthetic.measured)
@@ -106,20 +113,20 @@ def release_facts(release: Release) -> Facts:
 
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
-    found = release.evaluation
-    if isinstance(found, SyntheticEvaluation):
-        facts = [*synthetic_facts(found), *_unused_facts(release)]
+    evaluation = release.evaluation
+    if isinstance(evaluation, SyntheticEvaluation):
+        facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
         return [*facts, *_ledger_facts(release), _report_fact(release)]
-    facts = [("Missing", _describe_missing_rows(release)), *_target_facts(found)]
-    if not found.slices:
-        facts.append(("Information loss", f"{found.loss:.3f} (0 = none, 1 = everything)"))
-    if found.slices:
-        facts.append(("Pairs of columns", survivals(found)))
+    facts = [("Missing", _describe_missing_rows(release)), *_target_facts(evaluation)]
+    if not evaluation.slices:
+        facts.append(("Information loss", f"{evaluation.loss:.3f} (0 = none, 1 = everything)"))
+    if evaluation.slices:
+        facts.append(("Pairs of columns", survivals(evaluation)))
     facts += _unused_facts(release)
-    if found.noise is not None:
-        facts += noise_facts(found.noise, verbose=False)
-    if not found.slices and found.risk is None:
-        facts.append(("Advice", advice(found)))
+    if evaluation.noise is not None:
+        facts += noise_facts(evaluation.noise, verbose=False)
+    if not evaluation.slices and evaluation.risk is None:
+        facts.append(("Advice", advise_curator(evaluation)))
     facts += [*_ledger_facts(release), _report_fact(release)]
     return [fact for fact in facts if fact[1]]
 
@@ -133,7 +140,7 @@ def _unused_facts(release: Release) -> Facts:
 def _ledger_facts(release: Release) -> Facts:
     if release.booking is None:
         return []
-    return [("Ledger", f"booked as {_article(release.booking)}{release.booking}")]
+    return [("Ledger", f"booked as {_choose_article(release.booking)}{release.booking}")]
 
 
 def _report_fact(release: Release) -> tuple[str, str]:
@@ -145,14 +152,14 @@ def detail_facts(release: Release) -> Facts:
     certificate = release.certificate
     noise = release.evaluation.noise
     facts = [("Meaning", describe_protection(certificate))]
-    for number, one in enumerate(certificate.of_each_table(), 1):
+    for number, first in enumerate(certificate.split_tables(), 1):
         name = "Parameters" if certificate.slices is None else f"Parameters of {number}"
-        facts.append((name, _describe_parameters(one)))
+        facts.append((name, _describe_parameters(first)))
     if noise is not None and noise.simulated is not None:
         facts += describe_simulation(noise.simulated)
     search = release.evaluation.search
     if search is not None and search.optimum:  # or else there is a finding
-        facts.append(("Search", search.words))
+        facts.append(("Search", search.description))
     facts += [("" if at else "Reasons", text) for at, text in enumerate(release.reasons)]
     return [fact for fact in facts if fact[1]]
 
@@ -160,23 +167,26 @@ def detail_facts(release: Release) -> Facts:
 def _describe_guarantee(certificate: Certificate) -> str:
     if certificate.randomness != "system":
         return "none: the random numbers came from a seed, so this release is NOT private"
-    text = promise(certificate).removesuffix(".")
+    text = describe_guarantee(certificate).removesuffix(".")
     together = ", all tables together" if certificate.slices is not None else ""
     return f"{text}{together}{' (of a real release)' if certificate.rehearsal else ''}"
 
 
 def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
-    each = certificate.of_each_table()
-    if certificate.by_counts:
-        laws = [law_of(noise_event(one.parameters)) for one in each]
-        within, most = max(law.within(_ACCURATE) for law in laws), max(law.reach for law in laws)
+    each = certificate.split_tables()
+    if certificate.has_noisy_counts:
+        laws = [build_event_law(make_noise_event(item.parameters)) for item in each]
+        within, most = (
+            max(law.find_error_bound(_ACCURATE) for law in laws),
+            max(law.reach for law in laws),
+        )
         text = (
             f"95 % of noise within ±{within}, every count within ±{most}; counts near the "
-            f"threshold of {certificate.least} are biased upward"
+            f"threshold of {certificate.threshold} are biased upward"
         )
         return [("Accuracy", text)]
-    rates = [one.parameters.get("beta") for one in each]
+    rates = [item.parameters.get("beta") for item in each]
     if not all(isinstance(rate, float) for rate in rates):
         return [("Groups", f"at least {certificate.k:,} rows each")]
     numbers = [float(rate or 0) for rate in rates]
@@ -202,12 +212,12 @@ def _slice_facts(release: Release) -> Facts:
 def _with_examples(examples: Examples) -> dict[str, str]:
     """Return what each column publishes, with a published label where none is named."""
     rows = [row.after for row in examples.rows if row.after is not None]
-    found = {}
+    result = {}
     for name, words in examples.levels.items():
         label = rows[0][examples.names.index(name)] if rows else None
         bare = words not in _WHOLE and "(" not in words and label is not None
-        found[name] = f"{words} (such as {label})" if bare else words
-    return found
+        result[name] = f"{words} (such as {label})" if bare else words
+    return result
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
@@ -227,26 +237,29 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _describe_missing_rows(release: Release) -> str:
-    found, certificate = release.evaluation, release.certificate
-    if found.slices:
+    missing_rows, certificate = release.evaluation, release.certificate
+    if missing_rows.slices:
         return ""
-    share = format_percent(found.suppressed / max(found.rows_original, 1))
-    rows = f"{found.suppressed:,} of {found.rows_original:,} rows ({share})"
-    if certificate.by_counts:
-        return f"{rows}, suppressed or below the true count; {found.surplus:,} surplus rows"
+    share = format_percent(missing_rows.suppressed / max(missing_rows.rows_original, 1))
+    rows = f"{missing_rows.suppressed:,} of {missing_rows.rows_original:,} rows ({share})"
+    if certificate.has_noisy_counts:
+        return f"{rows}, suppressed or below the true count; {missing_rows.surplus:,} surplus rows"
     return f"{rows}, {'not drawn or ' if certificate.events else ''}suppressed"
 
 
 def _describe_parameters(certificate: Certificate) -> str:
     """Return the parameters that were used, by the papers' symbols."""
-    known = certificate.parameters
+    parameters = certificate.parameters
     parts = [f"k = {certificate.k}"]
-    if "r" in known:
-        parts += [f"noise at most r = {known['r']:g}", f"threshold r + k = {certificate.least}"]
-    if "beta" in known:
-        parts.append(f"β = {known['beta']:.6g}")
-    if "search_epsilon" in known:
-        parts.append(f"ε of the search = {known['search_epsilon']:g}")
+    if "r" in parameters:
+        parts += [
+            f"noise at most r = {parameters['r']:g}",
+            f"threshold r + k = {certificate.threshold}",
+        ]
+    if "beta" in parameters:
+        parts.append(f"β = {parameters['beta']:.6g}")
+    if "search_epsilon" in parameters:
+        parts.append(f"ε of the search = {parameters['search_epsilon']:g}")
     levels = [
         f"{name} {'any' if column.level is None else column.level}"
         for name, column in certificate.table.scheme.items()
@@ -265,22 +278,22 @@ def _target_facts(found: Evaluation) -> Facts:
     if found.target is None:
         return []
     parts = [
-        f"{'null' if one.label is None else one.label} "
-        f"{format_percent(one.released / max(one.original, 1))}"
-        for one in found.shifts
+        f"{'null' if shift.label is None else shift.label} "
+        f"{format_percent(shift.released / max(shift.original, 1))}"
+        for shift in found.shifts
     ]
     return [("Target", f"rows published per value of '{found.target}': {', '.join(parts)}")]
 
 
-def advice(found: Evaluation) -> str:
-    """Return what to do when little is published; the figures are in the private report."""
+def advise_curator(found: Evaluation) -> str:
+    """Advise the curator when little survives; the private report has the figures."""
     likely = found.likely_share or 0.0
     if likely > 0.5:
         return "" if found.rows_released else (
             f"empty by chance: {format_percent(likely)} of rows lie in groups that are published "
             "with probability above 1/2"
         )  # fmt: skip
-    better = [f"'{hint.column}'" for hint in found.advice if hint.helps(found)][:2]
+    better = [f"'{hint.column}'" for hint in found.advice if hint.is_helpful(found)][:2]
     coarser = f"a coarser level of {' or '.join(better)}" if better else (
         "coarser levels of several columns"
     )  # fmt: skip
@@ -296,11 +309,11 @@ def list_findings(release: Release) -> list[dict[str, Any]]:
     return [finding.as_dict() for finding in (*release.findings, *lost)]
 
 
-def _article(booking: Booking) -> str:
-    return "" if booking.planned else "an "
+def _choose_article(booking: Booking) -> str:
+    return "" if booking.is_planned else "an "
 
 
-def print_preview(shown: Preview, counts: bool, most: int) -> None:
+def print_preview(shown: HierarchyPreview, counts: bool, most: int) -> None:
     """Print a hierarchy, one row per value."""
     from rich.table import Table
 
@@ -313,43 +326,43 @@ def print_preview(shown: Preview, counts: bool, most: int) -> None:
     for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
         labels = ["null" if label is None else label for label in row]
         table.add_row(*labels, *([f"{held:,}"] if counts else []))
-    terminal = console()
+    terminal = make_console()
     terminal.print(table, markup=False)
     if len(shown.rows) > most:
         terminal.print(f"... and {len(shown.rows) - most:,} more (--limit)")
 
 
-def print_tree(shown: Tree) -> None:
+def print_tree(shown: HierarchyTree) -> None:
     """Print what each level of a hierarchy shows, and the tree of its groups."""
     for at, level in enumerate(shown.levels):
         number, word = level.groups, "group" if level.groups == 1 else "groups"
         groups = "any number of groups" if number is None else f"{number:,} {word}"
         rows = "" if level.smallest is None else f", the smallest of {level.smallest:,} rows"
-        say(f"Level {at}  {level.words}: {groups}{rows}")
+        print_text(f"Level {at}  {level.words}: {groups}{rows}")
     for node in shown.top:
         _print_node(node, 0)
     if shown.more:
-        say(f"... and {shown.more:,} more (--limit)")
+        print_text(f"... and {shown.more:,} more (--limit)")
     for words, held in (("are null", shown.nulls), ("lie outside the domain", shown.outside)):
         if held:
-            say(f"{held:,} rows {words}")
+            print_text(f"{held:,} rows {words}")
 
 
-def _print_node(node: Node, depth: int) -> None:
+def _print_node(node: TreeNode, depth: int) -> None:
     rows = "" if node.rows is None else f"  {node.rows:,} rows"
-    say(f"{'  ' * depth}{node.label}{rows}")
+    print_text(f"{'  ' * depth}{node.label}{rows}")
     for member in node.members:
         _print_node(member, depth + 1)
     if node.more:
-        say(f"{'  ' * (depth + 1)}... and {node.more:,} more")
+        print_text(f"{'  ' * (depth + 1)}... and {node.more:,} more")
 
 
 def print_question(question: Question, at: int, all_: int) -> None:
     """Show one thing to confirm, on a screen of its own where there is one."""
-    screen = console()
+    screen = make_console()
     if screen.is_terminal:
         screen.clear()
     place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
-    say(f"{at} of {all_}: {', '.join(place)}")
+    print_text(f"{at} of {all_}: {', '.join(place)}")
     facts = [("Draft", question.says), *(("Data", line) for line in question.seen)]
     print_facts([*facts, ("Why", question.why)])

@@ -17,12 +17,12 @@ from incrowd.cli.options import (
     Settings,
     SpecPath,
     Verbose,
-    engine_of,
-    number,
-    parsed,
+    choose_engine,
+    number_option,
+    parse_number,
 )
 from incrowd.cli.status import DONE, EMPTY
-from incrowd.cli.terminal import say as print  # noqa: A004 - names and values come from anywhere
+from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
 from incrowd.findings import Severity, count_findings, sort_findings
 
@@ -48,7 +48,7 @@ def init(
         str | None, typer.Option(help="Sheet of a workbook. Default: the first one.")
     ] = None,
     header: Annotated[
-        str | None, number("Row of a workbook that holds the column names, counted from 1.")
+        str | None, number_option("Row of a workbook that holds the column names, counted from 1.")
     ] = None,
     engine: EngineName = None,
     master: Master = None,
@@ -56,20 +56,20 @@ def init(
 ) -> None:
     """Draft a spec for a table: a role and a hierarchy per column."""
     from incrowd.curate.draft.draft import draft as drafted
-    from incrowd.curate.draft.draft import draft_from_arx, shown_source
+    from incrowd.curate.draft.draft import draft_from_arx, format_source
     from incrowd.engine.source import open_table
 
     if output.exists():
         raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
-    beside, row = output.absolute().parent, parsed("header", header)
-    worker = engine_of(engine, master, conf)
+    beside, row = output.absolute().parent, parse_number("header", header)
+    worker = choose_engine(engine, master, conf)
     if arx is not None:
         draft = draft_from_arx(
             arx, beside=beside, table=table, sheet=sheet, header=row, engine=worker
         )
     elif table is not None:
         opened = open_table(table, engine=worker, sheet=sheet, header=row)
-        draft = drafted(opened, name=shown_source(table, beside))
+        draft = drafted(opened, name=format_source(table, beside))
     else:
         raise IncrowdError("No table given. Name TABLE, or a folder of ARX files with --arx.")
     output.write_text(draft.yaml(), encoding="utf-8")
@@ -86,7 +86,7 @@ def init(
         print(f"ARX files without a column: {', '.join(draft.unused) or 'none'}.")
     for note in draft.notes:
         print(f"Note: {note}")
-    terminal.print_wrapped(draft.personal())
+    terminal.print_wrapped(draft.describe_identifiers())
     print(f"Next: incrowd confirm {output}")
 
 
@@ -110,30 +110,33 @@ def confirm(
     Exit status 1: entries are left to confirm.
     """
     from incrowd.curate import confirm as task
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    file = load(spec)
+    file = read_spec_file(spec)
     named = values_are_public or []
-    answers = [*(task.free(file) if every else ()), *task.public(file, named)]
+    answers = [
+        *(task.list_harmless_entries(file) if every else ()),
+        *task.list_public_entries(file, named),
+    ]
     answers += [(task.UNIT, task.UNIT)] if unit and file.spec.confirm else []
     if answers:
         file = task.confirm(file, answers)
-        task.save(file)
+        task.save_spec(file)
         print(f"Confirmed {len(answers)} entries of {spec}.")
-    asked = list(task.questions(file)) if not (every or named or unit) else []
-    for at, question in enumerate(asked, 1):
-        results.print_question(question, at, len(asked))
-        answer = terminal.ask(f"{question.asks} [y]es, [n]o, [q]uit")
+    request = list(task.list_questions(file)) if not (every or named or unit) else []
+    for at, question in enumerate(request, 1):
+        results.print_question(question, at, len(request))
+        answer = terminal.ask_choice(f"{question.prompt} [y]es, [n]o, [q]uit")
         if answer == "q":
             break
         if answer == "y":
             file = task.confirm(file, [(question.column, question.entry)])
-            task.save(file)
+            task.save_spec(file)
     if file.spec.is_confirmed:
         print(f"All entries are confirmed. Next: incrowd check {spec}")
         return 0
     print("Not confirmed:")
-    left = file.spec.unconfirmed
+    left = file.spec.unconfirmed_entries
     facts = [("unit", "the protected unit, row or person (--unit)")] if file.spec.confirm else []
     facts += [(name, _describe_entries(name, entries)) for name, entries in left.items()]
     terminal.print_facts(facts)
@@ -161,13 +164,13 @@ def check(
     Exit status 1: there are errors.
     """
     from incrowd.curate.check import check as checked
-    from incrowd.curate.check import foreseen
-    from incrowd.spec.file import load
+    from incrowd.curate.check import find_refusals
+    from incrowd.spec.file import read_spec_file
 
-    file = load(spec)
-    findings = checked(None, file, engine=engine_of(engine, master, conf))
+    file = read_spec_file(spec)
+    findings = checked(None, file, engine=choose_engine(engine, master, conf))
     if file.spec.release is not None and file.spec.is_confirmed:
-        findings = [*foreseen(file), *findings]
+        findings = [*find_refusals(file), *findings]
         findings = sort_findings(findings)
     severities = {finding.severity for finding in findings}
     wrong = Severity.ERROR in severities
@@ -189,7 +192,7 @@ def rehearse(
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="New folder of the dry run.")
     ],
     size: Annotated[
-        str | None, number("Number of fictional people. Default: `size` of the spec.")
+        str | None, number_option("Number of fictional people. Default: `size` of the spec.")
     ] = None,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -200,27 +203,31 @@ def rehearse(
     status 4: fewer than 5 % of rows are published.
     """
     from incrowd.curate.rehearse import rehearse as run
-    from incrowd.spec.file import load
+    from incrowd.spec.file import read_spec_file
 
-    with terminal.progress("splitting the budget") as (step, tell):
+    with terminal.show_progress("splitting the budget") as (step, tell):
         release = run(
-            load(spec), size=parsed("size", size), output=output, step=step, progress=tell
+            read_spec_file(spec),
+            size=parse_number("size", size),
+            output=output,
+            step=step,
+            progress=tell,
         )
     if as_json:
         known = release.certificate.model_dump(exclude_none=True)
-        known |= {"empty": release.empty, "nearly_empty": release.nearly_empty}
+        known |= {"empty": release.is_empty, "nearly_empty": release.is_nearly_empty}
         terminal.print_json({**known, "findings": results.list_findings(release)})
-        return EMPTY if release.empty or release.nearly_empty else DONE
+        return EMPTY if release.is_empty or release.is_nearly_empty else DONE
     terminal.print_findings(release.findings, stderr=True)
     results.print_release(release, verbose=verbose)
-    return EMPTY if release.empty or release.nearly_empty else DONE
+    return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 
 
 def schema() -> None:
     """Print the JSON Schema of specs, for editors."""
-    from incrowd.spec.model import json_schema
+    from incrowd.spec.model import build_json_schema
 
-    print(json.dumps(json_schema(), indent=2))
+    print(json.dumps(build_json_schema(), indent=2))
 
 
 def sample(
@@ -229,25 +236,27 @@ def sample(
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="New file: .parquet, .csv or .arrow."),
     ],
-    rows: Annotated[str | None, number("Number of rows. Default: that of the table.")] = None,
-    seed: Annotated[str, number("Seed of the random numbers.")] = "1",
+    rows: Annotated[
+        str | None, number_option("Number of rows. Default: that of the table.")
+    ] = None,
+    seed: Annotated[str, number_option("Seed of the random numbers.")] = "1",
     spec: Annotated[
         Path | None, typer.Option(metavar="SPEC", help="Write a spec for the table, too.")
     ] = None,
 ) -> None:
     """Write a fictional table to try things on, and a spec for it."""
     from incrowd.curate.demo_tables import SPECS
-    from incrowd.curate.demo_tables import sample as make
-    from incrowd.curate.draft.draft import written
-    from incrowd.spec.base import quoted
+    from incrowd.curate.demo_tables import make_demo_table as make
+    from incrowd.curate.draft.draft import format_path
+    from incrowd.spec.base import quote_scalar
 
     if spec is not None and spec.exists():
         raise IncrowdError(f"File '{spec}' exists already. Name another one with --spec.")
-    table = make(kind, rows=parsed("rows", rows), seed=parsed("seed", seed))
+    table = make(kind, rows=parse_number("rows", rows), seed=parse_number("seed", seed))
     table.write(output)
     print(f"Wrote {table.rows():,} {kind} to {output}.")
     if spec is not None:
-        name = quoted(written(output, spec.absolute().parent))
+        name = quote_scalar(format_path(output, spec.absolute().parent))
         text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
         spec.write_text(text, encoding="utf-8")
         print(f"Next: incrowd publish {spec} -o out")

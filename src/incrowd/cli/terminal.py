@@ -35,8 +35,8 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def visible(text: str) -> str:
-    r"""Text with control characters spelled out, but for tabs and line breaks.
+def escape_controls(text: str) -> str:
+    r"""Escape control characters, but for tabs and line breaks.
 
     Names and values come from anywhere; as they are, they could clear a terminal, hide what
     stands on it or turn it around.
@@ -44,16 +44,16 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
-    return _CONTROL.sub(lambda found: _spelled(ord(found[0])), text)
+    return _CONTROL.sub(lambda found: _escape_code(ord(found[0])), text)
 
 
-def _spelled(code: int) -> str:
+def _escape_code(code: int) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def say(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
-    """Print texts with control characters spelled out; every plain line is said by this."""
-    print(visible(" ".join(map(str, texts))), end=end, file=file)
+def print_text(*texts: object, end: str = "\n", file: TextIO | None = None) -> None:
+    """Print texts with control characters escaped; every plain line is printed by this."""
+    print(escape_controls(" ".join(map(str, texts))), end=end, file=file)
 
 
 def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, least: int = 0) -> None:
@@ -66,7 +66,7 @@ def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, least: int
 
 def print_wrapped(text: str, *, indent: int = 0, hanging: int = 0) -> None:
     """Print a line, wrapped at the width of the terminal; in a pipe it stays one line."""
-    print(_wrap(visible(" " * indent + text), indent + hanging, _line_width(sys.stdout)))
+    print(_wrap(escape_controls(" " * indent + text), indent + hanging, _line_width(sys.stdout)))
 
 
 def _wrap(text: str, hanging: int, width: int | None) -> str:
@@ -91,42 +91,42 @@ def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
     """Print one line for each finding: its severity, message, remedy and code."""
     screen, stream = None, sys.stderr if stderr else sys.stdout
     for finding in found:
-        screen = screen or console(stderr=stderr)
+        screen = screen or make_console(stderr=stderr)
         severity = f"{finding.severity.value:>7}"
         line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
-        wrapped = _wrap(visible(line), len(severity) + 2, _line_width(stream))
+        wrapped = _wrap(escape_controls(line), len(severity) + 2, _line_width(stream))
         screen.print(severity, style=_STYLES[finding.severity], end="")
         screen.print(wrapped.removeprefix(severity), markup=False, soft_wrap=True)
 
 
-def hand_out(text: str) -> None:
+def write_output(text: str) -> None:
     """Print what is meant for another program: exactly, unless it goes to a terminal."""
-    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+    sys.stdout.write(escape_controls(text) if sys.stdout.isatty() else text)
 
 
-def ask(question: str) -> str:
-    """One of y, n and q; whoever says nothing more quits."""
+def ask_choice(question: str) -> str:
+    """Ask until the answer is y, n or q; the end of the input is q."""
     while True:
-        say(f"{question}: ", end="")
+        print_text(f"{question}: ", end="")
         sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:
-            say("")
+            print_text("")
             return "q"
         answer = line.strip().lower()[:1]
         if answer in ("y", "n", "q"):
             return answer
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A terminal that shows text as it is, with control characters spelled out."""
+def make_console(*, stderr: bool = False) -> Console:
+    """Make a console that shows text as it is, with control characters escaped."""
     from rich.console import Console
 
-    class Spelled(Console):
+    class EscapingConsole(Console):
         def render_str(self, text: str, **more: Any) -> Text:
-            return super().render_str(visible(text), **more)
+            return super().render_str(escape_controls(text), **more)
 
-    return Spelled(stderr=stderr, highlight=False, emoji=False)
+    return EscapingConsole(stderr=stderr, highlight=False, emoji=False)
 
 
 DOING = {
@@ -146,8 +146,8 @@ DOING = {
 
 
 @contextmanager
-def progress(what: str) -> Iterator[tuple[Step, Progress]]:
-    """A bar on a terminal, for work that takes longer than a second; nothing in a pipe.
+def show_progress(what: str) -> Iterator[tuple[Step, Progress]]:
+    """Show a bar on a terminal, for work longer than a second; nothing in a pipe.
 
     It says the step that is being taken and, where that is known, how much of it is done.
     """
@@ -156,49 +156,49 @@ def progress(what: str) -> Iterator[tuple[Step, Progress]]:
         return
     from rich.progress import Progress as Bar
 
-    with Bar(console=console(stderr=True), transient=True) as bar:
+    with Bar(console=make_console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None, visible=False)
         late = Timer(1, lambda: bar.update(task, visible=True))
         late.start()
 
-        def step(name: str) -> None:
+        def begin_step(name: str) -> None:
             bar.reset(
                 task, total=None, description=DOING.get(name, name), visible=bar.tasks[0].visible
             )
 
-        def tell(done: int, all_: int) -> None:
+        def report_progress(done: int, all_: int) -> None:
             bar.update(task, completed=done, total=all_)
 
         try:
-            yield step, tell
+            yield begin_step, report_progress
         finally:
             late.cancel()
 
 
-def pausing(step: Step) -> Step:
-    """Where a test asks for it, wait at a step, so that the process can be killed there."""
+def add_test_pause(step: Step) -> Step:
+    """Return a step that waits where a test asks for it, so that the process can be killed."""
     pause = os.environ.get("INCROWD_PAUSE_AT")
 
-    def taken(name: str) -> None:
+    def take_step(name: str) -> None:
         step(name)
         if name == pause:
-            say(f"paused at {name}")
+            print_text(f"paused at {name}")
             sys.stdout.flush()
             for _ in range(6000):  # short sleeps: a signal just before a long one would not end it
                 time.sleep(0.1)
 
-    return taken
+    return take_step
 
 
 @contextmanager
-def steps(number: int) -> Iterator[Step]:
-    """A bar on a terminal that advances by named steps; nothing in a pipe."""
+def show_steps(number: int) -> Iterator[Step]:
+    """Show a bar on a terminal that advances by named steps; nothing in a pipe."""
     if not sys.stderr.isatty():  # before Rich 14.3 a disabled bar writes an empty line
         yield lambda _name: None
         return
     from rich.progress import Progress
 
-    with Progress(console=console(stderr=True), transient=True) as bar:
+    with Progress(console=make_console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=number)
         yield lambda name: bar.update(task, advance=1, description=name)
 

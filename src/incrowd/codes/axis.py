@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import Spans, number
+from incrowd.codes.values import SpanLabeler, parse_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,30 +40,30 @@ class Axis:
         hierarchy = self.hierarchy
         if not self.ordered:
             return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
-        numbers = [number(value) for value in hierarchy.values]
-        found = list(range(len(numbers)))
+        numbers = [parse_number(value) for value in hierarchy.values]
+        result = list(range(len(numbers)))
         if all(x is not None for x in numbers):
-            found.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
-        return np.array([*found, hierarchy.null, hierarchy.outside], dtype=np.int32)
+            result.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
+        return np.array([*result, hierarchy.null, hierarchy.outside], dtype=np.int32)
 
     @cached_property
     def _groups(self) -> npt.NDArray[np.int32]:
         """The code at each level (rows) of each position (columns)."""
         return np.stack([group[self._codes] for group in self.hierarchy.groups])
 
-    def levels(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
-        """The lowest level whose groups hold each run; the number of levels where none does."""
-        found = np.zeros(len(low), dtype=np.int64)
+    def find_levels(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
+        """Return the lowest level whose groups hold each run; the height where none does."""
+        result = np.zeros(len(low), dtype=np.int64)
         for group in self._groups:
-            found += group[low] != group[high]
-        return found
+            result += group[low] != group[high]
+        return result
 
-    def parts(self, positions: Codes, levels: npt.NDArray[np.int64]) -> Codes:
-        """The group of each position one level below the given one."""
+    def find_parts(self, positions: Codes, levels: npt.NDArray[np.int64]) -> Codes:
+        """Return the group of each position one level below the given one."""
         return self._groups[np.maximum(levels - 1, 0), positions]
 
-    def runs(self, levels: npt.NDArray[np.int64], codes: Codes) -> tuple[Codes, Codes]:
-        """From where to where each group reaches, told by its level and code."""
+    def find_runs(self, levels: npt.NDArray[np.int64], codes: Codes) -> tuple[Codes, Codes]:
+        """Return the first and last position of each group, given by its level and code."""
         first, last = self._ends
         nodes = self._offsets[levels] + codes
         return first[nodes], last[nodes]
@@ -91,20 +91,20 @@ class Axis:
                 return False
         return True
 
-    def cost(self, low: Codes, high: Codes) -> Floats:
-        """The normalised loss of each run: 0 for a single value, 1 for everything."""
+    def compute_cost(self, low: Codes, high: Codes) -> Floats:
+        """Return the normalized loss of each run: 0 for a single value, 1 for everything."""
         size = max(self.hierarchy.size - 1, 1)
         if not self.ordered:
-            return self._tree_cost[self._nodes(low, high)]
+            return self._tree_cost[self._find_nodes(low, high)]
         mixed = (high >= self.hierarchy.null) & (low < high)
         wide = np.where(mixed, 1.0, (high - low) / size)
         alone = low == high
-        return np.where(alone, self._alone[low], wide)
+        return np.where(alone, self._single_costs[low], wide)
 
     @cached_property
-    def _alone(self) -> Floats:
+    def _single_costs(self) -> Floats:
         """What a single position costs: nothing, but for what is outside and shown as the root."""
-        covered = self.hierarchy.covered(0)[self._codes]
+        covered = self.hierarchy.count_covered(0)[self._codes]
         return (covered - 1) / max(self.hierarchy.size - 1, 1)
 
     @cached_property
@@ -115,31 +115,31 @@ class Axis:
 
     @cached_property
     def _tree_cost(self) -> Floats:
-        covered = [self.hierarchy.covered(level) for level in range(self.hierarchy.height)]
+        covered = [self.hierarchy.count_covered(level) for level in range(self.hierarchy.height)]
         costs = (np.concatenate(covered) - 1) / max(self.hierarchy.size - 1, 1)
         return np.append(costs, 1.0)
 
-    def _nodes(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
-        """The group that holds each run, counted through all levels; the last stands for none."""
-        levels = self.levels(low, high)
+    def _find_nodes(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
+        """Return the group that holds each run, numbered across levels; the last means none."""
+        levels = self.find_levels(low, high)
         inside = np.minimum(levels, self.hierarchy.height - 1)
         nodes = self._offsets[levels] + self._groups[inside, low]
         return np.where(levels < self.hierarchy.height, nodes, self._offsets[-1])
 
-    def labels(self, low: Codes, high: Codes) -> tuple[list[str | None], Codes]:
-        """Distinct labels, and which of them each run shows."""
+    def make_labels(self, low: Codes, high: Codes) -> tuple[list[str | None], Codes]:
+        """Return the distinct labels, and which of them each run shows."""
         width = len(self._codes)
         runs, at = np.unique(low.astype(np.int64) * width + high, return_inverse=True)
-        texts = self._texts((runs // width).astype(np.int32), (runs % width).astype(np.int32))
-        known: dict[str | None, int] = {}
-        places = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
-        return list(known), places[at]
+        texts = self._make_texts((runs // width).astype(np.int32), (runs % width).astype(np.int32))
+        result: dict[str | None, int] = {}
+        places = np.array([result.setdefault(text, len(result)) for text in texts], dtype=np.int32)
+        return list(result), places[at]
 
-    def _texts(self, low: Codes, high: Codes) -> list[str | None]:
+    def _make_texts(self, low: Codes, high: Codes) -> list[str | None]:
         hierarchy = self.hierarchy
         if not self.ordered:
             names = [text for labels in hierarchy.labels for text in labels] + [hierarchy.root]
-            return [names[node] for node in self._nodes(low, high).tolist()]
+            return [names[node] for node in self._find_nodes(low, high).tolist()]
         texts: list[str | None] = []
         for first, last in zip(low.tolist(), high.tolist(), strict=True):
             if first == last:
@@ -152,13 +152,13 @@ class Axis:
         return texts
 
     @cached_property
-    def spans(self) -> Spans:
+    def spans(self) -> SpanLabeler:
         """How runs of its values are called."""
-        return Spans(self.hierarchy.values)
+        return SpanLabeler(self.hierarchy.values)
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class ClassBounds:
     """Classes: from where to where each reaches on each axis, and how many rows it has."""
 
     low: Codes
@@ -166,27 +166,29 @@ class Boxes:
     sizes: Counts
 
 
-def positions(axes: Sequence[Axis], codes: Codes) -> Codes:
-    """Tuples of codes of level 0 as points."""
+def locate_points(axes: Sequence[Axis], codes: Codes) -> Codes:
+    """Return tuples of codes of level 0 as points."""
     return np.column_stack([axis.positions[codes[:, at]] for at, axis in enumerate(axes)])
 
 
-def boxes(points: Codes, counts: Counts, members: Members) -> Boxes:
-    """The smallest box around each class; ``members`` numbers the class of each point from 0."""
+def bound_classes(points: Codes, counts: Counts, members: Members) -> ClassBounds:
+    """Return the smallest box around each class; ``members`` is each point's class, from 0."""
     order = np.argsort(members, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(members[order]) > 0))
     ordered = points[order]
-    return Boxes(
+    return ClassBounds(
         np.minimum.reduceat(ordered, starts, axis=0),
         np.maximum.reduceat(ordered, starts, axis=0),
         np.add.reduceat(counts[order], starts),
     )
 
 
-def cost(axes: Sequence[Axis], found: Boxes, weights: Floats | None = None) -> Floats:
-    """The normalised loss of a row of each class: the (weighted) mean over columns."""
+def compute_class_cost(
+    axes: Sequence[Axis], found: ClassBounds, weights: Floats | None = None
+) -> Floats:
+    """Return the normalized loss of a row of each class: the (weighted) mean over columns."""
     shares = np.ones(len(axes)) if weights is None else weights
     total = np.zeros(len(found.sizes))
     for at, axis in enumerate(axes):
-        total += shares[at] * axis.cost(found.low[:, at], found.high[:, at])
+        total += shares[at] * axis.compute_cost(found.low[:, at], found.high[:, at])
     return total / shares.sum()  # type: ignore[no-any-return]

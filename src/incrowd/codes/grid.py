@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Steps
-from incrowd.codes.values import canonical, iso_day, number
+from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
 from incrowd.errors import IncrowdError
 
 _EPOCH = dt.date(1970, 1, 1)
@@ -25,14 +25,14 @@ _FIRST, _LAST = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
 
 @dataclass(frozen=True)
 class Grid:
-    """What a step of a noisy column is, and the declared bounds in steps."""
+    """The step of a noisy column, and its declared bounds in steps."""
 
     kind: Literal["number", "date"]
     step: Decimal
     bounds: tuple[int, int] | None
 
-    def values(self, steps: Steps) -> npt.NDArray[Any]:
-        """The values at some steps: whole numbers, decimals, or days."""
+    def decode_steps(self, steps: Steps) -> npt.NDArray[Any]:
+        """Return the values at some steps: whole numbers, decimals, or days."""
         if self.kind == "date":
             return np.clip(steps, _FIRST, _LAST).astype("datetime64[D]")
         if self.step == self.step.to_integral_value():
@@ -43,24 +43,25 @@ class Grid:
         digits = -int(self.step.as_tuple().exponent)
         return np.round(steps * float(self.step), digits)
 
-    def clamped(self, steps: Steps) -> Steps:
-        """Steps moved into the declared bounds, where there are any."""
+    def clamp_steps(self, steps: Steps) -> Steps:
+        """Return steps moved into the declared bounds, where there are any."""
         return steps if self.bounds is None else np.clip(steps, *self.bounds)
 
 
-def grid_of(
+def build_grid(
     name: str,
     values: Sequence[object],
     precision: Decimal | None,
     bounds: tuple[Decimal, Decimal] | None,
 ) -> tuple[Grid, Steps]:
-    """The grid of a column and the step of each value; null is at step 0 (mask it).
+    """Return the grid of a column and the step of each value; null is at step 0 (mask it).
 
     Without a declared precision all values must be whole numbers, or dates.
     """
-    texts = [canonical(value) for value in values]
+    texts = [canonicalize_value(value) for value in values]
     days = [
-        isinstance(value, dt.date) or (number(text) is None and iso_day(text) is not None)
+        isinstance(value, dt.date)
+        or (parse_number(text) is None and parse_iso_day(text) is not None)
         for value, text in zip(values, texts, strict=True)
         if text is not None
     ]
@@ -69,43 +70,45 @@ def grid_of(
             raise IncrowdError(
                 f"Column '{name}': the precision of dates is in whole days. Correct `precision`."
             )
-        return _dates(name, bounds, texts)
+        return _build_date_grid(name, bounds, texts)
     step = precision or Decimal(1)
-    numbers = [None if text is None else number(text) for text in texts]
-    for text, found in zip(texts, numbers, strict=True):
-        if text is not None and found is None:
+    numbers = [None if text is None else parse_number(text) for text in texts]
+    for text, result in zip(texts, numbers, strict=True):
+        if text is not None and result is None:
             raise IncrowdError(
                 f"Column '{name}': '{text}' is neither a number nor a date. Correct it, or drop "
                 "the column."
             )
-        if found is not None and precision is None and found % 1:
+        if result is not None and precision is None and result % 1:
             raise IncrowdError(
                 f"Column '{name}': {text} is not a whole number. Declare a `precision`, such as "
                 "0.1."
             )
-    return Grid("number", step, _bounds(bounds, step)), _steps(name, numbers, step)
+    return Grid("number", step, _convert_bounds(bounds, step)), _convert_steps(name, numbers, step)
 
 
-def _dates(
+def _build_date_grid(
     name: str, bounds: tuple[Decimal, Decimal] | None, texts: Sequence[str | None]
 ) -> tuple[Grid, Steps]:
-    found = [None if text is None else iso_day(text) for text in texts]
-    days = [None if day is None else Decimal((day - _EPOCH).days) for day in found]
+    result = [None if text is None else parse_iso_day(text) for text in texts]
+    days = [None if day is None else Decimal((day - _EPOCH).days) for day in result]
     if bounds is not None:
         raise IncrowdError(
             f"Column '{name}': bounds of noisy dates are not supported. Remove `bounds`."
         )
-    return Grid("date", Decimal(1), None), _steps(name, days, Decimal(1))
+    return Grid("date", Decimal(1), None), _convert_steps(name, days, Decimal(1))
 
 
-def _bounds(bounds: tuple[Decimal, Decimal] | None, step: Decimal) -> tuple[int, int] | None:
+def _convert_bounds(
+    bounds: tuple[Decimal, Decimal] | None, step: Decimal
+) -> tuple[int, int] | None:
     if bounds is None:
         return None
     low, high = ((bound / step).to_integral_value(ROUND_HALF_EVEN) for bound in bounds)
     return int(low), int(high)
 
 
-def _steps(name: str, numbers: Sequence[Decimal | None], step: Decimal) -> Steps:
+def _convert_steps(name: str, numbers: Sequence[Decimal | None], step: Decimal) -> Steps:
     steps = [
         0 if x is None else int((x / step).to_integral_value(ROUND_HALF_EVEN)) for x in numbers
     ]

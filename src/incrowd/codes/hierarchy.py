@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Codes
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
 
 ROOT = "*"
@@ -48,7 +48,7 @@ class Hierarchy:
     size: int
     open: bool = False
     ordered: bool = False
-    locate: Callable[[object], str | None] = canonical
+    locate: Callable[[object], str | None] = canonicalize_value
 
     @property
     def height(self) -> int:
@@ -70,77 +70,77 @@ class Hierarchy:
         return {**{value: code for code, value in enumerate(self.values)}, None: self.null}
 
     def encode(self, values: Iterable[object]) -> Codes:
-        """The level-0 codes of raw values."""
+        """Return the level-0 codes of raw values."""
         codes, outside, locate = self._codes, self.outside, self.locate
         return np.fromiter((codes.get(locate(x), outside) for x in values), dtype=np.int32)
 
-    def code(self, value: object) -> int:
-        """The level-0 code of one raw value."""
+    def encode_value(self, value: object) -> int:
+        """Return the level-0 code of one raw value."""
         return self._codes.get(self.locate(value), self.outside)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """One row per value with its label at every level, as in an ARX file."""
+    def list_rows(self) -> list[tuple[str, ...]]:
+        """Return one row per value with its label at every level, as in an ARX file."""
         columns = [
             [str(labels[group]) for group in groups[: len(self.values)].tolist()]
             for groups, labels in zip(self.groups, self.labels, strict=True)
         ]
         return list(zip(*columns, strict=True))
 
-    def by_label(self, level: int) -> Codes:
-        """For each code of a level the first code with the same label: what a reader sees."""
+    def map_equal_labels(self, level: int) -> Codes:
+        """Return for each code of a level the first code with the same label."""
         first: dict[str | None, int] = {}
         for code, label in enumerate(self.labels[level]):
             first.setdefault(label, code)
         return np.array([first[label] for label in self.labels[level]], dtype=np.int32)
 
-    def leaves(self, level: int) -> npt.NDArray[np.int64]:
-        """How many values of the domain each code of a level covers."""
+    def count_leaves(self, level: int) -> npt.NDArray[np.int64]:
+        """Return how many values of the domain each code of a level covers."""
         covered = np.bincount(
             self.groups[level][: len(self.values)], minlength=len(self.labels[level])
         )
         return np.maximum(covered, 1)
 
     @property
-    def rooted(self) -> bool:
+    def is_rooted(self) -> bool:
         """Whether the top level is a single group."""
         return len(self.labels[-1]) == 1
 
     @property
     def root(self) -> str:
         """What stands for everything."""
-        return str(self.labels[-1][0]) if self.rooted else ROOT
+        return str(self.labels[-1][0]) if self.is_rooted else ROOT
 
-    def by_rule(self, level: int) -> float:
-        """How many values a code of an open domain counts for, where nobody has counted them.
+    def count_by_rule(self, level: int) -> float:
+        """Return how many values a code of an open domain counts for, where none were counted.
 
         Every level counts alike: a mask that hides h of n characters as h / n of its domain.
         """
         return 1 + (self.size - 1) * (level / (self.height - 1))
 
-    def covered(self, level: int) -> npt.NDArray[np.float64]:
-        """How many values each code of a level may stand for, met or not.
+    def count_covered(self, level: int) -> npt.NDArray[np.float64]:
+        """Return how many values each code of a level may stand for, met or not.
 
         The root stands for all of them, and so does a value outside the domain where it is
         shown as the root. In an open domain the rule tells, not the values met.
         """
-        if level == self.height - 1 and self.rooted:
+        if level == self.height - 1 and self.is_rooted:
             return np.array([float(self.size)])
-        covered = self.leaves(level).astype(np.float64)
+        covered = self.count_leaves(level).astype(np.float64)
         if self.open:
-            covered[:-2] = self.by_rule(level)
+            covered[:-2] = self.count_by_rule(level)
         if self.labels[level][-1] == self.root:
             covered[-1] = self.size
         return covered
 
 
-def from_rows(
+def build_from_rows(
     rows: Sequence[Sequence[str]],
     *,
     other: str | None = None,
     size: int | None = None,
     exact: bool = False,
 ) -> Hierarchy:
-    """A hierarchy from one row per value: the value, its label at level 1, and so on.
+    """Build a hierarchy from one row per value: the value, its label at level 1, and so on.
 
     Values are taken in their canonical form, or as they are written if ``exact``.
     Raises :class:`HierarchyError` if rows differ in length, a value occurs twice, or levels
@@ -155,14 +155,14 @@ def from_rows(
                 f"Row {number} ('{row[0] if row else ''}') has {len(row)} levels, row 1 "
                 f"('{rows[0][0]}') has {height}. Give every value the same number of levels."
             )
-    values = [row[0] if exact else canonical(row[0]) or "" for row in rows]
-    _refuse_twice(values)
+    values = [row[0] if exact else canonicalize_value(row[0]) or "" for row in rows]
+    _refuse_duplicates(values)
     columns = [values, *([row[level] for row in rows] for level in range(1, height))]
     _refuse_unnested(values, columns)
-    return _numbered(values, columns, other=other, size=len(values) if size is None else size)
+    return _assign_codes(values, columns, other=other, size=len(values) if size is None else size)
 
 
-def _refuse_twice(values: Sequence[str]) -> None:
+def _refuse_duplicates(values: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for number, value in enumerate(values, start=1):
         if value in seen:
@@ -174,7 +174,7 @@ def _refuse_twice(values: Sequence[str]) -> None:
 
 
 def _refuse_unnested(values: Sequence[str], columns: Sequence[Sequence[str]]) -> None:
-    """Two values that are alike at a level must stay alike above it."""
+    """Refuse two values that are alike at a level but not above it."""
     for level in range(1, len(columns)):
         parent: dict[str, tuple[str, str]] = {}
         for value, child, above in zip(values, columns[level - 1], columns[level], strict=True):
@@ -187,7 +187,7 @@ def _refuse_unnested(values: Sequence[str], columns: Sequence[Sequence[str]]) ->
                 )
 
 
-def _numbered(
+def _assign_codes(
     values: Sequence[str], columns: Sequence[Sequence[str]], *, other: str | None, size: int
 ) -> Hierarchy:
     """Give codes to labels, in the order of their first value, with null and outside last.

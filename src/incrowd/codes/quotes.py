@@ -22,20 +22,20 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
-class Fault:
+class QuoteFault:
     """The row with a quote that is wrong, and the line where it begins; both count from 1."""
 
     row: int
     line: int
     problem: str
 
-    def said(self, name: str) -> str:
+    def format_message(self, name: str) -> str:
         """Return what is wrong with the file of this name."""
         where = f"Row {self.row}" + (f" (line {self.line})" if self.line != self.row else "")
         return f"{where} of '{name}' {self.problem}"
 
 
-def find_fault(lines: Iterable[str], delimiter: str, columns: int | None) -> Fault | None:
+def find_fault(lines: Iterable[str], delimiter: str, columns: int | None) -> QuoteFault | None:
     """Return the first quote that was left open in lines of so many columns, or None.
 
     Lines keep their line breaks. Without a number of columns, fields may hold what looks like
@@ -54,26 +54,28 @@ def find_fault(lines: Iterable[str], delimiter: str, columns: int | None) -> Fau
 
     rows = csv.reader(read(), delimiter=delimiter, strict=True)
     number, line = 0, 1
-    with _long_fields():
+    with _allow_long_fields():
         try:
             for row in rows:
                 number += bool(row) or columns == 1
-                if rows.line_num > line and (lines_inside := _hidden_rows(row, delimiter, columns)):
-                    return Fault(number, line, _hides(lines_inside, columns))
+                if rows.line_num > line and (
+                    lines_inside := _count_hidden_rows(row, delimiter, columns)
+                ):
+                    return QuoteFault(number, line, _describe_hidden_rows(lines_inside, columns))
                 line, held = rows.line_num + 1, 0
         except csv.Error:
             never = "never closed" if ended else f"not closed within {LONGEST >> 20} MB"
             if ended or held > LONGEST:
                 problem = f"opens a quote that is {never}. Close it. {_TWICE}"
             else:
-                problem = _followed(rows.line_num - line)
-            return Fault(number + 1, line, problem)
+                problem = _describe_trailing_text(rows.line_num - line)
+            return QuoteFault(number + 1, line, problem)
     return None
 
 
 @contextmanager
-def _long_fields() -> Iterator[None]:
-    """Read long fields, too; the limit holds for the whole process, and is set back."""
+def _allow_long_fields() -> Iterator[None]:
+    """Allow long fields, too; the limit holds for the whole process, and is set back."""
     before = csv.field_size_limit(LONGEST)
     try:
         yield
@@ -81,7 +83,7 @@ def _long_fields() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _hidden_rows(row: list[str], delimiter: str, columns: int | None) -> int:
+def _count_hidden_rows(row: list[str], delimiter: str, columns: int | None) -> int:
     """Return how many line breaks a field has whose lines would be rows without quotes, or 0."""
     if columns is None or columns < 2:
         return 0
@@ -95,21 +97,22 @@ def _hidden_rows(row: list[str], delimiter: str, columns: int | None) -> int:
     return 0
 
 
-def _hides(breaks: int, columns: int | None) -> str:
+def _describe_hidden_rows(breaks: int, columns: int | None) -> str:
     return (
-        f"opens a quote that is closed {_lines(breaks)} later, and what lies between looks like "
+        f"opens a quote that is closed {_format_lines(breaks)} later, and what lies between looks "
+        "like "
         f"rows of {columns} fields. Was it left open? If the field is meant to hold these lines, "
         "take out its line breaks, or give the table as Parquet."
     )
 
 
-def _followed(later: int) -> str:
-    after = f", {_lines(later)} later" if later else ""
+def _describe_trailing_text(later: int) -> str:
+    after = f", {_format_lines(later)} later" if later else ""
     return (
         f"opens a quote, and text follows directly on the quote that closes it{after}. Was it left "
         f"open? {_TWICE}"
     )
 
 
-def _lines(number: int) -> str:
+def _format_lines(number: int) -> str:
     return "a line" if number == 1 else f"{number:,} lines"

@@ -27,8 +27,8 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _SPAN = re.compile(r"(0|-?[1-9][0-9]*)(?:-| to )(0|-?[1-9][0-9]*)")
 
 
-def canonical(value: object) -> str | None:
-    """The canonical text of a value, or None for null and for text without characters.
+def canonicalize_value(value: object) -> str | None:
+    """Return the canonical text of a value, or None for null and for text without characters.
 
     >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", 2.5, 5e-05)]
     ['39', '39', '39', '39', None, '039', '2.5', '0.00005']
@@ -39,7 +39,7 @@ def canonical(value: object) -> str | None:
         case None:
             return None
         case str():
-            return _canonical_text(value) or None
+            return _canonicalize_text(value) or None
         case bool():
             return "true" if value else "false"
         case int():
@@ -49,18 +49,18 @@ def canonical(value: object) -> str | None:
         case float() if value.is_integer():
             return str(int(value))
         case float():
-            return _canonical_text(format(Decimal(str(value)), "f"))
+            return _canonicalize_text(format(Decimal(str(value)), "f"))
         case Decimal():
-            return _canonical_text(format(value, "f"))
+            return _canonicalize_text(format(value, "f"))
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
         case dt.date() | dt.datetime():
             return value.isoformat()
         case _:
-            return _canonical_text(str(value)) or None
+            return _canonicalize_text(str(value)) or None
 
 
-def _canonical_text(text: str) -> str:
+def _canonicalize_text(text: str) -> str:
     text = text.strip(BLANKS)
     if not _NUMERAL.fullmatch(text):
         return BOOLEANS.get(text, text)
@@ -71,14 +71,14 @@ def _canonical_text(text: str) -> str:
     return "0" if text in ("-0", "-", "") else text
 
 
-def number(text: str | None) -> Decimal | None:
-    """The number that a canonical text denotes, or None."""
+def parse_number(text: str | None) -> Decimal | None:
+    """Return the number that a canonical text denotes, or None."""
     if text is None or not _NUMERAL.fullmatch(text):
         return None
     return Decimal(text)
 
 
-class Spans:
+class SpanLabeler:
     """The labels of everything from one value of a column to another: of one form in a column.
 
     They have a dash where all values are whole and none is below 0, so that no dash can be taken
@@ -95,14 +95,14 @@ class Spans:
 
     def __init__(self, values: Iterable[str]) -> None:
         listed = list(values)
-        self._reaches = {value: reach(value) for value in listed}
+        self._reaches = {value: parse_span(value) for value in listed}
         known = [self._reaches[value] for value in listed]
         plain = all(low == high for low, high in known if low is not None and high is not None)
-        self.whole = None not in itertools.chain(*known) and (plain or _ascend(known))
+        self.whole = None not in itertools.chain(*known) and (plain or _is_ascending(known))
         self.dash = self.whole and not any(value.lstrip("<>").startswith("-") for value in listed)
 
     def __call__(self, first: str, last: str) -> str:
-        """The label of everything between two values, both included."""
+        """Return the label of everything between two values, both included."""
         if first == last:
             return first
         ends = (first, last)
@@ -112,31 +112,31 @@ class Spans:
         return ("-" if self.dash else " to ").join(ends)
 
 
-def reach(text: str) -> tuple[float | None, float | None]:
-    """From where to where a whole number, a span of them, or what lies beyond one reaches.
+def parse_span(text: str) -> tuple[float | None, float | None]:
+    """Return the ends of a whole number, a span of them, or what lies beyond one.
 
     >>> reach("7"), reach("5-9"), reach(">89"), reach("2020-03")
     ((7, 7), (5, 9), (90, inf), (None, None))
     """
     if _WHOLE.fullmatch(text):
         return int(text), int(text)
-    found = _SPAN.fullmatch(text)
-    if found and int(found[1]) < int(found[2]):
-        return int(found[1]), int(found[2])
+    span = _SPAN.fullmatch(text)
+    if span and int(span[1]) < int(span[2]):
+        return int(span[1]), int(span[2])
     if text[:1] in ("<", ">") and _WHOLE.fullmatch(text[1:]):
         edge = int(text[1:])
         return (-math.inf, edge - 1) if text[0] == "<" else (edge + 1, math.inf)
     return None, None
 
 
-def _ascend(known: list[tuple[float | None, float | None]]) -> bool:
-    """Whether each of several reaches ends before the next begins."""
+def _is_ascending(known: list[tuple[float | None, float | None]]) -> bool:
+    """Return whether each of several spans ends before the next begins."""
     ends = [end for both in known for end in both if end is not None]
-    return all(one < other for one, other in zip(ends[1::2], ends[2::2], strict=False))
+    return all(first < other for first, other in zip(ends[1::2], ends[2::2], strict=False))
 
 
-def iso_day(text: str) -> dt.date | None:
-    """The day of an ISO date or time, in any of its forms, or None."""
+def parse_iso_day(text: str) -> dt.date | None:
+    """Return the day of an ISO date or time, in any of its forms, or None."""
     try:
         return dt.datetime.fromisoformat(text).date()
     except ValueError:
@@ -146,15 +146,15 @@ def iso_day(text: str) -> dt.date | None:
 _LEADING = re.compile(r"[\[(<>]?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4})?)")
 
 
-def reading_order(value: object) -> tuple[bool, bool, Decimal, str, str]:
-    """A key that puts values and labels in the order of a reader: numbers by size, text, null.
+def make_sort_key(value: object) -> tuple[bool, bool, Decimal, str, str]:
+    """Return a key that sorts values and labels as people do: numbers by size, text, null.
 
     Values that mean the same are told apart by how they are written.
 
     >>> sorted(["10-14", "b", None, "5-9", "[0.5, 1)", "a"], key=reading_order)
     ['[0.5, 1)', '5-9', '10-14', 'a', 'b', None]
     """
-    text = canonical(value)
-    found = _LEADING.match(text or "")
-    size = Decimal(found[1]) if found else Decimal(0)
-    return (text is None, found is None, size, text or "", str(value))
+    text = canonicalize_value(value)
+    sort_key = _LEADING.match(text or "")
+    size = Decimal(sort_key[1]) if sort_key else Decimal(0)
+    return (text is None, sort_key is None, size, text or "", str(value))

@@ -16,28 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.grid import grid_of
+from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
-from incrowd.codes.values import canonical
-from incrowd.engine.count import count
-from incrowd.engine.source import open_for
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import count_tuples
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity, make_finding, sort_findings
-from incrowd.measure.labels import ambiguous
-from incrowd.measure.lost_values import LostValues, lost_by_labels
-from incrowd.measure.outcome import shown_at
+from incrowd.measure.labels import find_ambiguous_labels
+from incrowd.measure.lost_values import LostValues, find_lost_labels
+from incrowd.measure.outcome import build_published_table
 from incrowd.methods.base import Method
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_exposures, find_weak_parameters
-from incrowd.methods.outlay import outlay_of
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
+from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec.base import quoted
-from incrowd.spec.build import build, is_open
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.base import quote_scalar
+from incrowd.spec.build import build_hierarchy, is_open
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, SafeSpec
 
@@ -49,18 +49,18 @@ def expect_losses(file: SpecFile, table: Table) -> LostValues | None:
 
     Each cell is taken to keep its rows as often as it is shown.
     """
-    settled = method_of(file.confirmed()).settled
+    settled = make_method(file.with_all_confirmed()).planned_release
     (limits, *slices) = settled.tables
     if slices or any(low != high for low, high in limits.values()):
         return None
     levels = tuple(limits[name][0] for name in settled.declared.names)
     rows = draw_rows(table, file.spec, SystemRandomness())
-    counted = count(rows, settled.declared, levels=levels).by_label()
+    counted = count_tuples(rows, settled.declared, levels=levels).merge_labels()
     held = counted.frequencies
     sizes, place = np.unique(held.counts, return_inverse=True)
     shown = settled.likely(sizes.astype(np.float64))[place] * held.counts
     kept = replace(held, counts=np.rint(shown).astype(np.int64))
-    return lost_by_labels(counted, shown_at(counted, kept))
+    return find_lost_labels(counted, build_published_table(counted, kept))
 
 
 def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
     if lost is None or not named:
         return
     rest = len(named) + lost.more_values + lost.more_pairs - _NAMED
-    listed = [one.words for one in named[:_NAMED]]
+    listed = [item.description for item in named[:_NAMED]]
     yield make_finding("VALUES_EXPECTED_LOST", listed=listed, more=max(rest, 0))
 
 
@@ -105,14 +105,18 @@ def check(table: Any, spec: SpecSource, *, engine: Engine | None = None) -> list
         >>> [(finding.code, finding.column) for finding in ic.check(people, spec)][0]
         ('COLUMN_NOT_DECLARED', 'age')
     """
-    file = taken(spec)
-    table = open_for(file, table, engine=engine)
-    found = [*_findings(file, table), *_expected(file, table), *_expected_noise(file, table)]
-    return sort_findings(found)
+    file = load_spec(spec)
+    table = open_spec_table(file, table, engine=engine)
+    findings = [
+        *_find_problems(file, table),
+        *_find_expectations(file, table),
+        *_find_expected_noise(file, table),
+    ]
+    return sort_findings(findings)
 
 
-def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
-    """What to expect of the release; nothing where it would be refused."""
+def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Yield what to expect of the release; nothing where it would be refused."""
     if file.spec.release is None:
         return
     try:
@@ -126,71 +130,73 @@ def _expected(file: SpecFile, table: Table) -> Iterator[Finding]:
         return
 
 
-def _expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
-    """Noise that is as large as the values, by the first rows; nothing if it would be refused."""
+def _find_expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
+    """Yield columns whose noise would be as large as their values, by the first rows."""
     if not isinstance(file.spec.release, KEpsilonSpec):
         return
     from incrowd.methods.k_epsilon.loss import find_large_error
     from incrowd.methods.k_epsilon.method import KEpsilon
 
     try:
-        method = KEpsilon(file.confirmed())
-        errors = method.expect_errors(method.tuples(table.head(_NOISY_ROWS)), SystemRandomness())
+        method = KEpsilon(file.with_all_confirmed())
+        errors = method.expect_errors(
+            method.count_tuples(table.head(_NOISY_ROWS)), SystemRandomness()
+        )
     except IncrowdError:
         return
     for name, error in errors.items():
         yield from find_large_error(name, error)
 
 
-def _findings(file: SpecFile, table: Table) -> Iterator[Finding]:
+def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
-    yield from _names(spec, table)
+    yield from _find_unmatched_columns(spec, table)
     if spec.confirm:
         yield make_finding("UNIT_NOT_CONFIRMED", entries=list(spec.confirm))
-    yield from _unit(spec, table)
+    yield from _find_repeated_ids(spec, table)
     yield from find_exposures(spec, table)
     yield from find_weak_parameters(spec.release)
     for name, column in spec.columns.items():
         if column.confirm:
             yield make_finding("COLUMN_NOT_CONFIRMED", name, entries=list(column.confirm))
         if column.role == "noisy" and name in table.columns:
-            yield from _noisy(name, column, table)
+            yield from _find_noisy_problems(name, column, table)
         if column.hierarchy is None or name not in table.columns:
             continue
         try:
-            found = list(_coverage(file, name, column, table))
+            domain_problems = list(_find_domain_problems(file, name, column, table))
         except (HierarchyError, TableError) as error:
             problem = str(error).removeprefix(f"Column '{name}': ")
-            found = [make_finding("HIERARCHY_INVALID", name, problem=problem)]
+            domain_problems = [make_finding("HIERARCHY_INVALID", name, problem=problem)]
         # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
         keeps = spec.release is not None and spec.release.keeps_sensitive
         unused = column.role == "sensitive" and keeps
-        for finding in found:
+        for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
 
 
-def foreseen(file: SpecFile) -> list[Finding]:
-    """What publishing would refuse or warn of, whatever the table; :func:`check` cannot know it."""
+def find_refusals(file: SpecFile) -> list[Finding]:
+    """Find what publishing would refuse or warn of, whatever the table holds."""
     try:
-        method = method_of(file)
+        method = make_method(file)
     except IncrowdError as error:
         return [make_finding("RELEASE_REFUSED", problem=str(error))]
-    known = method.promise
+    promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
-    weak = find_weak_parameters(file.spec.release, known.epsilon, known.delta)
-    return [*(one for one in weak if one not in by_spec), *_check_ledger(file, method)]
+    weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
+    return [*(item for item in weak if item not in by_spec), *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
-    """What the ledger of a spec has left, and whether it allows the release."""
+    """Find what the ledger of a spec has left, and whether it allows the release."""
     try:
-        known = outlay_of(file, method=method)
+        ledger = preview_spec_budget(file, method=method)
     except IncrowdError as error:
         return [make_finding("LEDGER_REFUSED", problem=str(error))]
-    return [] if known is None else known.findings()
+    return [] if ledger is None else ledger.findings()
 
 
-def _names(spec: Spec, table: Table) -> Iterator[Finding]:
+def _find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
     for name in table.columns:
         if name not in spec.columns:
             close = difflib.get_close_matches(name, list(spec.columns), n=1)
@@ -207,66 +213,71 @@ def _names(spec: Spec, table: Table) -> Iterator[Finding]:
                 yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
 
 
-def _unit(spec: Spec, table: Table) -> Iterator[Finding]:
-    """Whether a row is a person: repeated identifiers speak against it."""
+def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Find identifiers that repeat, so that a row may not be a person."""
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            counts, missing = table.count_rows_per_id(spec.unit.id), table.missing(spec.unit.id)
+            counts, missing = (
+                table.count_rows_per_id(spec.unit.id),
+                table.count_missing(spec.unit.id),
+            )
             yield make_finding(
                 "PEOPLE_COUNTED", spec.unit.id, people=counts.ids, rows=rows,
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
             if missing and not spec.unit.without_id:
-                id_ = quoted(spec.unit.id)
+                id_ = quote_scalar(spec.unit.id)
                 yield make_finding("ROWS_WITHOUT_ID", spec.unit.id, rows=missing, id=id_)
         return
-    repeated = {name: known for name, known in find_ids(table).items() if known.is_unit}
+    repeated = {name: item for name, item in find_ids(table).items() if item.is_unit}
     for name, known in repeated.items():
         yield make_finding(
             "ID_REPEATED", name, ids=known.ids, rows=known.rows, median=known.counts.median,
-            largest=known.counts.largest, id=quoted(name),
+            largest=known.counts.largest, id=quote_scalar(name),
         )  # fmt: skip
     if repeated:
         return
-    identifiers = [name for name in spec.with_role("identifier") if name in table.columns]
+    identifiers = [name for name in spec.columns_with_role("identifier") if name in table.columns]
     if identifiers:
-        distinct = table.distinct(identifiers)
+        distinct = table.count_distinct(identifiers)
         if distinct < rows:
             yield make_finding(
                 "IDENTIFIERS_REPEATED", repeated=rows - distinct, rows=rows, columns=identifiers
             )
 
 
-def _noisy(name: str, column: Column, table: Table) -> Iterator[Finding]:
-    """Whether noise can be added to a column: its values are numbers of its precision, or days."""
+def _find_noisy_problems(name: str, column: Column, table: Table) -> Iterator[Finding]:
+    """Find a column to which noise cannot be added: its values are no numbers or days."""
     try:
-        values = [value for tally in table.tallies([name]) for value in tally.values[0]]
-        grid_of(name, values, column.precision, column.bounds)
+        values = [value for tally in table.iter_tallies([name]) for value in tally.values[0]]
+        build_grid(name, values, column.precision, column.bounds)
     except IncrowdError as error:
         problem = str(error).removeprefix(f"Column '{name}': ")
         yield make_finding("NOISY_VALUES_INVALID", name, problem=problem)
 
 
-def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterator[Finding]:
-    """How the values of a column lie in its domain."""
-    tallies = list(table.tallies([name]))
+def _find_domain_problems(
+    file: SpecFile, name: str, column: Column, table: Table
+) -> Iterator[Finding]:
+    """Find how the values of a column lie in its domain."""
+    tallies = list(table.iter_tallies([name]))
     met = [value for tally in tallies for value in tally.values[0]] if is_open(column) else ()
-    hierarchy = build(column, folder=file.folder, values=met)
+    hierarchy = build_hierarchy(column, folder=file.folder, values=met)
     release = file.spec.release
-    asked = release.levels.get(name, 0) if release else 0
-    level = asked if isinstance(asked, int) else asked[1]
+    request = release.levels.get(name, 0) if release else 0
+    level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
-    yield from _labels(name, column, hierarchy, release)
+    yield from _find_ambiguous_labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0
     for tally in tallies:
-        counts = _value_counts(tally)
+        counts = _count_values(tally)
         codes = hierarchy.encode(tally.values[0])
         nulls += int(counts[codes == hierarchy.null].sum())
         for at in np.flatnonzero(codes == hierarchy.outside).tolist():
-            text = canonical(tally.values[0][at]) or ""
+            text = canonicalize_value(tally.values[0][at]) or ""
             outside[text] = outside.get(text, 0) + int(counts[at])
     if outside:
         often = sorted(outside, key=lambda text: (-outside[text], text))
@@ -274,7 +285,7 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
         more = max(len(often) - _SHOWN, 0)
         rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
         # At the root nothing is shown of a column, whatever its values are.
-        root = isinstance(asked, int) and hierarchy.rooted and level == hierarchy.height - 1
+        root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
         if rows + nulls == held and not root:
             yield make_finding(
                 "ALL_VALUES_OUTSIDE_DOMAIN", name, rows=rows, values=len(outside), listed=listed,
@@ -289,11 +300,11 @@ def _coverage(file: SpecFile, name: str, column: Column, table: Table) -> Iterat
         yield make_finding("VALUES_NULL", name, rows=nulls)
 
 
-def _labels(
+def _find_ambiguous_labels(
     name: str, column: Column, hierarchy: Hierarchy, release: ReleaseSpec | None
 ) -> Iterator[Finding]:
-    """Labels that mean different things at different levels, and whom that could mislead."""
-    twice = ambiguous(hierarchy)
+    """Find labels that mean different things at different levels."""
+    twice = find_ambiguous_labels(hierarchy)
     if not twice:
         return
     label, sizes = next(iter(twice.items()))
@@ -303,7 +314,7 @@ def _labels(
         for at, (level, size) in enumerate(sizes.items())
     )
     more = len(twice) - 1
-    levels = _publishable(name, hierarchy, release)
+    levels = _list_publishable_levels(name, hierarchy, release)
     both = [level for level in sizes if level in levels]
     grouped = [level for level in both if level < hierarchy.height - 1]
     if release is not None and release.is_local and name not in release.levels:
@@ -325,8 +336,8 @@ def _labels(
         )  # fmt: skip
 
 
-def _publishable(name: str, hierarchy: Hierarchy, release: ReleaseSpec | None) -> range:
-    """The levels that a column may be published at."""
+def _list_publishable_levels(name: str, hierarchy: Hierarchy, release: ReleaseSpec | None) -> range:
+    """Return the levels that a column may be published at."""
     if release is None:
         return range(hierarchy.height)
     fixed = isinstance(release, SafeSpec) and release.scheme == "fixed"
@@ -338,7 +349,7 @@ def _publishable(name: str, hierarchy: Hierarchy, release: ReleaseSpec | None) -
     return range(low, high + 1)
 
 
-def _value_counts(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _count_values(tally: Tally) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     counts = np.zeros(len(tally.values[0]), dtype=np.int64)
     np.add.at(counts, tally.codes[:, 0], tally.counts)
     return counts

@@ -17,13 +17,13 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from incrowd.codes.hierarchy import HierarchyError
-from incrowd.codes.values import canonical, reading_order
-from incrowd.engine.source import open_for
+from incrowd.codes.values import canonicalize_value, make_sort_key
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import describe_rows, find_ids
-from incrowd.spec.build import build, is_open
-from incrowd.spec.file import Place, SpecFile, SpecSource, taken
+from incrowd.spec.build import build_hierarchy, is_open
+from incrowd.spec.file import Place, SpecFile, SpecSource, load_spec
 from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import Column, Confirmable, PersonId, Spec
 
@@ -51,24 +51,24 @@ class Question:
     seen: tuple[str, ...] = ()
 
     @property
-    def asks(self) -> str:
+    def prompt(self) -> str:
         """What is to be answered with yes or no."""
         if self.entry in FREE or self.entry == UNIT:
             return "Is this correct?"
         return "Is all of it public knowledge, known without this table?"
 
 
-def questions(
+def list_questions(
     file: SpecFile, table: Table | None = None, *, columns: Collection[str] | None = None
 ) -> Iterator[Question]:
-    """Everything that is to be confirmed: the unit, then column by column.
+    """Yield everything that is to be confirmed: the unit, then column by column.
 
     Of some columns, if they are named. The table is opened, unless it is given, to show what few
     people have; it is the curator's.
     """
-    waiting = file.spec.unconfirmed
+    waiting = file.spec.unconfirmed_entries
     if table is None and not file.spec.is_confirmed:
-        table = open_for(file)
+        table = open_spec_table(file)
     if file.spec.confirm and columns is None and table is not None:
         yield _ask_unit(file.spec, table)
     for name, entries in waiting.items():
@@ -76,7 +76,7 @@ def questions(
             continue
         column = file.spec.columns[name]
         for entry in entries:
-            yield _question(file, name, column, entry, table)
+            yield _make_question(file, name, column, entry, table)
 
 
 def _ask_unit(spec: Spec, table: Table) -> Question:
@@ -97,79 +97,79 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
         ids.pop(chosen, None)
     else:
         says, seen = f"one row per person ({table.rows():,} rows)", []
-    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    repeated = [f"'{name}': {item.describe()}." for name, item in ids.items() if item.is_unit]
     if not isinstance(spec.unit, PersonId) and not repeated:
         seen.append("No column looks like an id that several rows share.")
     return Question(UNIT, UNIT, says, why, (*seen, *repeated))
 
 
-def _question(
+def _make_question(
     file: SpecFile, name: str, column: Column, entry: Confirmable, table: Table | None
 ) -> Question:
     if entry == "role":
         why = "A wrong role publishes what must be hidden, or hides what could be published."
         return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
-    says = said(file, name, entry)
+    says = describe_entry(file, name, entry)
     if entry == "written":
         why = "A wrong format changes numbers and dates, and turns nulls into values."
         return Question(name, entry, says, why)
     if entry == "hierarchy" and column.hierarchy is not None:
-        declared = column.hierarchy.declared
-        counts = {} if table is None else _counts(table, name)
+        declared = column.hierarchy.declaration
+        counts = {} if table is None else _count_values(table, name)
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"
             why = (
                 f"The range {ends} was rounded from the data and is published. It must be public "
                 "knowledge: an end that exists because of one person reveals that person."
             )
-            return Question(name, entry, says, why, _extremes(counts))
+            return Question(name, entry, says, why, _describe_extremes(counts))
         why = (
             "Every listed value is published, even if no published row has it. All of them must be "
             "public knowledge, rare values included."
         )
-        return Question(name, entry, says, why, _rare(file, column, counts))
+        return Question(name, entry, says, why, _describe_rare_values(file, column, counts))
     why = "It was read from the data and is published. It must be public knowledge."
     return Question(name, entry, says, why)
 
 
-def said(file: SpecFile, name: str, entry: str) -> str:
-    """The entry as the spec has it, without comments."""
+def describe_entry(file: SpecFile, name: str, entry: str) -> str:
+    """Return the entry as the spec has it, without comments."""
     declared = file.spec.columns[name].model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return _plain(declared.get(entry))
+    return _format_value(declared.get(entry))
 
 
-def _plain(value: object) -> str:
-    """Nested values on one line, long lists shortened."""
+def _format_value(value: object) -> str:
+    """Format nested values on one line, with long lists shortened."""
     match value:
         case dict():
-            return ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+            return ", ".join(f"{key}: {_format_value(inner)}" for key, inner in value.items())
         case list() | tuple():
-            texts = [_plain(inner) for inner in value]
+            texts = [_format_value(inner) for inner in value]
             more = f" ... ({len(texts)} in all)" if len(texts) > 2 * _SHOWN else ""
             return f"[{', '.join(texts[: 2 * _SHOWN])}{more}]"
         case _:
             return str(value)
 
 
-def _counts(table: Table, name: str) -> dict[str, int]:
-    """How many rows have each value."""
+def _count_values(table: Table, name: str) -> dict[str, int]:
+    """Count the rows that have each value."""
     if name not in table.columns:
         return {}
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     try:
-        for tally in table.tallies([name]):
+        for tally in table.iter_tallies([name]):
             counts = np.zeros(len(tally.values[0]), dtype=np.int64)
             np.add.at(counts, tally.codes[:, 0], tally.counts)
             for value, count in zip(tally.values[0], counts.tolist(), strict=True):
-                if (text := canonical(value)) is not None:
-                    found[text] = found.get(text, 0) + count
+                if (text := canonicalize_value(value)) is not None:
+                    values[text] = values.get(text, 0) + count
     except TableError:
         return {}
-    return found
+    return values
 
 
-def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
-    ordered = sorted(counts, key=reading_order)
+def _describe_extremes(counts: dict[str, int]) -> tuple[str, ...]:
+    ordered = sorted(counts, key=make_sort_key)
     if not ordered:
         return ()
     ends = (ordered[0], ordered[-1])
@@ -179,12 +179,14 @@ def _extremes(counts: dict[str, int]) -> tuple[str, ...]:
     return (f"Smallest and largest value in the table: {listed}.",)
 
 
-def _rare(file: SpecFile, column: Column, counts: dict[str, int]) -> tuple[str, ...]:
-    """The listed values that few rows have, and those that none has."""
+def _describe_rare_values(
+    file: SpecFile, column: Column, counts: dict[str, int]
+) -> tuple[str, ...]:
+    """Describe the listed values that few rows have."""
     if is_open(column):
         return ()
     try:
-        hierarchy = build(column, folder=file.folder)
+        hierarchy = build_hierarchy(column, folder=file.folder)
     except HierarchyError:
         return ()
     held = dict.fromkeys(hierarchy.values, 0)
@@ -235,10 +237,10 @@ def confirm(
         >>> ic.confirm(draft, ["ward"], unit=True).spec.is_confirmed
         True
     """
-    file = taken(spec)
+    file = load_spec(spec)
     if isinstance(answers, str):
         raise ParameterError("answers", "be a list of columns", answers)
-    waiting = file.spec.unconfirmed
+    waiting = file.spec.unconfirmed_entries
     left: dict[str, list[str]] = {name: list(entries) for name, entries in waiting.items()}
     if all:
         answers = list(waiting)
@@ -252,7 +254,7 @@ def confirm(
     answers = list(answers or ())
     unit = unit or (UNIT, UNIT) in answers
     changed = set()
-    for name, entry in _entries(file, answers):
+    for name, entry in _expand_answers(file, answers):
         if entry in left.get(name, []):
             left[name].remove(entry)
             changed.add(name)
@@ -261,10 +263,12 @@ def confirm(
     }
     if unit and file.spec.confirm:
         changes["confirm",] = None
-    return file.changed_at(changes) if changes else file
+    return file.with_entries(changes) if changes else file
 
 
-def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _expand_answers(
+    file: SpecFile, answers: Iterable[str | tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
     """Yield columns with single entries; refuse columns and entries that do not exist."""
     columns, entries = file.spec.columns, get_args(Confirmable)
     for answer in answers:
@@ -276,7 +280,7 @@ def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterat
             hint = f" Did you mean '{close[0]}'?" if close else ""
             raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
         if entry is None:
-            yield from ((name, one) for one in columns[name].confirm)
+            yield from ((name, item) for item in columns[name].confirm)
         elif entry in entries:
             yield name, entry
         else:
@@ -285,30 +289,30 @@ def _entries(file: SpecFile, answers: Iterable[str | tuple[str, str]]) -> Iterat
             )
 
 
-def free(file: SpecFile) -> list[tuple[str, str]]:
-    """All questions whose answers tell nothing of anybody: roles and how values are written."""
+def list_harmless_entries(file: SpecFile) -> list[tuple[str, str]]:
+    """List the entries that reveal nothing: roles and how values are written."""
     return [
         (name, entry)
-        for name, entries in file.spec.unconfirmed.items()
+        for name, entries in file.spec.unconfirmed_entries.items()
         for entry in entries
         if entry in FREE
     ]
 
 
-def public(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """The questions of some columns whose values and bounds are public knowledge."""
+def list_public_entries(file: SpecFile, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """List the entries of some columns whose values and bounds are public knowledge."""
     for name in columns:
         if name not in file.spec.columns:
             raise IncrowdError(f"Column '{name}': not in the spec.")
     return [
         (name, entry)
         for name in columns
-        for entry in file.spec.unconfirmed.get(name, ())
+        for entry in file.spec.unconfirmed_entries.get(name, ())
         if entry not in FREE
     ]
 
 
-def save(file: SpecFile) -> None:
+def save_spec(file: SpecFile) -> None:
     """Write a spec back to its file, whole or not at all."""
     assert file.path is not None
     draft = Path(f"{file.path}.part")

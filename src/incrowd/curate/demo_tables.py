@@ -48,8 +48,8 @@ _SCHOOLS = """
 _YEAR = 2026
 
 
-def sample(kind: str, *, rows: int | None = None, seed: int = 1) -> Table:
-    """A sample table of the given kind: voters, patients or census."""
+def make_demo_table(kind: str, *, rows: int | None = None, seed: int = 1) -> Table:
+    """Make a demo table of the given kind: voters, patients or census."""
     check_choice("kind", kind, tuple(_KINDS))
     make, usual = _KINDS[kind]
     count = usual if rows is None else int(check_whole("rows", rows))
@@ -59,43 +59,45 @@ def sample(kind: str, *, rows: int | None = None, seed: int = 1) -> Table:
     return local_engine().from_columns(make(count, np.random.default_rng(start)))
 
 
-def _voters(n: int, draw: np.random.Generator) -> Columns:
-    sex, age = _sex(n, draw), _age(n, draw)
+def _draw_voters(n: int, draw: np.random.Generator) -> Columns:
+    sex, age = _draw_sexes(n, draw), _draw_ages(n, draw)
     races = ["White", "Hispanic", "Black", "Asian", "Other"]
     return {
-        **_identity(n, sex, draw),
-        "zip": _zips(n, 32004, 34997, 900, draw),
+        **_draw_identities(n, sex, draw),
+        "zip": _draw_zip_codes(n, 32004, 34997, 900, draw),
         "sex": sex,
         "birth_year": (_YEAR - age).astype(np.int64),
-        "race": _choice(n, races, [0.62, 0.18, 0.14, 0.025, 0.035], draw),
-        "height": _height(sex, age, draw),
+        "race": _draw_choices(n, races, [0.62, 0.18, 0.14, 0.025, 0.035], draw),
+        "height": _draw_heights(sex, age, draw),
     }
 
 
-def _patients(n: int, draw: np.random.Generator) -> Columns:
-    sex, age = _sex(n, draw), _age(n, draw)
+def _draw_patients(n: int, draw: np.random.Generator) -> Columns:
+    sex, age = _draw_sexes(n, draw), _draw_ages(n, draw)
     return {
-        **_identity(n, sex, draw),
-        "zip": _zips(n, 48001, 49971, 700, draw),
+        **_draw_identities(n, sex, draw),
+        "zip": _draw_zip_codes(n, 48001, 49971, 700, draw),
         "sex": sex,
         "birth_year": (_YEAR - age).astype(np.int64),
-        "weight": _weight(sex, age, draw),
-        "diagnosis": _diagnosis(age, draw),
+        "weight": _draw_weights(sex, age, draw),
+        "diagnosis": _draw_diagnoses(age, draw),
     }
 
 
-def _census(n: int, draw: np.random.Generator) -> Columns:
+def _draw_census(n: int, draw: np.random.Generator) -> Columns:
     sex = np.where(draw.random(n) < 0.32, "female", "male")
     age = np.clip(np.round(17 + 22 * draw.gamma(1.9, 0.55, n)), 17, 90)
     older = (age - 17) / 73
     never = draw.random(n) < np.exp(-3.2 * older)
     once = draw.random(n) < 0.72
-    apart = _choice(n, ["Divorced", "Separated", "Widowed"], [0.7, 0.15, 0.15], draw)
+    apart = _draw_choices(n, ["Divorced", "Separated", "Widowed"], [0.7, 0.15, 0.15], draw)
     school = np.clip(np.round(draw.normal(9.6, 2.6, n)), 1, 16).astype(np.int64)
     schools = np.array(_SCHOOLS.split())
     skilled = draw.random(n) < 1 / (1 + np.exp(-(school - 11) / 1.5))
-    high = _choice(n, ["Exec-managerial", "Prof-specialty", "Tech-support", "Sales"], None, draw)
-    low = _choice(
+    high = _draw_choices(
+        n, ["Exec-managerial", "Prof-specialty", "Tech-support", "Sales"], None, draw
+    )
+    low = _draw_choices(
         n,
         ["Craft-repair", "Adm-clerical", "Other-service", "Machine-op-inspct", "Transport-moving",
          "Handlers-cleaners", "Farming-fishing", "Protective-serv"],
@@ -111,23 +113,27 @@ def _census(n: int, draw: np.random.Generator) -> Columns:
         "person_id": draw.permutation(np.arange(100_000, 100_000 + n)),
         "sex": sex,
         "age": age.astype(np.int64),
-        "race": _choice(
-            n, ["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
-            [0.86, 0.093, 0.03, 0.009, 0.008], draw,
+        "race": _draw_choices(
+            n,
+            ["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
+            [0.86, 0.093, 0.03, 0.009, 0.008],
+            draw,
         ),
         "marital_status": np.where(
             never, "Never-married", np.where(once, "Married-civ-spouse", apart)
         ),
         "education": schools[school - 1],
-        "native_country": _choice(n, countries, [0.92, 0.03, 0.01, 0.01, 0.01, 0.01, 0.01], draw),
-        "workclass": _choice(n, works, [0.74, 0.083, 0.068, 0.042, 0.036, 0.031], draw),
+        "native_country": _draw_choices(
+            n, countries, [0.92, 0.03, 0.01, 0.01, 0.01, 0.01, 0.01], draw
+        ),
+        "workclass": _draw_choices(n, works, [0.74, 0.083, 0.068, 0.042, 0.036, 0.031], draw),
         "occupation": np.where(skilled, high, low),
         "salary_class": np.where(rich, ">50K", "<=50K"),
-        "height": _height(sex, age, draw),
-    }  # fmt: skip
+        "height": _draw_heights(sex, age, draw),
+    }
 
 
-def _identity(n: int, sex: npt.NDArray[Any], draw: np.random.Generator) -> Columns:
+def _draw_identities(n: int, sex: npt.NDArray[Any], draw: np.random.Generator) -> Columns:
     women, men = (_FIRST[kind].split() for kind in ("female", "male"))
     at = np.where(
         sex == "female",
@@ -135,38 +141,40 @@ def _identity(n: int, sex: npt.NDArray[Any], draw: np.random.Generator) -> Colum
         len(women) + draw.integers(0, len(men), n),
     )
     first = np.array([*women, *men])[at]
-    last = _choice(n, _LAST.split(), None, draw)
+    last = _draw_choices(n, _LAST.split(), None, draw)
     mark = draw.permutation(np.arange(n)).astype(str)
     mail = np.char.add(np.char.add(np.char.lower(last), mark), "@example.org")
     return {"first_name": first, "last_name": last, "email": mail}
 
 
-def _choice(
+def _draw_choices(
     n: int, options: list[str], shares: list[float] | None, draw: np.random.Generator
 ) -> npt.NDArray[Any]:
     weights = None if shares is None else np.array(shares) / sum(shares)
     return np.array(options)[draw.choice(len(options), size=n, p=weights)]
 
 
-def _sex(n: int, draw: np.random.Generator) -> npt.NDArray[Any]:
+def _draw_sexes(n: int, draw: np.random.Generator) -> npt.NDArray[Any]:
     return np.where(draw.random(n) < 0.53, "female", "male")
 
 
-def _age(n: int, draw: np.random.Generator) -> npt.NDArray[np.float64]:
-    """18 to 100: even up to about 70, then thinning out."""
+def _draw_ages(n: int, draw: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Draw ages from 18 to 100: even up to about 70, then thinning out."""
     ages = np.arange(18, 101)
     weights = 1 / (1 + np.exp((ages - 74) / 6.5))
     return draw.choice(ages, size=n, p=weights / weights.sum()).astype(np.float64)
 
 
-def _zips(n: int, low: int, high: int, count: int, draw: np.random.Generator) -> npt.NDArray[Any]:
+def _draw_zip_codes(
+    n: int, low: int, high: int, count: int, draw: np.random.Generator
+) -> npt.NDArray[Any]:
     codes = np.sort(draw.choice(np.arange(low, high + 1), size=count, replace=False))
     weights = draw.permutation(1 / np.arange(3, count + 3) ** 0.8)
     names = np.array([f"{code:05d}" for code in codes])
     return names[draw.choice(count, size=n, p=weights / weights.sum())]
 
 
-def _height(
+def _draw_heights(
     sex: npt.NDArray[Any], age: npt.NDArray[np.float64], draw: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     woman = sex == "female"
@@ -175,7 +183,7 @@ def _height(
     return heights.round(1)
 
 
-def _weight(
+def _draw_weights(
     sex: npt.NDArray[Any], age: npt.NDArray[np.float64], draw: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     woman = sex == "female"
@@ -185,7 +193,7 @@ def _weight(
     return weights.round(1)
 
 
-def _diagnosis(age: npt.NDArray[np.float64], draw: np.random.Generator) -> npt.NDArray[Any]:
+def _draw_diagnoses(age: npt.NDArray[np.float64], draw: np.random.Generator) -> npt.NDArray[Any]:
     names = np.array(["healthy", "hypertension", "diabetes", "asthma", "depression", "cancer"])
     old = (age - 18) / 82
     young = np.array([2.2, 0.2, 0.1, 0.25, 0.3, 0.03])  # weights at 18, and at 100
@@ -193,14 +201,14 @@ def _diagnosis(age: npt.NDArray[np.float64], draw: np.random.Generator) -> npt.N
     weights = young + np.outer(old, aged - young)
     bounds = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     chosen = (draw.random((age.size, 1)) > bounds).sum(axis=1)
-    found: npt.NDArray[Any] = names[np.minimum(chosen, len(names) - 1)]
-    return found
+    diagnoses: npt.NDArray[Any] = names[np.minimum(chosen, len(names) - 1)]
+    return diagnoses
 
 
 _KINDS: Mapping[str, tuple[Callable[[int, np.random.Generator], Columns], int]] = {
-    "voters": (_voters, 134_791),
-    "patients": (_patients, 72_825),
-    "census": (_census, 32_440),
+    "voters": (_draw_voters, 134_791),
+    "patients": (_draw_patients, 72_825),
+    "census": (_draw_census, 32_440),
 }
 
 SPECS = {

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 import incrowd
 
 if TYPE_CHECKING:
-    from incrowd.engine.java import Java
+    from incrowd.engine.java import JavaRuntime
 
 # What each extra is for; those of developers are not listed.
 PURPOSES = {
@@ -38,7 +38,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 @dataclass(frozen=True)
-class Package:
+class InstalledPackage:
     """A library: the version that is installed, if it is, and those that fit."""
 
     name: str
@@ -60,10 +60,10 @@ class Extra:
 
     name: str
     purpose: str
-    packages: tuple[Package, ...]
+    packages: tuple[InstalledPackage, ...]
 
     @property
-    def installed(self) -> bool:
+    def is_installed(self) -> bool:
         """Whether all of its libraries are there, in versions that fit."""
         return all(package.fits for package in self.packages)
 
@@ -74,7 +74,7 @@ class Extra:
 
 
 @dataclass(frozen=True)
-class State:
+class StateFolder:
     """The folder that remembers which tables were released before."""
 
     folder: str
@@ -89,48 +89,48 @@ class Machine:
     system: str
     cores: int
     memory: int | None
-    java: Java | None
+    java: JavaRuntime | None
     browser: str | None
-    state: State | None
+    state: StateFolder | None
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """All that was found. ``problems`` are those of what every release needs."""
 
-    packages: tuple[Package, ...]
+    packages: tuple[InstalledPackage, ...]
     extras: tuple[Extra, ...]
     machine: Machine
     problems: tuple[str, ...]
     tried: bool
 
     @property
-    def works(self) -> bool:
+    def is_working(self) -> bool:
         """Whether all that every release needs is there; extras do not matter."""
         return not self.problems
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return the diagnosis as plain values, for JSON."""
         extras = [
-            {**asdict(extra), "installed": extra.installed, "command": extra.command}
+            {**asdict(extra), "installed": extra.is_installed, "command": extra.command}
             for extra in self.extras
         ]
         return {
             "incrowd": incrowd.__version__,
-            "folder": _home(),
+            "folder": _get_package_folder(),
             **asdict(self.machine),
             "packages": [asdict(package) for package in self.packages],
             "extras": extras,
             "tried": self.tried,
-            "works": self.works,
+            "works": self.is_working,
             "problems": list(self.problems),
         }
 
-    def lines(self) -> Iterator[str]:
-        """The same, to be read."""
+    def format_lines(self) -> Iterator[str]:
+        """Yield the diagnosis as lines of text."""
         machine = self.machine
         memory = f", {machine.memory / 2**30:.1f} GiB of memory" if machine.memory else ""
-        yield f"incrowd {incrowd.__version__} in {_home()}"
+        yield f"incrowd {incrowd.__version__} in {_get_package_folder()}"
         yield f"Python {machine.python} on {machine.system}, {machine.cores} cores{memory}"
         yield ""
         yield "Required:"
@@ -140,8 +140,8 @@ class Diagnosis:
         yield "Extras:"
         for extra in self.extras:
             problems = [package.problem for package in extra.packages if package.problem]
-            found = [f"{package.name} {package.version}" for package in extra.packages]
-            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or found)}"
+            result = [f"{package.name} {package.version}" for package in extra.packages]
+            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or result)}"
             if problems:
                 yield f"  {'':<14}{extra.command}"
         yield ""
@@ -155,31 +155,31 @@ class Diagnosis:
             if lost:
                 yield f"  {'':<14}Repeated releases of a table go unnoticed. Set XDG_STATE_HOME."
         yield ""
-        if self.tried and self.works:
+        if self.tried and self.is_working:
             yield "Published and verified a fictional table."
         yield from self.problems or ["All required libraries are installed."]
 
 
-def installed_version(name: str) -> str | None:
-    """The version of a library by its metadata; None if it is not installed."""
+def find_version(name: str) -> str | None:
+    """Return the version of a library by its metadata; None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
 
 
-def own_requirements() -> Sequence[str] | None:
-    """What Incrowd says that it needs; None if it was not installed as a package."""
+def read_requirements() -> Sequence[str] | None:
+    """Return what Incrowd requires; None if it was not installed as a package."""
     try:
         return metadata.requires("incrowd") or []
     except metadata.PackageNotFoundError:
         return None
 
 
-def diagnose(
+def diagnose_installation(
     *,
-    requirements: Callable[[], Sequence[str] | None] = own_requirements,
-    version_of: Callable[[str], str | None] = installed_version,
+    requirements: Callable[[], Sequence[str] | None] = read_requirements,
+    version_of: Callable[[str], str | None] = find_version,
     machine: Callable[[], Machine] | None = None,
     attempt: bool = False,
 ) -> Diagnosis:
@@ -189,12 +189,12 @@ def diagnose(
     """
     listed = requirements()
     needed = [Requirement(text) for text in listed or ()]
-    packages = _packages(needed, "", version_of)
+    packages = _list_packages(needed, "", version_of)
     extras = tuple(
-        Extra(name, purpose, _packages(needed, name, version_of))
+        Extra(name, purpose, _list_packages(needed, name, version_of))
         for name, purpose in PURPOSES.items()
     )
-    here = (machine or this_machine)()
+    here = (machine or describe_machine)()
     problems = [
         f"{package.problem}: pip install '{package.name}{package.needs}'."
         for package in packages
@@ -207,44 +207,44 @@ def diagnose(
     if find_spec("_sqlite3") is None:
         problems.append("This Python was built without sqlite3, which ledgers need.")
     if attempt:
-        problems += _attempted()
+        problems += _try_release()
     return Diagnosis(packages, extras, here, tuple(problems), attempt)
 
 
-def this_machine() -> Machine:
-    """What Incrowd runs on, and what it would use there."""
+def describe_machine() -> Machine:
+    """Describe what Incrowd runs on, and what it would use there."""
     return Machine(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        cores=_cores(),
-        memory=_memory(),
-        java=_java(),
-        browser=_browser(),
-        state=_state(),
+        cores=_count_cores(),
+        memory=_measure_memory(),
+        java=_find_java(),
+        browser=_find_browser(),
+        state=_check_state_folder(),
     )
 
 
-def _packages(
+def _list_packages(
     needed: Sequence[Requirement], extra: str, version_of: Callable[[str], str | None]
-) -> tuple[Package, ...]:
-    """The libraries of an extra, or, without a name, those that are always needed."""
-    found = []
-    for one in needed:
-        always = one.marker is None or one.marker.evaluate({"extra": ""})
-        if not (always if not extra else not always and _belongs(one, extra)):
+) -> tuple[InstalledPackage, ...]:
+    """List the libraries of an extra, or, without a name, those that are always needed."""
+    installed_packages = []
+    for item in needed:
+        always = item.marker is None or item.marker.evaluate({"extra": ""})
+        if not (always if not extra else not always and _is_part_of_extra(item, extra)):
             continue
-        version = version_of(one.name)
-        fits = version is not None and one.specifier.contains(version, prereleases=True)
-        found.append(Package(one.name, version, str(one.specifier), fits))
-    return tuple(found)
+        version = version_of(item.name)
+        fits = version is not None and item.specifier.contains(version, prereleases=True)
+        installed_packages.append(InstalledPackage(item.name, version, str(item.specifier), fits))
+    return tuple(installed_packages)
 
 
-def _belongs(requirement: Requirement, extra: str) -> bool:
+def _is_part_of_extra(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
 
 
-def _attempted() -> list[str]:
-    """What went wrong when a small release of made-up people was made and verified."""
+def _try_release() -> list[str]:
+    """Make and verify a small release of fictional people, and return what went wrong."""
     spec = {
         "columns": {
             "city": {"role": "quasi", "hierarchy": {"flat": {"values": ["north", "south"]}}},
@@ -271,33 +271,33 @@ def _attempted() -> list[str]:
     ]
 
 
-def _home() -> str:
+def _get_package_folder() -> str:
     return str(Path(incrowd.__file__).parent)
 
 
-def _cores() -> int:
-    """The cores that this process may use."""
+def _count_cores() -> int:
+    """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _memory() -> int | None:
-    """The memory of the machine, or what a container may use of it."""
+def _measure_memory() -> int | None:
+    """Return the memory of the machine, or what a container may use of it."""
     try:
-        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        result = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (AttributeError, OSError, ValueError):
         return None
     for path in _LIMITS:
         try:
-            known.append(int(Path(path).read_text(encoding="ascii")))
+            result.append(int(Path(path).read_text(encoding="ascii")))
         except (OSError, ValueError):  # there is no such limit
             continue
-    return min(known)
+    return min(result)
 
 
-def _java() -> Java | None:
-    """The Java that Spark would start; None where what looks for it cannot be loaded."""
+def _find_java() -> JavaRuntime | None:
+    """Find the Java that Spark would start; None where the search cannot be loaded."""
     try:
         from incrowd.engine.java import find_java
     except ImportError:  # a library is missing, and is listed as such
@@ -305,26 +305,26 @@ def _java() -> Java | None:
     return find_java()
 
 
-def _browser() -> str | None:
-    """The browser that the studio would open."""
+def _find_browser() -> str | None:
+    """Find the browser that the studio would open."""
     try:
-        found = webbrowser.get()
+        result = webbrowser.get()
     except webbrowser.Error:
         return None
-    return str(getattr(found, "name", "") or type(found).__name__)
+    return str(getattr(result, "name", "") or type(result).__name__)
 
 
-def _state() -> State | None:
-    """Whether the state folder can be written to; None where what uses it cannot be loaded."""
+def _check_state_folder() -> StateFolder | None:
+    """Check whether the state folder can be written to; None where that is not known."""
     try:
-        from incrowd.release.history import state_folder
+        from incrowd.release.history import get_state_folder
     except ImportError:  # a library is missing, and is listed as such
         return None
-    folder = state_folder()
+    folder = get_state_folder()
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
             writable = True
     except OSError:
         writable = False
-    return State(str(folder), writable)
+    return StateFolder(str(folder), writable)

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.anonymize.objectives import Objective, objective
-from incrowd.anonymize.ola import NoSchemeError, optimal
+from incrowd.anonymize.objectives import Objective, make_objective
+from incrowd.anonymize.ola import NoSchemeError, find_optimal_node
 from incrowd.arrays import Floats, Progress
-from incrowd.codes.counted import Rows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import LossName
 from incrowd.methods.k_anonymity.classes import (
-    lattice_of,
-    protected_of,
-    rollups_of,
-    suppressible,
+    count_suppressible,
+    list_protected,
+    make_lattice,
+    make_rollups,
 )
 from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.people import draw_rows
@@ -40,7 +40,7 @@ _MOST_TUPLES = 300_000_000  # unless they would take more looks at a tuple than 
 
 
 @dataclass(frozen=True)
-class Scheme:
+class SchemeFigures:
     """One scheme: a level for each column, and what it would give.
 
     ``holds`` says whether it is k-anonymous, with every rule kept, within the rows that may be
@@ -60,7 +60,7 @@ class Scheme:
 
 
 @dataclass(frozen=True)
-class Column:
+class ExploredColumn:
     """A column that is generalised, the levels it may take, and what each of them shows."""
 
     name: str
@@ -70,7 +70,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Explored:
+class Exploration:
     """Schemes with their figures, the best first; those that do not hold come last.
 
     ``size`` is how many schemes there are, ``limit`` how many rows may be suppressed. ``rows`` are
@@ -79,8 +79,8 @@ class Explored:
     that of every column.
     """
 
-    columns: tuple[Column, ...]
-    schemes: tuple[Scheme, ...]
+    columns: tuple[ExploredColumn, ...]
+    schemes: tuple[SchemeFigures, ...]
     size: int
     rows: int
     k: int
@@ -90,41 +90,41 @@ class Explored:
     one_row_each: bool = False
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every scheme was looked at."""
         return len(self.schemes) == self.size
 
     @property
-    def best(self) -> Scheme | None:
+    def best(self) -> SchemeFigures | None:
         """The scheme of least loss that holds; None where none does."""
         first = self.schemes[0] if self.schemes else None
         return first if first is not None and first.holds else None
 
-    def at(self, levels: Node) -> Scheme | None:
-        """A scheme by its levels; None if it was not looked at."""
-        return next((one for one in self.schemes if one.levels == levels), None)
+    def find_scheme(self, levels: Node) -> SchemeFigures | None:
+        """Return a scheme by its levels; None if it was not evaluated."""
+        return next((scheme for scheme in self.schemes if scheme.levels == levels), None)
 
-    def words(self, scheme: Scheme) -> dict[str, str]:
-        """What each column would show."""
+    def describe_scheme(self, scheme: SchemeFigures) -> dict[str, str]:
+        """Describe what each column would show."""
         pairs = zip(self.columns, scheme.levels, strict=True)
         return {column.name: column.words[level] for column, level in pairs}
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON; a loss without bounds is null."""
-        known = asdict(self)
-        for one in known["schemes"]:
-            one["loss"] = one["loss"] if math.isfinite(one["loss"]) else None
-        return {**known, "whole": self.whole}
+        """Return the exploration as plain values, for JSON; an unbounded loss is null."""
+        result = asdict(self)
+        for item in result["schemes"]:
+            item["loss"] = item["loss"] if math.isfinite(item["loss"]) else None
+        return {**result, "whole": self.is_complete}
 
 
-def explore(
+def explore_schemes(
     file: SpecFile,
     table: Table,
     *,
     most: int = MOST_SCHEMES,
     progress: Progress = lambda _done, _all: None,
-) -> Explored:
-    """The schemes of a k-anonymous release, whatever is left to confirm in its spec.
+) -> Exploration:
+    """Evaluate the schemes of a k-anonymous release, whatever is left to confirm.
 
     Where the spec fixes the level of every column, others are looked at all the same; limits that
     leave a choice are kept to.
@@ -134,39 +134,43 @@ def explore(
             "Exploring is for `method: k-anonymity`: a safe release must not be chosen by its "
             "result. For `k-epsilon`, use: incrowd plan --spec SPEC."
         )
-    method = KAnonymity(file.confirmed())
+    method = KAnonymity(file.with_all_confirmed())
     release = method.columns.release
     if (release.algorithm or "ola") != "ola":
         raise IncrowdError(
             f"Algorithm '{release.algorithm}' has no schemes to explore. Use `algorithm: ola`."
         )
     rows = method.count(draw_rows(table, file.spec, SystemRandomness()))
-    if not isinstance(rows, Rows):
+    if not isinstance(rows, DistinctRows):
         rows = rows.rows
     names, fixed = rows.counted.names, release.levels
     chosen = tuple(x for name in names if isinstance(x := fixed.get(name), int))
     settled = len(chosen) == len(names)
     if settled:
         release = release.model_copy(update={"levels": {}})
-    lattice = lattice_of(rows, release)
-    search = _Figures(rows, method, release, lattice)
+    lattice = make_lattice(rows, release)
+    search = _SchemeEvaluator(rows, method, release, lattice)
     few = lattice.size <= most and lattice.size * len(search.rollups.frequencies) <= _MOST_TUPLES
-    nodes = _every(lattice) if few else search.near_the_best()
-    found = []
+    nodes = _list_nodes(lattice) if few else search.list_near_best()
+    exploration = []
     listed = list(dict.fromkeys([*nodes, *([chosen] if settled else [])]))
     for at, node in enumerate(listed):
         progress(at, len(listed))
-        found.append(search.scheme(node))
+        exploration.append(search.evaluate_scheme(node))
     declared = method.columns.declared
-    return Explored(
+    return Exploration(
         columns=tuple(
-            Column(
-                name, lattice.low[at], lattice.high[at],
-                tuple(declared.words(name, level) for level in range(declared.height(name))),
+            ExploredColumn(
+                name,
+                lattice.low[at],
+                lattice.high[at],
+                tuple(
+                    declared.describe_level(name, level) for level in range(declared.height(name))
+                ),
             )
             for at, name in enumerate(names)
         ),
-        schemes=tuple(sorted(found, key=lambda one: (not one.holds, one.loss, one.levels))),
+        schemes=tuple(sorted(exploration, key=lambda one: (not one.holds, one.loss, one.levels))),
         size=lattice.size,
         rows=search.rollups.total,
         one_row_each=isinstance(file.spec.unit, PersonId),
@@ -174,39 +178,39 @@ def explore(
         limit=search.limit,
         loss=release.loss or "normalised",
         chosen=chosen if settled else None,
-    )  # fmt: skip
+    )
 
 
-def _every(lattice: Lattice) -> Iterator[Node]:
-    return (lattice.at(place) for place in range(lattice.size))
+def _list_nodes(lattice: Lattice) -> Iterator[Node]:
+    return (lattice.get_node(place) for place in range(lattice.size))
 
 
-class _Figures:
+class _SchemeEvaluator:
     """The figures of any scheme of a lattice."""
 
     def __init__(
-        self, rows: Rows, method: KAnonymity, release: ClassesSpec, lattice: Lattice
+        self, rows: DistinctRows, method: KAnonymity, release: ClassesSpec, lattice: Lattice
     ) -> None:
         columns = {**method.columns.quasi, **method.columns.kept}
-        protected = protected_of(rows, columns)
-        self.rollups: Rollups = rollups_of(rows, protected)
+        protected = list_protected(rows, columns)
+        self.rollups: Rollups = make_rollups(rows, protected)
         self.k, self._lattice = method.columns.k, lattice
-        self.limit = suppressible(release, rows.frequencies.total)
+        self.limit = count_suppressible(release, rows.frequencies.total)
         self._loss: LossName = release.loss or "normalised"
         self._weights: Floats = np.array([columns[name].weight for name in rows.counted.names])
-        self._goal: Objective = objective(
+        self._goal: Objective = make_objective(
             self._loss, lattice, self.rollups, limit=self.limit, weights=self._weights
         )
 
-    def scheme(self, node: Node) -> Scheme:
-        """What a scheme would give."""
-        classes = self.rollups.classes(node, k=self.k)
+    def evaluate_scheme(self, node: Node) -> SchemeFigures:
+        """Return what a scheme would give."""
+        classes = self.rollups.count_classes(node, k=self.k)
         assert classes is not None
         shown = classes.sizes[~classes.lost]
         smallest = int(shown.min()) if len(shown) else 0
-        return Scheme(
+        return SchemeFigures(
             levels=node,
-            loss=self._goal.loss(node, classes),
+            loss=self._goal.compute_loss(node, classes),
             suppressed=classes.suppressed,
             classes=len(shown),
             smallest=smallest,
@@ -215,37 +219,37 @@ class _Figures:
             holds=classes.suppressed <= self.limit,
         )
 
-    def near_the_best(self) -> Iterator[Node]:
-        """The best, all one level from it, and one way from it to either end.
+    def list_near_best(self) -> Iterator[Node]:
+        """Yield the best, all one level from it, and one path from it to either end.
 
         Where none holds, the coarsest stands for the best.
         """
         lattice = self._lattice
         try:
-            best = optimal(
+            best = find_optimal_node(
                 self.rollups, lattice,
                 k=self.k, limit=self.limit, loss=self._loss, weights=self._weights,
             ).levels  # fmt: skip
         except NoSchemeError:
             best = lattice.high
         yield best
-        for node in _one_away(lattice, best):
+        for node in _list_neighbors(lattice, best):
             yield node
-            yield from _one_away(lattice, node)
-        yield from _way(best, lattice.low)
-        yield from _way(best, lattice.high)
+            yield from _list_neighbors(lattice, node)
+        yield from _walk_to_end(best, lattice.low)
+        yield from _walk_to_end(best, lattice.high)
 
 
-def _one_away(lattice: Lattice, node: Node) -> Iterator[Node]:
-    """The nodes one level finer or coarser in one column."""
-    yield from lattice.children(node)
+def _list_neighbors(lattice: Lattice, node: Node) -> Iterator[Node]:
+    """Yield the nodes one level finer or coarser in one column."""
+    yield from lattice.iterate_children(node)
     for at, level in enumerate(node):
         if level < lattice.high[at]:
             yield (*node[:at], level + 1, *node[at + 1 :])
 
 
-def _way(start: Node, end: Node) -> Iterator[Node]:
-    """From a node to one that is finer everywhere or coarser everywhere, level by level.
+def _walk_to_end(start: Node, end: Node) -> Iterator[Node]:
+    """Yield the nodes from one to a finer or coarser one, level by level.
 
     At each step the column goes that is furthest from its end.
     """

@@ -15,7 +15,7 @@ from incrowd.errors import IncrowdError, check_whole
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.publication import RunContext, make_release, publish_into
 from incrowd.release.release import Release
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 
 
 def rehearse(
@@ -55,21 +55,21 @@ def rehearse(
         >>> release.certificate.rehearsal
         True
     """
-    file = taken(spec)
-    size = int(check_whole("size", size)) if size is not None else _stated(file)
-    table, plain = make_fictional_table(file, size), _plain(file)
+    file = load_spec(spec)
+    size = int(check_whole("size", size)) if size is not None else _read_size(file)
+    table, plain = make_fictional_table(file, size), _confirm_everything(file)
 
-    def make(folder: Path) -> Release:
+    def make_rehearsal(folder: Path) -> Release:
         private = None if curator is None else Path(curator)
         run = RunContext(
             table, plain, folder, private, step=step, progress=progress, rehearsal=True
         )
         return make_release(run)
 
-    return publish_into(output, make)
+    return publish_into(output, make_rehearsal)
 
 
-def _stated(spec: SpecFile) -> int:
+def _read_size(spec: SpecFile) -> int:
     if isinstance(spec.spec.size, int):
         return spec.spec.size
     raise IncrowdError(
@@ -78,11 +78,11 @@ def _stated(spec: SpecFile) -> int:
     )
 
 
-def _plain(spec: SpecFile) -> SpecFile:
-    """The spec with nothing left to confirm; made-up values are written in the usual way."""
-    known = spec.confirmed()
+def _confirm_everything(spec: SpecFile) -> SpecFile:
+    """Return the spec with nothing left to confirm, and values written in the usual way."""
+    spec_file = spec.with_all_confirmed()
     columns = {
         name: column.model_copy(update={"written": None})
-        for name, column in known.spec.columns.items()
+        for name, column in spec_file.spec.columns.items()
     }
-    return replace(known, spec=known.spec.model_copy(update={"columns": columns}))
+    return replace(spec_file, spec=spec_file.spec.model_copy(update={"columns": columns}))

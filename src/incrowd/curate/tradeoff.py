@@ -14,10 +14,14 @@ import numpy as np
 
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.k_anonymity.classes import classes
-from incrowd.methods.k_epsilon.loss import chances, expected_error, linked
+from incrowd.methods.k_anonymity.classes import form_classes
+from incrowd.methods.k_epsilon.loss import (
+    compute_expected_error,
+    compute_link_chances,
+    simulate_linking,
+)
 from incrowd.methods.k_epsilon.method import KEpsilon
-from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
+from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.methods.people import draw_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.file import SpecFile
@@ -28,7 +32,7 @@ _RUNS = 3
 
 
 @dataclass(frozen=True)
-class Choice:
+class TradeoffPoint:
     """What one k and epsilon would give: relative error, linking risk, rows suppressed."""
 
     k: int
@@ -39,19 +43,19 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Choices:
+class TradeoffGrid:
     """A grid of choices; ``simulated`` where the linking risk had to be tried out."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[TradeoffPoint, ...]
     rows: int
     simulated: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """The choices as plain values, for JSON."""
+        """Return the choices as plain values, for JSON."""
         return asdict(self)
 
 
-def choices(
+def compute_tradeoff(
     file: SpecFile,
     table: Table,
     *,
@@ -59,8 +63,8 @@ def choices(
     ks: tuple[int, ...] = KS,
     epsilons: tuple[float, ...] = EPSILONS,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Choices:
-    """Error and risk for each k and epsilon, with everything else as the spec says."""
+) -> TradeoffGrid:
+    """Compute error and risk for each k and epsilon, with all else as the spec says."""
     release = file.spec.release
     if release is None or release.method != "k-epsilon":
         raise IncrowdError(
@@ -69,27 +73,29 @@ def choices(
         )
     method = KEpsilon(file)
     release = method.release
-    rows = method.tuples(draw_rows(table, file.spec, bits))
+    rows = method.count_tuples(draw_rows(table, file.spec, bits))
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
-    found = []
+    tradeoff = []
     for at, k in enumerate(fitting):
         progress(at, len(fitting))
-        groups = classes(rows, method.every, release.model_copy(update={"k": k}), bits=bits)
+        groups = form_classes(
+            rows, method.all_columns, release.model_copy(update={"k": k}), bits=bits
+        )
         for epsilon in epsilons:
             update = {"k": k, "epsilon": epsilon}
-            data = noisy_rows(rows, groups, method.noisy, release.model_copy(update=update))
-            errors = [expected_error(column, data.members) for column in data.columns]
+            data = make_noisy_rows(rows, groups, method.noisy, release.model_copy(update=update))
+            errors = [compute_expected_error(column, data.members) for column in data.columns]
             suppressed = total - len(data.members)
-            risk = _risk(data, bits)
-            found.append(Choice(k, epsilon, float(np.mean(errors)), risk, suppressed))
-    return Choices(tuple(found), total, simulated=len(method.noisy) > 1)
+            risk = _compute_linking_risk(data, bits)
+            tradeoff.append(TradeoffPoint(k, epsilon, float(np.mean(errors)), risk, suppressed))
+    return TradeoffGrid(tuple(tradeoff), total, simulated=len(method.noisy) > 1)
 
 
-def _risk(data: NoisyRows, bits: Randomness) -> float:
-    """The expected linking risk, in closed form where one column is noisy."""
+def _compute_linking_risk(data: NoisyRows, bits: Randomness) -> float:
+    """Compute the expected linking risk, in closed form where one column is noisy."""
     if len(data.columns) > 1:
-        return linked(data, bits, _RUNS)[0].mean
+        return simulate_linking(data, bits, _RUNS)[0].mean
     (column,) = data.columns
-    found = chances(column, data.members)[~column.null]
-    return float(found.mean()) if len(found) else 0.0
+    link_chances = compute_link_chances(column, data.members)[~column.null]
+    return float(link_chances.mean()) if len(link_chances) else 0.0

@@ -22,7 +22,7 @@ _ENVIRONMENT = {  # what the driver takes where an address says nothing
 
 
 @dataclass(frozen=True)
-class Address:
+class PostgresAddress:
     """An address taken apart. ``shown`` has no secrets; ``secrets`` are the texts to hide.
 
     ``doubtful`` if a password holds characters that end it before its end: the driver would
@@ -35,8 +35,8 @@ class Address:
     secrets: tuple[str, ...]
     doubtful: bool
 
-    def scrubbed(self, message: str) -> str:
-        """A message without the secrets, which a driver may repeat."""
+    def scrub_message(self, message: str) -> str:
+        """Return a message without the secrets, which a driver may repeat."""
         if self.secrets and re.search(r"\bURI\b|percent-encoded|connection option", message):
             return (
                 "the address is not well-formed. Percent-encode what is special in the password, "
@@ -50,7 +50,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Target:
+class ConnectionTarget:
     """What an address leads to, as the driver understands it; no secrets.
 
     ``settings`` are the other settings of the connection, which may name files or services.
@@ -65,36 +65,36 @@ class Target:
 
 
 def is_address(source: object) -> bool:
-    """Whether a source is the address of a table in PostgreSQL."""
+    """Return whether a source is the address of a table in PostgreSQL."""
     return isinstance(source, str) and source.startswith(_SCHEMES)
 
 
-def without_secrets(source: str) -> str:
-    """A source as it may be shown: an address without its password, anything else as it is."""
+def hide_secrets(source: str) -> str:
+    """Return a source to show: an address without its password, anything else as it is."""
     if is_address(source):
-        return take_apart(source).shown
+        return parse_address(source).shown
     source = re.sub(r"(?<=://)[^:/@]*:.*@", f"{HIDDEN}@", source, flags=re.DOTALL)
     return re.sub(r"(?i)((?:ssl)?password\s*=\s*)('[^']*'|[^\s&]+)", rf"\1{HIDDEN}", source)
 
 
-def find_target(address: str, environment: Mapping[str, str]) -> Target:
+def find_target(address: str, environment: Mapping[str, str]) -> ConnectionTarget:
     """Find out whom the driver would contact for an address, without contacting anybody.
 
     What an address leaves out the driver takes from the environment; what stands in its query
     overrides what stands before it.
     """
-    known = take_apart(address)
-    given = _parse_uri(known.uri)
+    connection_target = parse_address(address)
+    target = _parse_uri(connection_target.uri)
     for key, name in _ENVIRONMENT.items():
-        if not given.get(key, "").strip(",") and environment.get(name):
-            given[key] = f"{environment[name]} (from {name})"
-    given = {key: value for key, value in given.items() if value.strip(",")}
-    secret = [given.pop(key) for key in list(given) if key.lower() in _SECRET]
-    return Target(
-        server=_describe_server(given), user=given.pop("user", "the one you are logged in as"),
-        database=given.pop("dbname", "the one named like the user"), table=known.table,
+        if not target.get(key, "").strip(",") and environment.get(name):
+            target[key] = f"{environment[name]} (from {name})"
+    target = {key: value for key, value in target.items() if value.strip(",")}
+    secret = [target.pop(key) for key in list(target) if key.lower() in _SECRET]
+    return ConnectionTarget(
+        server=_describe_server(target), user=target.pop("user", "the one you are logged in as"),
+        database=target.pop("dbname", "the one named like the user"), table=connection_target.table,
         settings=tuple(
-            (key, value) for key, value in given.items() if key not in ("host", "hostaddr", "port")
+            (key, value) for key, value in target.items() if key not in ("host", "hostaddr", "port")
         ),
         has_password=bool(secret),
     )  # fmt: skip
@@ -107,11 +107,11 @@ def _parse_uri(uri: str) -> dict[str, str]:
     rest = rest[owner.end() :] if owner else rest
     user, _, password = (owner[1] if owner else "").partition(":")
     hosts, ports = [], []
-    while found := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
-        hosts.append(unquote(found[1] or found[2] or ""))
-        ports.append(found[3] or "")
-        rest = rest[found.end() :]
-        if not found[4]:
+    while result := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
+        hosts.append(unquote(result[1] or result[2] or ""))
+        ports.append(result[3] or "")
+        rest = rest[result.end() :]
+        if not result[4]:
             break
     path, _, query = rest.partition("?")
     given = {
@@ -124,16 +124,16 @@ def _parse_uri(uri: str) -> dict[str, str]:
     return given
 
 
-def _describe_server(given: Mapping[str, str]) -> str:
-    """Where the driver connects to; the numeric address decides where there is one."""
-    host, number = given.get("host", ""), given.get("hostaddr", "")
+def _describe_server(result: Mapping[str, str]) -> str:
+    """Describe where the driver connects to; the numeric address decides where there is one."""
+    host, number = result.get("host", ""), result.get("hostaddr", "")
     name = f"{number} (called {host})" if host and number else number or host
     if not name:
-        name = "the one of the service" if "service" in given else "this machine"
-    return f"{name}, port {given['port']}" if given.get("port") else name
+        name = "the one of the service" if "service" in result else "this machine"
+    return f"{name}, port {result['port']}" if result.get("port") else name
 
 
-def take_apart(address: str) -> Address:
+def parse_address(address: str) -> PostgresAddress:
     """Find what is secret in an address."""
     scheme, _, rest = address.partition("://")
     uri, _, table = address.partition("#")
@@ -159,7 +159,7 @@ def take_apart(address: str) -> Address:
     shown = f"{scheme}://{user}{at}{place}" + ("?" + "&".join(kept) if kept else "")
     odd = re.search(r"[/@?#]", password) is not None or place == HIDDEN
     doubtful = odd or any("#" in secret for secret in hidden)
-    return Address(
+    return PostgresAddress(
         uri=uri,
         table=table,
         shown=shown + ("#" + name if "#" in rest else ""),
@@ -174,6 +174,6 @@ def _ends_in_secret(head: str) -> bool:
 
 
 def _has_odd_port(front: str) -> bool:
-    """Whether something other than a number follows the colon of the host: it is no host."""
+    """Return whether something other than a number follows the host's colon: it is no host."""
     hosts = re.sub(r"\[[^\]]*\]", "", front.partition("/")[0]).split(",")
     return any(not re.fullmatch(r"[^:]*(:[0-9]*)?", host) for host in hosts)

@@ -13,43 +13,50 @@ from functools import partial
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import COUNT, Counted, Rows, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonical, number
+from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.engine.table import Coder, Table, TableError
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 
 
-def count(table: Table, declared: Declared, *, levels: Sequence[int] | None = None) -> Counted:
+def count_tuples(
+    table: Table, declared: ColumnHierarchies, *, levels: Sequence[int] | None = None
+) -> CountedTable:
     """Count distinct tuples of the columns at the given levels (by default the values).
 
     Each distinct value is coded once, not each row.
     """
     names = declared.names
     levels = tuple(levels) if levels is not None else (0,) * len(names)
-    table = table.gathered(names, coarse=any(levels))
-    hierarchies = hierarchies_of(table, declared)
+    table = table.gather_columns(names, coarse=any(levels))
+    hierarchies = build_hierarchies(table, declared)
     coders = {
-        name: _coder(hierarchy, level)
+        name: _make_level_coder(hierarchy, level)
         for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
     }
-    return Counted(names, hierarchies, levels, table.count(names, coders))
+    return CountedTable(names, hierarchies, levels, table.count(names, coders))
 
 
-def count_rows(table: Table, declared: Declared, kept: Sequence[str]) -> Rows:
+def count_tuples_with_kept(
+    table: Table, declared: ColumnHierarchies, kept: Sequence[str]
+) -> DistinctRows:
     """Count distinct tuples of generalised and kept columns together, in one pass."""
-    table = table.gathered([*declared.names, *kept])
-    columns, hierarchies = declared.names, hierarchies_of(table, declared)
+    table = table.gather_columns([*declared.names, *kept])
+    columns, hierarchies = declared.names, build_hierarchies(table, declared)
     values = {
-        name: sorted({kept_value(value): None for value in table.values(name)}, key=_in_order)
+        name: sorted(
+            {normalize_kept_value(value): None for value in table.values(name)}, key=_value_sort_key
+        )
         for name in kept
     }
     coders = {
-        name: _coder(hierarchy, 0) for name, hierarchy in zip(columns, hierarchies, strict=True)
+        name: _make_level_coder(hierarchy, 0)
+        for name, hierarchy in zip(columns, hierarchies, strict=True)
     }
     for name, listed in values.items():
-        coders[name] = _place(listed)
+        coders[name] = _make_place_coder(listed)
     frequencies = table.count([*columns, *kept], coders)
     codes, width = frequencies.codes, len(columns)
     # Tuples are in order, so those alike in the first columns are neighbours.
@@ -58,66 +65,70 @@ def count_rows(table: Table, declared: Declared, kept: Sequence[str]) -> Rows:
     first = np.flatnonzero(new)
     counts = np.add.reduceat(frequencies.counts, first) if len(first) else frequencies.counts
     distinct = Frequencies(codes[first, :width], counts)
-    counted = Counted(columns, hierarchies, (0,) * width, distinct)
-    return Rows(counted, frequencies, owner, values)
+    counted = CountedTable(columns, hierarchies, (0,) * width, distinct)
+    return DistinctRows(counted, frequencies, owner, values)
 
 
-def hierarchies_of(table: Table, declared: Declared) -> tuple[Hierarchy, ...]:
-    """The hierarchies of the declared columns, over the values that are met where they are open."""
-    return tuple(declared.over(name, partial(table.values, name)) for name in declared.names)
+def build_hierarchies(table: Table, declared: ColumnHierarchies) -> tuple[Hierarchy, ...]:
+    """Build the hierarchies of the declared columns, over the values met where they are open."""
+    return tuple(
+        declared.get_hierarchy(name, partial(table.values, name)) for name in declared.names
+    )
 
 
-def _in_order(value: object) -> tuple[bool, bool, Decimal, str]:
-    """Numbers by size, then text, then null."""
-    text = canonical(value)
-    found = number(text)
-    return (text is None, found is None, found or Decimal(0), text or "")
+def _value_sort_key(value: object) -> tuple[bool, bool, Decimal, str]:
+    """Return a key that sorts numbers by size, then text, then null."""
+    text = canonicalize_value(value)
+    number = parse_number(text)
+    return (text is None, number is None, number or Decimal(0), text or "")
 
 
-def _place(values: Sequence[object]) -> Coder:
+def _make_place_coder(values: Sequence[object]) -> Coder:
     places = {value: at for at, value in enumerate(values)}
     # A reader of files may ask for null where there is none.
-    return lambda met: np.array([places.get(kept_value(value), 0) for value in met], dtype=np.int32)
+    return lambda met: np.array(
+        [places.get(normalize_kept_value(value), 0) for value in met], dtype=np.int32
+    )
 
 
-def kept_value(value: object) -> object:
-    """A kept value as it is, but for text without characters, which is null everywhere."""
+def normalize_kept_value(value: object) -> object:
+    """Return a kept value as it is, but null for text without characters."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def coders_of(counted: Counted) -> dict[str, Coder]:
-    """How the columns were coded."""
+def make_coders(counted: CountedTable) -> dict[str, Coder]:
+    """Return the coders by which the columns were counted."""
     parts = zip(counted.names, counted.hierarchies, counted.levels, strict=True)
-    return {name: _coder(hierarchy, level) for name, hierarchy, level in parts}
+    return {name: _make_level_coder(hierarchy, level) for name, hierarchy, level in parts}
 
 
-def _coder(hierarchy: Hierarchy, level: int) -> Coder:
+def _make_level_coder(hierarchy: Hierarchy, level: int) -> Coder:
     return lambda values: hierarchy.groups[level][hierarchy.encode(values)]
 
 
-def read_shown(table: Table, names: tuple[str, ...], *, weighted: bool) -> Shown:
-    """A released table by its labels; a column that it lacks shows nothing.
+def read_labels(table: Table, names: tuple[str, ...], *, weighted: bool) -> PublishedTable:
+    """Read a released table by its labels; a column that it lacks shows nothing.
 
     A table with counts says in its column ``count`` how many rows each of its rows stands for.
     """
     present = [name for name in names if name in table.columns]
-    table = table.gathered([*present, COUNT] if weighted else present)
+    table = table.gather_columns([*present, COUNT] if weighted else present)
     labels = {name: list(table.values(name)) for name in present}
     places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
-    counted = _counted(table, present, places, weighted=weighted)
+    counted = _count_labels(table, present, places, weighted=weighted)
     columns = [
         counted.codes[:, present.index(name)]
         if name in present
         else np.zeros(len(counted), dtype=np.int32)
         for name in names
     ]
-    return Shown(
+    return PublishedTable(
         tuple(labels.get(name, [ROOT]) for name in names),
-        merged(np.column_stack(columns).astype(np.int32), counted.counts),
+        merge_tuples(np.column_stack(columns).astype(np.int32), counted.counts),
     )
 
 
-def _counted(
+def _count_labels(
     table: Table, names: list[str], places: dict[str, dict[object, int]], *, weighted: bool
 ) -> Frequencies:
     def coder(name: str) -> Callable[[Sequence[object]], Codes]:
@@ -132,13 +143,16 @@ def _counted(
     numbers = table.values(COUNT)
     places[COUNT] = {value: at for at, value in enumerate(numbers)}
     coders[COUNT] = coder(COUNT)
-    found = table.count([*names, COUNT], coders)
-    rows = found.counts * np.array([_whole(value) for value in numbers])[found.codes[:, -1]]
-    return replace(found, codes=found.codes[:, :-1], counts=rows)
+    result = table.count([*names, COUNT], coders)
+    rows = (
+        result.counts
+        * np.array([_parse_row_count(value) for value in numbers])[result.codes[:, -1]]
+    )
+    return replace(result, codes=result.codes[:, :-1], counts=rows)
 
 
-def _whole(value: object) -> int:
-    text = canonical(value) or ""
+def _parse_row_count(value: object) -> int:
+    text = canonicalize_value(value) or ""
     if not text.isdecimal() or not 0 < int(text) < 2**53:
         raise TableError(f"Column '{COUNT}': '{value}' is not a number of rows. Correct it.")
     return int(text)

@@ -20,7 +20,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class Java:
+class JavaRuntime:
     """The Java that Spark would start, and why it cannot; ``problem`` is empty where it can."""
 
     path: str | None
@@ -28,7 +28,7 @@ class Java:
     problem: str
 
 
-def find_java() -> Java:
+def find_java() -> JavaRuntime:
     """Look for the Java that Spark would start, and hold its version against what Spark needs.
 
     Like Spark, it takes that of ``JAVA_HOME``, and the one on the path only where ``JAVA_HOME`` is
@@ -43,32 +43,32 @@ def find_java() -> Java:
             if home
             else "there is none on the PATH, and JAVA_HOME is not set."
         )
-        return Java(None, "", f"Spark needs Java: {where} {_REMEDY}")
-    version = _version(java)
-    number = major(version)
+        return JavaRuntime(None, "", f"Spark needs Java: {where} {_REMEDY}")
+    version = _read_version(java)
+    number = parse_major_version(version)
     problem = ""
     if number is None:
         problem = f"Spark needs Java: {java} does not say its version. {_REMEDY}"
     elif number < NEEDED:
         problem = f"Spark needs Java {NEEDED} or later: {java} is version {version}. {_REMEDY}"
-    return Java(java, version, problem)
+    return JavaRuntime(java, version, problem)
 
 
-def refuse_without_java() -> None:
+def require_java() -> None:
     """Raise ``TableError`` unless the Java that Spark would start is version 17 or later."""
     problem = find_java().problem
     if problem:
         raise TableError(problem)
 
 
-def major(version: str) -> int | None:
-    """The number of a release of Java: 8 of 1.8.0_392, 17 of 17.0.15, 25 of 25-ea."""
+def parse_major_version(version: str) -> int | None:
+    """Return the number of a release of Java: 8 of 1.8.0_392, 17 of 17.0.15, 25 of 25-ea."""
     match = re.match(r"(?:1\.)?(\d+)(?![^._+-])", version)
     return int(match[1]) if match else None
 
 
-def _version(java: str) -> str:
-    """What a java says its version is; nothing where it says none."""
+def _read_version(java: str) -> str:
+    """Return what a java says its version is; nothing where it says none."""
     try:
         done = subprocess.run(  # noqa: S603 - the java that Spark itself would run
             [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True,
@@ -76,6 +76,6 @@ def _version(java: str) -> str:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    said = (done.stderr + done.stdout).decode(errors="replace")
-    match = re.search(r'version "([^"]+)"', said)
+    text = (done.stderr + done.stdout).decode(errors="replace")
+    match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""

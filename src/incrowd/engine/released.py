@@ -30,7 +30,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from incrowd.engine.local.engine import ENGINE
-from incrowd.engine.local.parquet import chunks
+from incrowd.engine.local.parquet import read_chunks
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
@@ -52,7 +52,7 @@ def check_layout(path: Path) -> None:
     metadata = _read_metadata(path)
     _refuse_broken(path, metadata)
     _refuse_heavy(path, metadata)
-    for problem in _oddities(path, metadata):
+    for problem in _find_layout_oddities(path, metadata):
         raise LayoutError(f"The file '{path.name}' {problem}.")
 
 
@@ -80,7 +80,7 @@ def _refuse_broken(path: Path, metadata: Any) -> None:
 
 def _refuse_heavy(path: Path, metadata: Any) -> None:
     """Refuse what claims more rows, or more memory, than a file of its size can be trusted with."""
-    size, chunks = path.stat().st_size, [*_chunks(metadata)]
+    size, chunks = path.stat().st_size, [*_list_chunks(metadata)]
     if metadata.num_rows > _ROWS_PER_BYTE * size:
         raise LayoutError(
             f"File '{path.name}': it states more rows than its size allows. Get it again."
@@ -94,13 +94,13 @@ def _refuse_heavy(path: Path, metadata: Any) -> None:
         )
 
 
-def _chunks(metadata: Any) -> Iterator[Any]:
+def _list_chunks(metadata: Any) -> Iterator[Any]:
     for group in range(metadata.num_row_groups):
         for column in range(metadata.num_columns):
             yield metadata.row_group(group).column(column)
 
 
-def _oddities(path: Path, metadata: Any) -> Iterator[str]:
+def _find_layout_oddities(path: Path, metadata: Any) -> Iterator[str]:
     """Yield what a footer has that no release has."""
     with path.open("rb") as file:
         begin = file.read(4)
@@ -118,11 +118,11 @@ def _oddities(path: Path, metadata: Any) -> Iterator[str]:
         yield "is of a version that no release has"
     if not _CREATED_BY.fullmatch(metadata.created_by or ""):
         yield "was not written by a known writer, or says more than its version"
-    yield from _odd_columns(metadata)
+    yield from _find_odd_columns(metadata)
     at = 4
-    for chunk in _chunks(metadata):
-        yield from _odd_chunk(chunk)
-        if chunk.file_path or _begin(chunk) != at:
+    for chunk in _list_chunks(metadata):
+        yield from _find_chunk_oddities(chunk)
+        if chunk.file_path or _find_chunk_start(chunk) != at:
             yield "holds bytes between its columns, or columns that overlap"
         at += chunk.total_compressed_size
     if at != start:
@@ -140,7 +140,7 @@ def _oddities(path: Path, metadata: Any) -> Iterator[str]:
             yield "says of a part's size what its columns do not add up to"
 
 
-def _odd_columns(metadata: Any) -> Iterator[str]:
+def _find_odd_columns(metadata: Any) -> Iterator[str]:
     """Yield what is odd of the types of a flat table."""
     for at in range(metadata.num_columns):
         column = metadata.schema.column(at)
@@ -151,7 +151,7 @@ def _odd_columns(metadata: Any) -> Iterator[str]:
             yield "has a column of a type that no release has"
 
 
-def _odd_chunk(chunk: Any) -> Iterator[str]:
+def _find_chunk_oddities(chunk: Any) -> Iterator[str]:
     """Yield what a part of a column has besides its values."""
     if chunk.is_stats_set or chunk.statistics is not None:
         yield "holds statistics, which no release has"
@@ -167,39 +167,40 @@ def _odd_chunk(chunk: Any) -> Iterator[str]:
         or set(encodings) not in _ENCODINGS
         or len(set(encodings)) < len(encodings)
         or chunk.has_dictionary_page != ("RLE_DICTIONARY" in encodings)
-        or chunk.file_offset not in (0, _begin(chunk), _begin(chunk) + chunk.total_compressed_size)
+        or chunk.file_offset
+        not in (0, _find_chunk_start(chunk), _find_chunk_start(chunk) + chunk.total_compressed_size)
     ):
         yield "has a column that is not written as a release writes it"
 
 
-def _begin(chunk: Any) -> int:
+def _find_chunk_start(chunk: Any) -> int:
     """Return where the pages of a column begin."""
     if chunk.has_dictionary_page:
         return int(chunk.dictionary_page_offset)
     return int(chunk.data_page_offset)
 
 
-__all__ = ["ReleasedTable", "hidden", "open_released"]
+__all__ = ["ReleasedTable", "find_hidden_content", "open_released"]
 
 
 class ReleasedTable(Table, Protocol):
     """The table in a released file, whose rows have an order."""
 
-    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
-        """Whether the rows stand in the order of their codes, the first column first."""
+    def has_ascending_rows(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Return whether the rows stand in the order of their codes, the first column first."""
         ...
 
-    def respelled(self, spell: Callable[[str], str]) -> ReleasedTable:
-        """The table with every text and every name of a column written in another way."""
+    def respell_texts(self, spell: Callable[[str], str]) -> ReleasedTable:
+        """Return the table with every text and every column name written in another way."""
         ...
 
 
 def open_released(path: Path) -> ReleasedTable:
-    """The table in a released file; it may have no rows."""
+    """Open the table in a released file; it may have no rows."""
     return ENGINE.open(path, empty=True, delimiter=",")
 
 
-def hidden(path: Path) -> list[Finding]:
+def find_hidden_content(path: Path) -> list[Finding]:
     """Return what a file holds besides its rows; raises if it is not even safe to read."""
     if path.suffix == ".csv":
         with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
@@ -210,7 +211,7 @@ def hidden(path: Path) -> list[Finding]:
     check_layout(path)
     entries: set[tuple[str, object]] = set()
     used: set[tuple[str, object]] = set()
-    for chunk in chunks(path):
+    for chunk in read_chunks(path):
         if chunk.odd:
             return [make_finding("FILE_NUMBERS_ODD", file=path.name, name=chunk.column)]
         if len(set(chunk.entries)) < len(chunk.entries):

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from incrowd.engine.table import Catalogue, Engine, Table, TableError
+from incrowd.engine.table import Engine, Table, TableCatalog, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
 
@@ -29,7 +29,7 @@ def open_table(
     sheet: str | None = None,
     header: int | None = None,
 ) -> Table:
-    """A table from a path, an address, or an object of a library that some engine takes.
+    """Open a table from a path, an address, or an object of a library that some engine takes.
 
     A table that is open already stays as it is, with its own engine. Anything else is opened by
     ``engine``: by default the one for objects of this kind, and for all else the local one,
@@ -40,7 +40,7 @@ def open_table(
         opened: Table = source
         return opened
     if engine is None:
-        engine = engine_for(source)
+        engine = choose_engine(source)
     elif not isinstance(engine, Engine):
         raise ParameterError("engine", "be an engine, such as that of a table", engine)
     if header is not None:
@@ -50,24 +50,24 @@ def open_table(
     )
 
 
-def open_for(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
-    """The table that a spec describes: the one that is given, or else the one that it names.
+def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
+    """Open the table that a spec describes: the one given, or else the one that it names.
 
     The sheet and the header of the spec are those of either, unless what is given is no path. Its
     columns are read as the spec says that they are written.
     """
-    opened = _opened_for(file, table, engine)
+    opened = _open_source(file, table, engine)
     if opened.origin.reread:  # read twice, 1.234 could become 1234
         return opened
     readers = {
-        name: column.written.reader()
+        name: column.written.make_reader()
         for name, column in file.spec.columns.items()
         if column.written is not None and name in opened.columns
     }
-    return opened.reread(readers) if readers else opened
+    return opened.interpret_values(readers) if readers else opened
 
 
-def _opened_for(file: SpecFile, table: Any, engine: Engine | None) -> Table:
+def _open_source(file: SpecFile, table: Any, engine: Engine | None) -> Table:
     spec = file.spec
     folder = Path()
     if table is None:
@@ -80,8 +80,8 @@ def _opened_for(file: SpecFile, table: Any, engine: Engine | None) -> Table:
 
 
 def local_engine() -> Engine:
-    """The engine of this machine."""
-    return _loaded(_LOCAL)
+    """Return the engine of this machine."""
+    return _load_engine(_LOCAL)
 
 
 def spark_engine(
@@ -90,7 +90,7 @@ def spark_engine(
     *,
     most_tuples: int | None = None,
 ) -> Engine:
-    """Return the engine of a Spark session, for tables on a cluster.
+    """Return the engine of a Spark session: the active one, or else a new one at a master.
 
     Without arguments this is the active session, or a local one if there is none.
 
@@ -113,7 +113,7 @@ def spark_engine(
         >>> cluster = ic.spark_engine("spark://host:7077")  # doctest: +SKIP
         >>> release = ic.publish("census.people", "spec.yaml", engine=cluster)  # doctest: +SKIP
     """
-    usual = _loaded(_SPARK)
+    usual = _load_engine(_SPARK)
     if master is None and not settings and most_tuples is None:
         return usual
     bound = {} if most_tuples is None else {"most_tuples": most_tuples}
@@ -121,20 +121,20 @@ def spark_engine(
     return made
 
 
-def catalogue(engine: object) -> Catalogue:
-    """An engine that keeps tables by name; refuses any other."""
-    if not isinstance(engine, Catalogue):
+def require_catalog(engine: object) -> TableCatalog:
+    """Return an engine that keeps tables by name; refuse any other."""
+    if not isinstance(engine, TableCatalog):
         raise IncrowdError("Tables are saved by name on Spark only. Use --engine spark.")
     return engine
 
 
-def engine_for(source: object) -> Engine:
-    """The engine that opens objects of this kind; what is no object of a library, the local one."""
+def choose_engine(source: object) -> Engine:
+    """Return the engine that opens such objects; for what is of no library, the local one."""
     libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
-    return _loaded(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
+    return _load_engine(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 
 
-def _loaded(module: str) -> Engine:
+def _load_engine(module: str) -> Engine:
     try:
         engine: Engine = import_module(module).ENGINE
     except ModuleNotFoundError as error:

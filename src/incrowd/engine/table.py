@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Members, Steps
-from incrowd.codes.counted import Rest
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.counted_table import SuppressedCells
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
 
@@ -23,16 +23,16 @@ class TableError(IncrowdError):
     """A table that cannot be read, or does not hold what it should."""
 
 
-class TooManyError(TableError):
+class TooManyTuplesError(TableError):
     """A table has more distinct tuples than one machine is to hold; ``spread`` has them, if any."""
 
-    def __init__(self, message: str, spread: Spread | None = None) -> None:
+    def __init__(self, message: str, spread: RemoteTuples | None = None) -> None:
         super().__init__(message)
         self.spread = spread
 
 
 @dataclass(frozen=True)
-class Origin:
+class TableOrigin:
     """What is known of where a table came from; nothing, of one made in memory.
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
@@ -60,10 +60,10 @@ class Tally:
     codes: Codes
     counts: Counts
 
-    def coded(self, coders: Sequence[Coder]) -> Frequencies:
-        """The tuples in codes of another kind, by one coder for each column."""
+    def encode_tuples(self, coders: Sequence[Coder]) -> Frequencies:
+        """Return the tuples in codes of another kind, by one coder for each column."""
         columns = [coder(self.values[at])[self.codes[:, at]] for at, coder in enumerate(coders)]
-        return merged(np.column_stack(columns).astype(np.int32), self.counts)
+        return merge_tuples(np.column_stack(columns).astype(np.int32), self.counts)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class RowsPerId:
     largest: int
 
     @property
-    def repeats(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether several rows share an id."""
         return self.largest > 1
 
@@ -104,92 +104,94 @@ class Table(Protocol):
         ...
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> TableOrigin:
         """What is known of where the table came from; a table made from it need not know."""
         ...
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         ...
 
     def head(self, rows: int) -> Table:
-        """The first rows."""
+        """Return the first rows."""
         ...
 
     def values(self, column: str) -> Sequence[object]:
-        """The distinct values of a column, null among them."""
+        """Return the distinct values of a column, null among them."""
         ...
 
-    def gathered(self, columns: Sequence[str], *, coarse: bool = False) -> Table:
-        """The same table, to be asked about these columns: an engine may count them once for all.
+    def gather_columns(self, columns: Sequence[str], *, coarse: bool = False) -> Table:
+        """Return the same table, to be asked about these columns: it may count them once for all.
 
         Nothing else may be asked of it. ``coarse`` says that codes will be far fewer than values.
         """
         ...
 
-    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
-        """Distinct tuples with counts, in one or several parts of the table."""
+    def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Yield distinct tuples with counts, in one or several parts of the table."""
         ...
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
-        """Distinct tuples of codes with counts, by a coder for each column.
+        """Count distinct tuples of codes, by a coder for each column.
 
         An engine that knows nothing faster codes each of its tallies, and joins them.
         """
         ...
 
-    def missing(self, column: str) -> int:
-        """How many rows have no value in a column; text without characters is none."""
+    def count_missing(self, column: str) -> int:
+        """Count the rows that have no value in a column; text without characters is none."""
         ...
 
-    def distinct(self, columns: Sequence[str]) -> int:
-        """How many distinct tuples some columns have; of very many, perhaps a few too many."""
+    def count_distinct(self, columns: Sequence[str]) -> int:
+        """Count the distinct tuples of some columns; of very many, perhaps a few too many."""
         ...
 
-    def people(self, column: str) -> int:
-        """How many people a column identifies; see :meth:`one_row_each`."""
+    def count_people(self, column: str) -> int:
+        """Count the people whom a column identifies; see :meth:`choose_row_per_person`."""
         ...
 
     def count_rows_per_id(self, column: str) -> RowsPerId:
         """Count the ids of a column over the whole table, and the rows of each.
 
-        Ids are one where :meth:`one_row_each` takes them for one; rows without an id do not count.
+        Ids are one where :meth:`choose_row_per_person` takes them for one; rows without an id do
+        not count.
         """
         ...
 
-    def one_row_each(self, column: str, bits: Randomness) -> Table:
-        """One row, chosen at random, for each person whom a column identifies.
+    def choose_row_per_person(self, column: str, bits: Randomness) -> Table:
+        """Choose one row at random for each person whom a column identifies.
 
-        Ids are one where their canonical texts are (:func:`incrowd.codes.values.canonical`). A
-        row without one is not chosen. The choice is made once, however often the table is read.
+        Ids are one where their canonical texts are
+        (:func:`incrowd.codes.values.canonicalize_value`). A row without one is not chosen. The
+        choice is made once, however often the table is read.
         """
         ...
 
-    def frame(self) -> Any:
-        """The rows as a data frame of the engine's own kind."""
+    def to_frame(self) -> Any:
+        """Return the rows as a data frame of the engine's own kind."""
         ...
 
-    def fingerprint(self, key: bytes) -> str:
-        """A keyed hash by which the same table is recognised."""
+    def compute_fingerprint(self, key: bytes) -> str:
+        """Compute a keyed hash by which the same table is recognised."""
         ...
 
     def hash_when_counted(self) -> bool:
-        """Whether the rows will be hashed by whatever counts them next: best ask for it after."""
+        """Return whether counting also hashes the rows: best ask for the hash after."""
         ...
 
-    def respelled(self, spell: Callable[[str], str]) -> Table:
-        """The table with every text and every name of a column written in another way."""
+    def respell_texts(self, spell: Callable[[str], str]) -> Table:
+        """Return the table with every text and every column name written in another way."""
         ...
 
-    def reread(self, readers: Mapping[str, Callable[[object], object]]) -> Table:
-        """The table with the values of some columns replaced by what they mean.
+    def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> Table:
+        """Return the table with the values of some columns replaced by what they mean.
 
         A reader gives None for null, the value itself, or a text; it is asked once for each value.
         """
         ...
 
-    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
-        """The table with numbers for texts: for each of some columns, the number of every text."""
+    def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
+        """Return the table with numbers for texts: for some columns, the number of every text."""
         ...
 
     def write(self, path: Path) -> None:
@@ -230,10 +232,10 @@ class Fingerprints:
     def _start(self) -> None:
         for name, key in self._keys.items():
             if name not in self._running:
-                self._running[name] = self._workers.submit(self._table.fingerprint, key)
+                self._running[name] = self._workers.submit(self._table.compute_fingerprint, key)
 
 
-class Shows(Protocol):
+class PicklableDraw(Protocol):
     """A draw: what is shown of cells. A task on another machine may make it, so it goes by pickle.
 
     ``crowd`` is the number of rows from which a cell is shown at least as often as not.
@@ -242,7 +244,7 @@ class Shows(Protocol):
     @property
     def crowd(self) -> float: ...  # noqa: D102
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies: ...  # noqa: D102
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,41 +253,43 @@ class DrawnCells:
 
     shown: Frequencies
     original: Frequencies
-    rest: Rest
+    rest: SuppressedCells
 
 
-class Spread(Protocol):
+class RemoteTuples(Protocol):
     """Distinct tuples of codes with counts, too many for one machine: they are where they are.
 
     Maps give, column by column, the code at a coarser level of each code.
     """
 
-    def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
-        """The tuples, mapped, here; raises :class:`TooManyError` where they do not fit.
+    def roll_up(self, maps: Sequence[Codes] | None = None) -> Frequencies:
+        """Return the tuples, mapped, here; raise :class:`TooManyTuplesError` if they do not fit.
 
         Whether they do is found by an approximate count.
         """
         ...
 
-    def above(self, maps: Sequence[Codes], least: int) -> Frequencies:
-        """The mapped tuples that have more than so many rows, here."""
+    def collect_above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+        """Return the mapped tuples that have more than so many rows, here."""
         ...
 
-    def some(self, maps: Sequence[Codes]) -> Frequencies:
-        """Some of the mapped tuples, here, to measure on."""
+    def collect_sample(self, maps: Sequence[Codes]) -> Frequencies:
+        """Return some of the mapped tuples, here, to measure on."""
         ...
 
-    def part(self, places: Sequence[int]) -> Spread:
-        """The tuples of some of the columns."""
+    def select_columns(self, places: Sequence[int]) -> RemoteTuples:
+        """Return the tuples of some of the columns."""
         ...
 
-    def drawn(self, maps: Sequence[Codes], draw: Shows, bits: Randomness) -> DrawnCells:
-        """What a draw shows of the mapped tuples; each is drawn for once, where it is."""
+    def draw_cells(
+        self, maps: Sequence[Codes], draw: PicklableDraw, bits: Randomness
+    ) -> DrawnCells:
+        """Return what a draw shows of the mapped tuples; each is drawn for once, where it is."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Chunk:
+class ClassChunk:
     """Whole classes of rows: the class of each row, ascending, and columns by their values."""
 
     members: Members
@@ -293,7 +297,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Worked:
+class ChunkResult:
     """What became of a chunk: which rows are kept, and what is to be told of them.
 
     ``columns`` are whole numbers with a mask of nulls.
@@ -304,11 +308,11 @@ class Worked:
     part: object
 
 
-Work = Callable[[Chunk, Randomness], Worked]
+Work = Callable[[ClassChunk, Randomness], ChunkResult]
 
 
 @dataclass(frozen=True, eq=False)
-class WorkedRows:
+class ProcessedRows:
     """Rows that were worked on elsewhere: their classes, kept columns, and worked-on ones."""
 
     members: Members
@@ -318,10 +322,10 @@ class WorkedRows:
 
 
 @runtime_checkable
-class SpreadTable(Protocol):
+class RemoteTable(Protocol):
     """A table whose rows are on other machines, and are to stay there: they are worked on there."""
 
-    def worked(
+    def process_classes(
         self,
         coders: Mapping[str, Coder],
         tuples: Frequencies,
@@ -331,8 +335,8 @@ class SpreadTable(Protocol):
         read: Sequence[str],
         work: Work,
         bits: Randomness,
-    ) -> WorkedRows:
-        """What a work makes of the rows of each class, in no order.
+    ) -> ProcessedRows:
+        """Return what a work makes of the rows of each class, in no order.
 
         ``coders`` code the columns of ``tuples``, and ``members`` has the class of each tuple, -1
         for none. Columns ``through`` are handed on as they are, those to ``read`` are worked on.
@@ -341,7 +345,7 @@ class SpreadTable(Protocol):
 
 
 @runtime_checkable
-class Catalogue(Protocol):
+class TableCatalog(Protocol):
     """An engine that keeps tables by name."""
 
     def refuse_name(self, name: str) -> None:
@@ -355,7 +359,7 @@ class Catalogue(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """What holds tables: it opens them, and makes those that are to be published.
+    """A backend of tables: it opens them, and makes the tables to publish.
 
     What is made from cells or rows keeps their order, and is written as whoever checks a release
     expects it: no statistics, and no label that no row has. The local engine writes such files;
@@ -372,7 +376,7 @@ class Engine(Protocol):
         sheet: str | None = None,
         header: int | None = None,
     ) -> Table:
-        """A table from whatever the engine reads; raises :class:`TableError` for all else.
+        """Open a table from whatever the engine reads; raise :class:`TableError` for all else.
 
         A relative path is relative to ``folder``. A file without rows is refused unless
         ``empty`` allows it. The ``delimiter`` of a text file is found out if it is not given.
@@ -382,13 +386,13 @@ class Engine(Protocol):
         ...
 
     def from_columns(self, columns: Columns) -> Table:
-        """A table held in memory, from its columns."""
+        """Make a table held in memory, from its columns."""
         ...
 
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
     ) -> Table:
-        """A table of cells: for each column its labels and each cell's code, and how many rows.
+        """Make a table of cells: for each column its labels and each cell's code, and row counts.
 
         Rows are repeated as often as they count; or, with a name for the column of counts,
         written once with it, as the last column.
@@ -401,7 +405,7 @@ class Engine(Protocol):
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> Table:
-        """A table of rows: columns of labels by code, and plain columns with a mask of nulls.
+        """Make a table of rows: labels by code, and plain columns with a mask of nulls.
 
         ``order`` names all columns in the order that they are to have.
         """

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Protocol
 
 from incrowd.arrays import Step
-from incrowd.codes.counted import Rows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
-from incrowd.evaluation.attacks.quick import quick_attacks, with_kept
-from incrowd.evaluation.report.origin import Origin
+from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
+from incrowd.evaluation.report.origin import ReleaseOrigin
 from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 from incrowd.findings import Finding
-from incrowd.measure.estimate import Attacked
-from incrowd.measure.evaluation import Evaluation, pair_of
-from incrowd.measure.outcome import pair_at
-from incrowd.measure.prediction import Accuracy, accuracy
+from incrowd.measure.estimate import AttackReport
+from incrowd.measure.evaluation import Evaluation, build_pair
+from incrowd.measure.outcome import build_level_pair
+from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import SyntheticEvaluation
-from incrowd.measure.utility import Pair, limited
+from incrowd.measure.utility import TablePair, limit_tuples
 from incrowd.release.certificate import Certificate
-from incrowd.release.examples import Examples, example_columns, examples, some_rows
-from incrowd.release.product import Made, Product
+from incrowd.release.examples import Examples, list_example_columns, make_examples, sample_rows
+from incrowd.release.product import MethodResult, Product
 from incrowd.release.release import find_emptiness
 
 _MOST_VALUES = 32  # of a column that is predicted
@@ -36,8 +36,8 @@ _ROWS = 2_000_000  # of a release whose kept columns are read again
 _TUPLES = 5_000  # distinct ones; of a table that has more, so many random rows stand for all
 
 
-def measure_accuracy(made: Made, counted: object) -> Accuracy | None:
-    """What a classifier learns from a release, beside the table; None where there is no target.
+def measure_accuracy(made: MethodResult, counted: object) -> Accuracy | None:
+    """Measure what a classifier learns from a release, beside the table; None if no target.
 
     The target is the one that the spec names or, of classes, the first sensitive column with few
     values that is kept. Without scikit-learn, of slices, of an empty release and of a table that is
@@ -49,38 +49,40 @@ def measure_accuracy(made: Made, counted: object) -> Accuracy | None:
     if product.apart is not None or not product.rows:
         return None
     try:
-        return _of(product, counted)
+        return _measure_product(product, counted)
     except Exception:  # noqa: BLE001 - whatever a table can do to a classifier
         return None
 
 
-def _of(product: Product, counted: object) -> Accuracy | None:
+def _measure_product(product: Product, counted: object) -> Accuracy | None:
     if product.crowd is not None:
         if product.target is None:
             return None
-        pair = pair_at(product.original, product.shown.frequencies, product.shown.noise)
-        return accuracy(_fewer(pair), target=product.target)
-    if not isinstance(counted, Rows) or product.rows > _ROWS:
+        pair = build_level_pair(product.original, product.shown.frequencies, product.shown.noise)
+        return compute_accuracy(_limit_tuples(pair), target=product.target)
+    if not isinstance(counted, DistinctRows) or product.rows > _ROWS:
         return None
-    target = _sensitive(product.kept, counted)
+    target = _choose_target(product.kept, counted)
     if target is None:
         return None
-    original, shown = with_kept(product, counted, (target,))
+    original, shown = add_kept_columns(product, counted, (target,))
     # Only labels that are learnt from are read.
-    some = replace(shown, frequencies=limited(shown.frequencies, _TUPLES, seed=2)).used()
-    return accuracy(_fewer(pair_of(original, original.axes, some)), target=target)
+    some = replace(
+        shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, seed=2)
+    ).drop_unused_labels()
+    return compute_accuracy(_limit_tuples(build_pair(original, original.axes, some)), target=target)
 
 
-def _fewer(pair: Pair) -> Pair:
-    """A table and a release of it, with no more tuples than are learnt from in a second."""
+def _limit_tuples(pair: TablePair) -> TablePair:
+    """Return a table and a release of it, with few enough tuples to learn from in a second."""
     return replace(
         pair,
-        original=limited(pair.original, _TUPLES, seed=1),
-        released=limited(pair.released, _TUPLES, seed=2),
+        original=limit_tuples(pair.original, _TUPLES, seed=1),
+        released=limit_tuples(pair.released, _TUPLES, seed=2),
     )
 
 
-def _sensitive(kept: Sequence[str], counted: Rows) -> str | None:
+def _choose_target(kept: Sequence[str], counted: DistinctRows) -> str | None:
     few = (name for name in kept if 2 <= len(counted.kept[name]) <= _MOST_VALUES)
     return next(few, None)
 
@@ -90,7 +92,7 @@ class Judgment:
     """What was found out about a release: figures, attacks, rows before and after, findings."""
 
     evaluation: Evaluation
-    attacked: Attacked
+    attacked: AttackReport
     examples: Examples | None
     findings: tuple[Finding, ...]
 
@@ -99,14 +101,20 @@ class Judge(Protocol):
     """What a publication calls once when data and certificate are written; see :func:`judge`."""
 
     def __call__(
-        self, made: Made, counted: object, source: Table, certificate: Certificate, *, step: Step
+        self,
+        made: MethodResult,
+        counted: object,
+        source: Table,
+        certificate: Certificate,
+        *,
+        step: Step,
     ) -> Judgment:
         """Find out about a release."""
         ...
 
 
 def judge(
-    made: Made, counted: object, source: Table, certificate: Certificate, *, step: Step
+    made: MethodResult, counted: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Measure and attack a release, beside the table that it was made from.
 
@@ -121,20 +129,20 @@ def judge(
     if made.synthetic is not None:
         return _judge_synthetic(made, step)
     step("measure")
-    evaluation, measured = made.measured()
+    evaluation, measured = made.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
     step("attack")
     attacked = quick_attacks(made, counted)
-    before = some_rows(source, example_columns(made.products[0]))
+    before = sample_rows(source, list_example_columns(made.products[0]))
     return Judgment(
         evaluation,
         attacked,
-        examples(made.products, before),
+        make_examples(made.products, before),
         (*find_emptiness(certificate, evaluation), *measured),
     )
 
 
-def _judge_synthetic(made: Made, step: Step) -> Judgment:
+def _judge_synthetic(made: MethodResult, step: Step) -> Judgment:
     """Measure and attack synthetic rows; none of them stands for a row of the table."""
     step("measure")
     evaluation, findings = measure_synthetic(made)
@@ -149,7 +157,7 @@ def write_judgment(
     *,
     reasons: Sequence[str] = (),
     findings: Sequence[Finding] = (),
-    origin: Origin | None = None,
+    origin: ReleaseOrigin | None = None,
 ) -> None:
     """Write the report and its figures into the curator's folder.
 
@@ -162,13 +170,13 @@ def write_judgment(
         origin: The spec, and the ledger after the release.
 
     """
-    from incrowd.evaluation.report.report import report  # loads what draws it
+    from incrowd.evaluation.report.report import render_report  # loads what draws it
 
-    for name, found in (
+    for name, result in (
         ("evaluation.json", judgment.evaluation.as_dict()),
         ("attacks.json", judgment.attacked.as_dict()),
     ):
-        text = json.dumps(found, indent=2, sort_keys=True)
+        text = json.dumps(result, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     if isinstance(judgment.evaluation, SyntheticEvaluation):
         from incrowd.evaluation.report.synthetic import report_synthetic
@@ -179,7 +187,7 @@ def write_judgment(
         )  # fmt: skip
         (folder / "report.html").write_text(page, encoding="utf-8")
         return
-    page = report(
+    page = render_report(
         certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
         judgment.examples, judgment.attacked, origin,
     )  # fmt: skip

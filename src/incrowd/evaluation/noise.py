@@ -15,47 +15,47 @@ import numpy.typing as npt
 
 from incrowd.arrays import Steps
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT, Rows, Shown
-from incrowd.codes.frequency import keys
-from incrowd.codes.grid import Grid, grid_of
-from incrowd.codes.values import canonical
-from incrowd.engine.count import count_rows, read_shown
+from incrowd.codes.counted_table import COUNT, DistinctRows, PublishedTable
+from incrowd.codes.frequency import number_tuples
+from incrowd.codes.grid import Grid, build_grid
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import count_tuples_with_kept, read_labels
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.evaluation import covered, leveled
+from incrowd.measure.evaluation import assign_levels, locate_tuples
 from incrowd.measure.linkage import linking_risk
-from incrowd.measure.noise import (
-    Fitting,
+from incrowd.measure.noise_loss import (
+    ClassMatcher,
+    NoiseEvaluation,
     NoiseLoss,
-    Noisiness,
-    Simulated,
+    NoiseSimulation,
     SimulatedLoss,
-    least_apart,
+    compute_least_distance,
 )
-from incrowd.methods.k_anonymity.classes import classes
-from incrowd.methods.k_epsilon.loss import exactly, linked, noise_loss
+from incrowd.methods.k_anonymity.classes import form_classes
+from incrowd.methods.k_epsilon.loss import make_exact_mean, measure_column_noise, simulate_linking
 from incrowd.methods.k_epsilon.method import KEpsilon
-from incrowd.methods.k_epsilon.rows import noisy_rows
+from incrowd.methods.k_epsilon.rows import make_noisy_rows
 from incrowd.privacy.randomness import Randomness
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case
 
 
-def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
-    """What the spec's noise does to the table, over runs with fresh noise."""
+def simulate_noise(file: SpecFile, table: Table, *, bits: Randomness) -> NoiseSimulation:
+    """Simulate what the spec's noise does to the table, over runs with fresh noise."""
     method = KEpsilon(file)
     release = method.release
-    rows = method.tuples(table)
-    found = classes(rows, method.every, release, bits=bits)
-    data = noisy_rows(rows, found, method.noisy, release)
+    rows = method.count_tuples(table)
+    result = form_classes(rows, method.all_columns, release, bits=bits)
+    data = make_noisy_rows(rows, result, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     columns = {}
     for column in data.columns:
-        lost = noise_loss(column, data, column.released(data.members, bits), everyone)
+        lost = measure_column_noise(column, data, column.add_noise(data.members, bits), everyone)
         columns[column.name] = SimulatedLoss(
             error=lost.measured_error or 0.0,
             expected_error=lost.expected_error or 0.0,
@@ -63,83 +63,92 @@ def simulated(file: SpecFile, table: Table, *, bits: Randomness) -> Simulated:
             mean_scale=lost.mean_scale or 0.0,
         )
     guessing = len(np.unique(data.members)) / max(len(data.members), 1)
-    return Simulated(*linked(data, bits), columns=columns, guessing=guessing)
+    return NoiseSimulation(*simulate_linking(data, bits), columns=columns, guessing=guessing)
 
 
 # Without knowing which row is whose ---------------------------------------------------------
 
 
-def measured(
+def measure_file_noise(
     file: SpecFile, original: Table, released: Table, levels: Mapping[str, int] | None = None
-) -> Noisiness:
-    """What a file tells by itself of the noise in it: by the values that stand in each class.
+) -> NoiseEvaluation:
+    """Measure what a file tells by itself of the noise in it: by the values in each class.
 
     ``levels`` are those that quasi columns are known to be published at.
     """
     method = KEpsilon(file)
     names = [name for name in method.noisy if name in released.columns]
-    found = [
+    file_noise = [
         make_finding("NOISY_COLUMN_MISSING", name) for name in method.noisy if name not in names
     ]
-    rows = count_rows(original, Declared(method.columns.quasi, file.folder), names)
+    rows = count_tuples_with_kept(
+        original, ColumnHierarchies(method.columns.quasi, file.folder), names
+    )
     weighted = COUNT in released.columns and COUNT not in file.spec.columns
-    shown = read_shown(released, (*method.columns.quasi, *names), weighted=weighted)
-    quasi, _ = leveled(rows.counted, shown, levels or {})
-    table = _ByClass(rows, quasi, rows.counted.axes)
+    shown = read_labels(released, (*method.columns.quasi, *names), weighted=weighted)
+    quasi, _ = assign_levels(rows.counted, shown, levels or {})
+    table = _ClassComparison(rows, quasi, rows.counted.axes)
     columns = {}
     for at, name in enumerate(names):
         listed = [*rows.kept[name], *shown.labels[len(method.columns.quasi) + at]]
-        grid, steps = grid_of(name, listed, method.noisy[name].precision, method.noisy[name].bounds)
-        empty = np.array([canonical(value) is None for value in listed], dtype=bool)
-        known = len(rows.kept[name])
-        values = _Listed(steps[:known], empty[:known]), _Listed(steps[known:], empty[known:])
-        columns[name], doubts = _compared(
-            name, grid, table.nulls(at, values[1]), table.pairs(at, *values)
+        grid, steps = build_grid(
+            name, listed, method.noisy[name].precision, method.noisy[name].bounds
         )
-        found += doubts
-    return Noisiness(columns, None, None, None, tuple(found))
+        empty = np.array([canonicalize_value(value) is None for value in listed], dtype=bool)
+        known = len(rows.kept[name])
+        values = (
+            _ListedSteps(steps[:known], empty[:known]),
+            _ListedSteps(steps[known:], empty[known:]),
+        )
+        columns[name], doubts = _compare_column(
+            name, grid, table.count_nulls(at, values[1]), table.pair_values(at, *values)
+        )
+        file_noise += doubts
+    return NoiseEvaluation(columns, None, None, None, tuple(file_noise))
 
 
 @dataclass(frozen=True, eq=False)
-class _Listed:
+class _ListedSteps:
     """The distinct values of a noisy column: their steps, and which of them is null."""
 
     steps: Steps
     empty: npt.NDArray[np.bool_]
 
 
-class _ByClass:
+class _ClassComparison:
     """The rows of both tables by class: those released, and the original ones that fit."""
 
-    def __init__(self, rows: Rows, shown: Shown, axes: Sequence[Axis]) -> None:
+    def __init__(self, rows: DistinctRows, shown: PublishedTable, axes: Sequence[Axis]) -> None:
         self._width = width = len(rows.counted.names)
         self._original, self._released = rows.frequencies, shown.frequencies
         codes = self._released.codes[:, :width]
-        quasi = Shown(shown.labels[:width], self._released, shown.levels)
-        points, _, covers = covered(rows.counted, axes, quasi)
-        _, first, owner = np.unique(keys(codes), return_index=True, return_inverse=True)
-        self._fitting = Fitting(np.column_stack(points), codes[first], covers)
+        quasi = PublishedTable(shown.labels[:width], self._released, shown.levels)
+        points, _, covers = locate_tuples(rows.counted, axes, quasi)
+        _, first, owner = np.unique(number_tuples(codes), return_index=True, return_inverse=True)
+        self._fitting = ClassMatcher(np.column_stack(points), codes[first], covers)
         self._order = np.argsort(owner, kind="stable")
         self._ends = np.searchsorted(owner[self._order], np.arange(len(first) + 1))
         self._starts = np.searchsorted(rows.owner, np.arange(len(rows.counted.frequencies) + 1))
         self._classes = np.arange(len(first))
         most = max(_FEWEST, _CELLS // max(len(points[0]) * width, 1))
-        if not self._fitting.at_once and len(first) > most:
+        if not self._fitting.is_indexed and len(first) > most:
             self._classes = np.random.default_rng(0).choice(len(first), most, replace=False)
 
-    def nulls(self, at: int, shown: _Listed) -> int:
-        """How many released rows have no value in a noisy column."""
+    def count_nulls(self, at: int, shown: _ListedSteps) -> int:
+        """Count the released rows that have no value in a noisy column."""
         empty = shown.empty[self._released.codes[:, self._width + at]]
         return int(self._released.counts[empty].sum())
 
-    def pairs(self, at: int, known: _Listed, shown: _Listed) -> Iterator[tuple[Steps, Steps]]:
-        """For each class: the values of original rows that fit it, and the released ones."""
+    def pair_values(
+        self, at: int, known: _ListedSteps, shown: _ListedSteps
+    ) -> Iterator[tuple[Steps, Steps]]:
+        """Yield for each class the values of original rows that fit it, and the released ones."""
         before = self._original.codes[:, self._width + at]
         after = self._released.codes[:, self._width + at]
         held = np.where(known.empty[before], 0, self._original.counts)
         counts = np.where(shown.empty[after], 0, self._released.counts)
         for number in self._classes.tolist():
-            tuples = self._fitting.of(number)
+            tuples = self._fitting.find_tuples(number)
             inside = np.concatenate(
                 [np.arange(self._starts[x], self._starts[x + 1]) for x in tuples.tolist()]
                 or [np.zeros(0, dtype=np.int64)]
@@ -151,16 +160,16 @@ class _ByClass:
             )
 
 
-def _compared(
+def _compare_column(
     name: str, grid: Grid, nulls: int, pairs: Iterable[tuple[Steps, Steps]]
 ) -> tuple[NoiseLoss, list[Finding]]:
-    """A column by its classes, and what must be said aloud of it."""
+    """Compare a column by its classes; return what must be said aloud of it, too."""
     apart, rows, alike, strangers = 0.0, 0, 0, 0
     for known, shown in pairs:
         if not len(known):
             strangers += len(shown)
             continue
-        least, among = least_apart(known, shown)
+        least, among = compute_least_distance(known, shown)
         apart += least
         rows += len(shown)
         alike += len(shown) if among else 0
@@ -172,20 +181,20 @@ def _compared(
         rows_as_original=alike,
         rows_compared=rows,
     )
-    found = []
+    noise_losses = []
     if rows and alike == rows:
-        found.append(make_finding("TRUE_VALUES_PUBLISHED", name))
+        noise_losses.append(make_finding("TRUE_VALUES_PUBLISHED", name))
     elif alike:
-        found.append(make_finding("TRUE_VALUES_IN_CLASSES", name, rows=alike, compared=rows))
+        noise_losses.append(make_finding("TRUE_VALUES_IN_CLASSES", name, rows=alike, compared=rows))
     if strangers:
-        found.append(make_finding("VALUES_NOT_COMPARED", name, values=strangers))
-    return loss, found
+        noise_losses.append(make_finding("VALUES_NOT_COMPARED", name, values=strangers))
+    return loss, noise_losses
 
 
 # Knowing which row is whose -----------------------------------------------------------------
 
 
-def relinked(file: SpecFile, original: Table, released: Table, identity: str) -> Noisiness:
+def relink_rows(file: SpecFile, original: Table, released: Table, identity: str) -> NoiseEvaluation:
     """Link the rows of a release that still names each person, in a column of both tables."""
     method = KEpsilon(file)
     for table, which in ((original, "original"), (released, "released")):
@@ -197,8 +206,8 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
             )
     names = list(method.noisy)
     quasi = [name for name in method.columns.quasi if name in released.columns]
-    before = _by_person(original, identity, names)
-    after = _by_person(released, identity, [*quasi, *names])
+    before = _read_by_person(original, identity, names)
+    after = _read_by_person(released, identity, [*quasi, *names])
     people = [person for person in after if person in before]
     if not people:
         raise IncrowdError(
@@ -212,43 +221,47 @@ def relinked(file: SpecFile, original: Table, released: Table, identity: str) ->
     for at, name in enumerate(names):
         values = [before[person][at] for person in people]
         noisy = [after[person][len(quasi) + at] for person in people]
-        _, steps = grid_of(
+        _, steps = build_grid(
             name, [*values, *noisy], method.noisy[name].precision, method.noisy[name].bounds
         )
-        one, other = steps[: len(people)], steps[len(people) :]
+        first, other = steps[: len(people)], steps[len(people) :]
         pairs = zip(values, noisy, strict=True)
         there = np.array([x is not None and y is not None for x, y in pairs])
         usable &= there
-        known.append(one)
+        known.append(first)
         shown.append(other)
-        counted = there & (one != 0)
-        error = np.abs(other[counted] - one[counted]) / np.abs(one[counted])
+        counted = there & (first != 0)
+        error = np.abs(other[counted] - first[counted]) / np.abs(first[counted])
         losses[name] = NoiseLoss(
             measured_error=float(error.mean()) if len(error) else 0.0,
-            zeros=int((there & (one == 0)).sum()),
+            zeros=int((there & (first == 0)).sum()),
             nulls=int((~there).sum()),
-            unchanged=int((there & (one == other)).sum()),
+            unchanged=int((there & (first == other)).sum()),
         )
         if there.any() and losses[name].unchanged == int(there.sum()):
             findings.append(make_finding("TRUE_VALUES_OF_PEOPLE", name))
     _, members = np.unique(members[usable], return_inverse=True)
-    found = linking_risk(
+    noise_evaluation = linking_risk(
         classes=members, originals=[x[usable] for x in known], released=[x[usable] for x in shown]
     )
-    return Noisiness(
-        losses, exactly(found.risk), exactly(found.shared), None, findings=tuple(findings)
+    return NoiseEvaluation(
+        losses,
+        make_exact_mean(noise_evaluation.risk),
+        make_exact_mean(noise_evaluation.shared),
+        None,
+        findings=tuple(findings),
     )
 
 
-def _by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {}
-    for tally in table.tallies([identity, *names]):
+def _read_by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[object]]:
+    result: dict[str, list[object]] = {}
+    for tally in table.iter_tallies([identity, *names]):
         for codes, count in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
-            person = canonical(tally.values[0][codes[0]])
-            if person is None or person in found or count > 1:
+            person = canonicalize_value(tally.values[0][codes[0]])
+            if person is None or person in result or count > 1:
                 raise TableError(
                     f"Column '{identity}': {person!r} occurs twice, or a row has no value. Name a "
                     "column that identifies rows."
                 )
-            found[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
-    return found
+            result[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
+    return result

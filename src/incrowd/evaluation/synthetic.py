@@ -7,37 +7,37 @@ from importlib.util import find_spec
 
 from incrowd.evaluation.attacks.synthetic import attack_synthetic
 from incrowd.findings import Finding
-from incrowd.measure.estimate import Attacked
-from incrowd.measure.evaluation import pair_of
-from incrowd.measure.prediction import Accuracy, accuracy
+from incrowd.measure.estimate import AttackReport
+from incrowd.measure.evaluation import build_pair
+from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import OtherMethods, SyntheticEvaluation
-from incrowd.measure.utility import limited
+from incrowd.measure.utility import limit_tuples
 from incrowd.methods.synthetic.product import RowsProduct
 from incrowd.privacy.plan_counts import USUAL_K, plan_counts
-from incrowd.release.product import Made
+from incrowd.release.product import MethodResult
 
 TRIES = 1000
 _TUPLES = 5_000  # that a classifier learns from in a second
 
 
-def measure_synthetic(made: Made) -> tuple[SyntheticEvaluation, tuple[Finding, ...]]:
+def measure_synthetic(made: MethodResult) -> tuple[SyntheticEvaluation, tuple[Finding, ...]]:
     """Measure synthetic rows beside their table, and what other methods would have kept."""
     product = _product(made)
-    found = product.measured()
-    assert found.utility is not None
-    utility = replace(found.utility, accuracy=measure_accuracy(product))
-    whole = replace(found, utility=utility, others=compare_methods(made))
+    result = product.measure()
+    assert result.utility is not None
+    utility = replace(result.utility, accuracy=measure_accuracy(product))
+    whole = replace(result, utility=utility, others=compare_methods(made))
     return whole, product.findings
 
 
-def _product(made: Made) -> RowsProduct:
+def _product(made: MethodResult) -> RowsProduct:
     (product,) = made.products
     assert isinstance(product, RowsProduct)
     return product
 
 
 def measure_accuracy(product: RowsProduct) -> Accuracy | None:
-    """What a classifier learns from the rows, of the target or else of the first sensitive column.
+    """Train a classifier on the rows, for the target or else the first sensitive column.
 
     A release that is paid for must not fail by it.
     """
@@ -47,24 +47,26 @@ def measure_accuracy(product: RowsProduct) -> Accuracy | None:
         return None
     original, shown = product.original, product.shown
     try:
-        some = replace(original, frequencies=limited(original.frequencies, _TUPLES, 1))
-        rows = replace(shown, frequencies=limited(shown.frequencies, _TUPLES, 2))
-        return accuracy(pair_of(some, some.axes, rows.used()), target=target)
+        some = replace(original, frequencies=limit_tuples(original.frequencies, _TUPLES, 1))
+        rows = replace(shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, 2))
+        return compute_accuracy(
+            build_pair(some, some.axes, rows.drop_unused_labels()), target=target
+        )
     except Exception:  # noqa: BLE001 - whatever a table can do to a classifier
         return None
 
 
-def compare_methods(made: Made) -> OtherMethods:
-    """What counts of whole rows, and k-anonymity, would have kept of the same columns.
+def compare_methods(made: MethodResult) -> OtherMethods:
+    """Return what counts of whole rows, and k-anonymity, would have kept of the same columns.
 
     At their finest values: a row is kept that stands in a group which the method publishes more
     often than not.
     """
     counts = _product(made).original.frequencies.counts
     rows = max(int(counts.sum()), 1)
-    known = made.promise
-    assert known.epsilon is not None
-    crowd = plan_counts(epsilon=known.epsilon, delta=known.delta).crowd
+    promise = made.promise
+    assert promise.epsilon is not None
+    crowd = plan_counts(epsilon=promise.epsilon, delta=promise.delta).crowd
     return OtherMethods(
         crowd=int(crowd),
         counts=float(counts[counts >= crowd].sum() / rows),
@@ -73,11 +75,11 @@ def compare_methods(made: Made) -> OtherMethods:
     )
 
 
-def try_attacks(made: Made) -> Attacked:
+def try_attacks(made: MethodResult) -> AttackReport:
     """Attack synthetic rows; what cannot be tried is said."""
     try:
         return attack_synthetic(made, _product(made).second_rows, tries=TRIES)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
         words = f"The attacks could not be made ({type(error).__name__}: {reason[:200]})."
-        return Attacked((), 0, 0, (words,))
+        return AttackReport((), 0, 0, (words,))

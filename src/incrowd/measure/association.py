@@ -19,9 +19,9 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Floats
-from incrowd.codes.counted import CountNoise
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.measure.utility import Pair
+from incrowd.codes.counted_table import CountNoise
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.measure.utility import TablePair
 
 _CHUNK = 1 << 16  # pairs of labels whose shares are held at once
 _GRID = 1 << 20  # pairs of labels that are counted in a grid, and cells that are filled
@@ -39,60 +39,64 @@ class Association:
     released: float
 
 
-def associations(pair: Pair) -> list[Association]:
-    """Cramér's V of every two columns, in the original and as the release implies it.
+def compute_associations(pair: TablePair) -> list[Association]:
+    """Return Cramér's V of every two columns, in the original and as the release implies it.
 
     No pair is left out: V is 0 where a column is constant and where the table is empty. Each
     V counts the bins that its own table has or implies, not those of the domain. Within a
     tuple of labels the values are taken to be independent, so generalising tends to weaken V.
     Where counts have noise, V is that of a reader who allows for it: see this module's words.
     """
-    seen = pair.released if pair.noise is None else filled(pair.released, pair.noise.crowd)
+    seen = (
+        pair.released if pair.noise is None else fill_missing_cells(pair.released, pair.noise.crowd)
+    )
     return [
         Association(
             pair.names[first],
             pair.names[second],
-            _cramers_v(_joint(pair.original, pair.exact, first, second)),
-            _cramers_v(
-                _joint(seen, pair.shares, first, second),
-                None if pair.noise is None else _noise(pair, pair.noise, first, second),
+            _compute_cramers_v(_count_joint(pair.original, pair.exact_shares, first, second)),
+            _compute_cramers_v(
+                _count_joint(seen, pair.shares, first, second),
+                None
+                if pair.noise is None
+                else _compute_noise_variance(pair, pair.noise, first, second),
             ),
         )
         for first, second in combinations(range(len(pair.names)), 2)
     ]
 
 
-def mean_error(found: Sequence[Association]) -> float:
-    """The mean absolute difference of V over the pairs of columns; 0 if there are none."""
+def compute_mean_error(found: Sequence[Association]) -> float:
+    """Return the mean absolute difference of V over the pairs of columns; 0 if there are none."""
     if not found:
         return 0.0
     return float(np.mean([abs(pair.original - pair.released) for pair in found]))
 
 
-def filled(released: Frequencies, crowd: float) -> Frequencies:
-    """What is shown, with what cells that are missing are taken to have; not whole numbers.
+def fill_missing_cells(released: Frequencies, crowd: float) -> Frequencies:
+    """Return what is published, plus what missing cells are taken to have; not whole numbers.
 
     Of more than a million possible cells none is filled: there, most are rightly empty.
     """
-    found = [np.unique(column, return_inverse=True) for column in released.codes.T]
-    free = [at for at, (labels, _) in enumerate(found) if len(labels) > 1]
-    shape = tuple(len(found[at][0]) for at in free)  # more columns than an array has axes may be
+    result = [np.unique(column, return_inverse=True) for column in released.codes.T]
+    free = [at for at, (labels, _) in enumerate(result) if len(labels) > 1]
+    shape = tuple(len(result[at][0]) for at in free)  # more columns than an array has axes may be
     if not free or math.prod(shape) > _GRID:
         return released
-    places = tuple(found[at][1] for at in free)
+    places = tuple(result[at][1] for at in free)
     rows, shown = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     rows[places], shown[places] = released.counts, True
-    expected = np.where(shown, rows, np.minimum(_independent(rows, shown), _MISSING * crowd))
+    expected = np.where(shown, rows, np.minimum(_fit_independence(rows, shown), _MISSING * crowd))
     cells = np.nonzero(expected)
     codes = np.repeat(released.codes[:1], len(cells[0]), axis=0)
     for at, place in zip(free, cells, strict=True):
-        codes[:, at] = found[at][0][place]
+        codes[:, at] = result[at][0][place]
     # Rows here are expectations; what reads them takes weights.
     return Frequencies(codes, expected[cells])
 
 
-def _independent(rows: Floats, shown: Bools) -> Floats:
-    """A product of one factor per label that has the margins of the cells that are shown."""
+def _fit_independence(rows: Floats, shown: Bools) -> Floats:
+    """Return a product of one factor per label that has the margins of the cells published."""
     fit = np.ones(rows.shape)
     for _ in range(_ROUNDS):
         for axis in range(rows.ndim):
@@ -103,20 +107,20 @@ def _independent(rows: Floats, shown: Bools) -> Floats:
     return fit
 
 
-def _joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int) -> Floats:
-    """The number of rows expected in each pair of bins of two columns."""
-    one, two = shares[first], shares[second]
-    if len(one) * len(two) <= _GRID:
+def _count_joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int) -> Floats:
+    """Return the number of rows expected in each pair of bins of two columns."""
+    result, two = shares[first], shares[second]
+    if len(result) * len(two) <= _GRID:
         places = table.codes[:, first].astype(np.int64) * len(two) + table.codes[:, second]
-        counted = np.bincount(places, weights=table.counts, minlength=len(one) * len(two))
-        return np.asarray(one.T @ counted.reshape(len(one), len(two)) @ two, dtype=np.float64)
+        counted = np.bincount(places, weights=table.counts, minlength=len(result) * len(two))
+        return np.asarray(result.T @ counted.reshape(len(result), len(two)) @ two, dtype=np.float64)
     # Too many labels for a grid: only the pairs that occur are visited, in chunks.
-    pairs = merged(table.codes[:, [first, second]], table.counts)
+    pairs = merge_tuples(table.codes[:, [first, second]], table.counts)
     # So many labels cover few bins each: as sparse rows they are multiplied far faster.
     from scipy import sparse  # slow to load, and few tables need it
 
-    left, right = sparse.csr_matrix(one), sparse.csr_matrix(two)
-    joint = np.zeros((one.shape[1], two.shape[1]))
+    left, right = sparse.csr_matrix(result), sparse.csr_matrix(two)
+    joint = np.zeros((result.shape[1], two.shape[1]))
     for start in range(0, len(pairs), _CHUNK):
         codes = pairs.codes[start : start + _CHUNK]
         weights = sparse.diags_array(pairs.counts[start : start + _CHUNK].astype(np.float64))
@@ -124,15 +128,15 @@ def _joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int
     return joint
 
 
-def _noise(pair: Pair, noise: CountNoise, first: int, second: int) -> Floats:
-    """The variance of the noise in the number of rows of each pair of bins of two columns."""
+def _compute_noise_variance(pair: TablePair, noise: CountNoise, first: int, second: int) -> Floats:
+    """Return the variance of the noise in the row count of each pair of bins of two columns."""
     cells = Frequencies(pair.released.codes, np.ones(len(pair.released), dtype=np.int64))
     squares = tuple(shares**2 for shares in pair.shares)
-    return noise.variance * _joint(cells, squares, first, second)
+    return noise.variance * _count_joint(cells, squares, first, second)
 
 
-def _cramers_v(joint: Floats, noise: Floats | None = None) -> float:
-    """Cramér's V of a table of weights; bins without weight are no categories.
+def _compute_cramers_v(joint: Floats, noise: Floats | None = None) -> float:
+    """Return Cramér's V of a table of weights; bins without weight are no categories.
 
     Of weights with noise of known variances its expected part is taken off. With p the share of a
     pair of bins and q that of independence, V squared sums (p - q)^2 / q; noise of variance s in

@@ -23,7 +23,7 @@ from incrowd.arrays import Codes, Counts, Floats
 _SLACK = 1e-12
 
 
-class Rule(Protocol):
+class DiversityRule(Protocol):
     """A demand on the sensitive values of a class."""
 
     @property
@@ -31,37 +31,37 @@ class Rule(Protocol):
         """Whether a class that satisfies it does so whatever joins the class."""
         ...
 
-    def holds(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:
-        """Which classes satisfy it, given the values' counts in each class and in all."""
+    def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:
+        """Return which classes satisfy it, given the values' counts in each class and in all."""
         ...
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctRule:
     """At least ``l`` distinct values in every class."""
 
     l: float  # noqa: E741 - the name it has in the literature
     monotone = True
 
-    def holds(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
-        """Which classes have as many values."""
+    def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
+        """Return which classes have as many values."""
         return np.asarray(np.count_nonzero(spread, axis=1) >= self.l)
 
 
 @dataclass(frozen=True)
-class Entropy:
+class EntropyRule:
     """An entropy of at least log(l): as spread out as ``l`` equally frequent values."""
 
     l: float  # noqa: E741
     monotone = False
 
-    def holds(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
-        """Which classes have as much entropy."""
-        return np.asarray(_entropy(spread) >= np.log(self.l) - _SLACK)
+    def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
+        """Return which classes have as much entropy."""
+        return np.asarray(_compute_entropy(spread) >= np.log(self.l) - _SLACK)
 
 
 @dataclass(frozen=True)
-class Closeness:
+class ClosenessRule:
     """A distribution of values at most ``t`` from the table's: the earth mover's distance.
 
     Between values that are all equally far apart (``ordered=False``) that is half the sum of
@@ -72,13 +72,13 @@ class Closeness:
     ordered: bool = False
     monotone = False
 
-    def holds(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:
-        """Which classes are as close to the table."""
-        return distance(spread, overall, ordered=self.ordered) <= self.t + _SLACK
+    def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:
+        """Return which classes are as close to the table."""
+        return compute_distance(spread, overall, ordered=self.ordered) <= self.t + _SLACK
 
 
-def distance(spread: Counts, overall: Counts, *, ordered: bool) -> Floats:
-    """How far each class's distribution of values is from the table's, from 0 to 1."""
+def compute_distance(spread: Counts, overall: Counts, *, ordered: bool) -> Floats:
+    """Return how far each class's distribution of values is from the table's, from 0 to 1."""
     if spread.shape[1] < 2:
         return np.zeros(len(spread))
     apart = spread / spread.sum(axis=1, keepdims=True) - overall / overall.sum()
@@ -88,14 +88,14 @@ def distance(spread: Counts, overall: Counts, *, ordered: bool) -> Floats:
     return cumulated.sum(axis=1) / (spread.shape[1] - 1)  # type: ignore[no-any-return]
 
 
-def _entropy(spread: Counts) -> Floats:
+def _compute_entropy(spread: Counts) -> Floats:
     shares = spread / spread.sum(axis=1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     return -(shares * logs).sum(axis=1)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
-class Protected:
+class SensitiveColumn:
     """A sensitive column: its code in each distinct tuple, in the order of its values, and rules.
 
     ``overall`` counts each value in the whole table.
@@ -103,33 +103,33 @@ class Protected:
 
     codes: Codes
     overall: Counts
-    rules: tuple[Rule, ...]
+    rules: tuple[DiversityRule, ...]
     name: str = ""
 
     @cached_property
-    def values(self) -> int:
-        """How many values there are."""
+    def value_count(self) -> int:
+        """The number of values."""
         return len(self.overall)
 
-    def spread(self, at: npt.NDArray[np.int64], counts: Counts, *, classes: int) -> Counts:
-        """How many rows of each value each class has; ``at`` is the class of each tuple."""
+    def count_values(self, at: npt.NDArray[np.int64], counts: Counts, *, classes: int) -> Counts:
+        """Return how many rows of each value each class has; ``at`` is the class of each tuple."""
         cells = np.bincount(
-            at * self.values + self.codes, weights=counts, minlength=classes * self.values
+            at * self.value_count + self.codes, weights=counts, minlength=classes * self.value_count
         )
-        return cells.reshape(classes, self.values).astype(np.int64)
+        return cells.reshape(classes, self.value_count).astype(np.int64)
 
 
-def satisfied(
+def check_rules(
     at: npt.NDArray[np.int64],
     counts: Counts,
     *,
     classes: int,
-    protected: Sequence[Protected],
+    protected: Sequence[SensitiveColumn],
 ) -> npt.NDArray[np.bool_]:
-    """Which classes satisfy every rule; ``at`` is the class of each tuple."""
+    """Return which classes satisfy every rule; ``at`` is the class of each tuple."""
     good = np.ones(classes, dtype=bool)
     for column in protected:
-        spread = column.spread(at, counts, classes=classes)
+        spread = column.count_values(at, counts, classes=classes)
         for rule in column.rules:
-            good &= rule.holds(spread, column.overall)
+            good &= rule.check_classes(spread, column.overall)
     return good

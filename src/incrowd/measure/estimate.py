@@ -44,26 +44,26 @@ class Rate:
     high: float
 
     @classmethod
-    def of(cls, hits: int, tries: int, confidence: float = CONFIDENCE) -> Rate:
-        """The share of hits, with its interval."""
-        low, high = interval(hits, tries, confidence)
+    def from_hits(cls, hits: int, tries: int, confidence: float = CONFIDENCE) -> Rate:
+        """Return the share of hits, with its interval."""
+        low, high = compute_interval(hits, tries, confidence)
         return cls(hits, tries, hits / tries if tries else 0.0, low, high)
 
     @classmethod
-    def known(cls, value: float) -> Rate:
-        """A share that is computed and not estimated: its interval is itself."""
+    def from_value(cls, value: float) -> Rate:
+        """Return a share that is computed and not estimated: its interval is itself."""
         return cls(0, 0, value, value, value)
 
     @classmethod
-    def drawn(
+    def from_chances(
         cls, chances: Floats, rng: np.random.Generator, confidence: float = CONFIDENCE
     ) -> Rate:
-        """Tries that succeed with given chances each, decided by a draw of each.
+        """Return the rate of tries with given chances each, decided by a draw of each.
 
         So the tries are what they would be in the world, and the interval holds.
         """
         hits = int((rng.random(len(chances)) < chances).sum())
-        return cls.of(hits, len(chances), confidence)
+        return cls.from_hits(hits, len(chances), confidence)
 
     def __repr__(self) -> str:
         return (
@@ -72,19 +72,19 @@ class Rate:
         )
 
 
-def interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
+def compute_interval(hits: int, tries: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson; from 0 to 1 where nothing was tried."""
     check_fraction("confidence", confidence)
     if not 0 <= hits <= tries:
         raise ParameterError("hits", f"be from 0 to the tries ({tries})", hits)
     error = (1 - confidence) / 2
-    low = _share(hits, tries, error) if hits else 0.0
-    high = 1 - _share(tries - hits, tries, error) if hits < tries else 1.0
+    low = _solve_share(hits, tries, error) if hits else 0.0
+    high = 1 - _solve_share(tries - hits, tries, error) if hits < tries else 1.0
     return low, high
 
 
-def _share(hits: int, tries: int, chance: float) -> float:
-    """The share p at which so many hits, or more, have a chance.
+def _solve_share(hits: int, tries: int, chance: float) -> float:
+    """Return the share p at which so many hits, or more, have a chance.
 
     Newton's method in ln p, in which the logarithm of the chance is concave: after one step it
     comes nearer from below. Hits x have a chance f(x), with f(x + 1) = f(x) p (n - x) / (1 - p)
@@ -140,35 +140,35 @@ class Estimate:
     details: dict[str, float | str] = field(default_factory=dict)
 
     @property
-    def rest(self) -> Rate:
-        """Return the larger of the success rates by guessing and on the control group."""
+    def baseline(self) -> Rate:
+        """The success that needs no release: the better of guessing and the control group."""
         if self.control is None or self.control.value < self.guess.value:
             return self.guess
         return self.control
 
     @property
     def excess(self) -> tuple[float, float, float]:
-        """Return the share of people who are hit because of the release, with its interval.
+        """The share of people hit who would not have been hit without the release.
 
         This is ``(success - rest) / (1 - rest)``, at least 0. Its ends are those at which both
         intervals are worst, so its confidence is at least that of both together.
         """
         beside = [self.guess] if self.control is None else [self.guess, self.control]
         return (
-            _residual(self.success.value, max(one.value for one in beside)),
-            _residual(self.success.low, max(one.high for one in beside)),
-            _residual(self.success.high, max(one.low for one in beside)),
+            _compute_residual(self.success.value, max(item.value for item in beside)),
+            _compute_residual(self.success.low, max(item.high for item in beside)),
+            _compute_residual(self.success.high, max(item.low for item in beside)),
         )
 
     @property
     def succeeds(self) -> bool:
         """Whether the attack does better than guessing and than the control, beyond intervals."""
         beside = [self.guess] if self.control is None else [self.guess, self.control]
-        return self.success.low > max(one.high for one in beside)
+        return self.success.low > max(item.high for item in beside)
 
     @property
     def verdict(self) -> str:
-        """What the release adds for this attacker, in words."""
+        """The advantage that the release gives this attacker, in words."""
         if not self.succeeds:
             return "none detected"
         added = self.excess[0]
@@ -181,8 +181,8 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Attacked:
-    """The results of all attacks on one release.
+class AttackReport:
+    """The attacks tried against a release, and those not tried with the reason.
 
     Attributes:
         estimates: One estimate per attack.
@@ -197,21 +197,21 @@ class Attacked:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return the attacks as plain values, for JSON."""
         return {
             "people": self.people,
             "control": self.control,
             "attacks": [
                 {
-                    **asdict(one),
-                    "excess": dict(zip(("value", "low", "high"), one.excess, strict=True)),
-                    "succeeds": one.succeeds,
+                    **asdict(estimate),
+                    "excess": dict(zip(("value", "low", "high"), estimate.excess, strict=True)),
+                    "succeeds": estimate.succeeds,
                 }
-                for one in self.estimates
+                for estimate in self.estimates
             ],
             "notes": list(self.notes),
         }
 
 
-def _residual(success: float, rest: float) -> float:
+def _compute_residual(success: float, rest: float) -> float:
     return max(0.0, (success - rest) / (1 - rest)) if rest < 1 else 0.0

@@ -15,31 +15,35 @@ import numpy as np
 
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, compared, merged
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, compare_frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.errors import check_choice
 from incrowd.findings import Finding
 from incrowd.measure import prediction, utility
-from incrowd.measure.association import Association, associations, mean_error
-from incrowd.measure.labels import Cover, bins_of, cover, read_level
-from incrowd.measure.loss import average_class_size, discernibility, entropy_scale
-from incrowd.measure.lost_values import KeptRows, LostValues, lost_by_labels
-from incrowd.measure.prediction import one_thread
-from incrowd.measure.risk import Risk, risk
-from incrowd.measure.subgroups import Subgroup, by_covers, kept_groups
+from incrowd.measure.association import Association, compute_associations, compute_mean_error
+from incrowd.measure.labels import LabelCover, assign_bins, read_labels, read_level
+from incrowd.measure.loss import (
+    compute_average_class_size,
+    compute_discernibility,
+    compute_entropy_scale,
+)
+from incrowd.measure.lost_values import KeptRows, LostValues, find_lost_labels
+from incrowd.measure.prediction import use_one_thread
+from incrowd.measure.risk import Risk, compute_risk
+from incrowd.measure.subgroups import Subgroup, group_by_labels, group_kept_columns
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import Noisiness
-    from incrowd.measure.outcome import Searched
+    from incrowd.measure.noise_loss import NoiseEvaluation
+    from incrowd.measure.outcome import SearchResult
 
-Covered: TypeAlias = tuple[list[Codes], list[Floats], list[Cover]]  # see :func:`covered`
+Covered: TypeAlias = tuple[list[Codes], list[Floats], list[LabelCover]]  # see :func:`locate_tuples`
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Measures of information loss besides the normalised loss; smaller is better.
+    """Measures of information loss besides the normalized loss; smaller is better.
 
     Attributes:
         precision: Mean of paper B's precision over columns and all original rows; 1 for a
@@ -58,7 +62,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Utility:
-    """What can still be learnt, from the rows shown alone.
+    """Measures of what can still be learned, from the rows published alone.
 
     ``distance_by_column`` is the total variation distance of the distributions, 0 to 1;
     ``association_error`` the mean difference of Cramér's V over pairs of columns;
@@ -75,20 +79,20 @@ class Utility:
 
 @dataclass(frozen=True)
 class Advice:
-    """What one coarser level of a column would change."""
+    """The effect of one coarser level of a column."""
 
     column: str
     level: int
     likely_share: float
 
-    def helps(self, found: Evaluation) -> bool:
-        """Whether it would bring a good part of the rows into cells that likely survive."""
+    def is_helpful(self, found: Evaluation) -> bool:
+        """Return whether it would bring a good part of the rows into cells that likely survive."""
         return self.likely_share >= (found.likely_share or 0.0) + 0.1
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How many rows have a label of the target in the table, and how many are shown with it."""
+    """The number of rows that have a label of the target in the table, and as published."""
 
     label: str | None
     original: int
@@ -114,7 +118,7 @@ class Survival:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What a release keeps, loses and risks. What was not measured is None, or empty.
+    """Measures of what a release keeps, loses and risks; None or empty if not measured.
 
     ``loss`` is the normalised loss, comparable with ARX's, a mean over the rows of the table and
     those that are too many; a suppressed row counts 1, and so does one too many. A row is
@@ -149,8 +153,8 @@ class Evaluation:
     risk: Risk | None = None
     utility: Utility | None = None
     utility_of_values: Utility | None = None
-    noise: Noisiness | None = None
-    search: Searched | None = None
+    noise: NoiseEvaluation | None = None
+    search: SearchResult | None = None
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()
@@ -177,35 +181,35 @@ class Evaluation:
         return self.rows_released / max(self.rows_original, 1)
 
     def with_accuracy(self, found: prediction.Accuracy | None) -> Evaluation:
-        """The same with what a classifier learns from it."""
+        """Return the same with what a classifier learns from it."""
         if found is None or self.utility is None:
             return self
         return replace(self, utility=replace(self.utility, accuracy=found))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, for JSON."""
-        return {**asdict(self), "findings": [one.as_dict() for one in self.findings()]}
+        return {**asdict(self), "findings": [item.as_dict() for item in self.findings()]}
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was found of lost values, of how labels were read, and of noise."""
         noise = self.noise.findings if self.noise else ()
-        each = (finding for one in self.slices for finding in one.findings())
+        each = (finding for item in self.slices for finding in item.findings())
         return tuple(dict.fromkeys((*self.lost.findings(), *self.readings, *noise, *each)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByLabels(Evaluation):
-    """An evaluation by labels, which has measured all that can be measured so."""
+class LabelEvaluation(Evaluation):
+    """An evaluation by labels, with every measure that labels allow."""
 
     losses: Losses
     risk: Risk
     utility: Utility
 
 
-def by_labels(
-    original: Counted,
+def evaluate_labels(
+    original: CountedTable,
     axes: Sequence[Axis],
-    shown: Shown,
+    shown: PublishedTable,
     *,
     kept: int = 0,
     target: str | None = None,
@@ -213,37 +217,38 @@ def by_labels(
     stars: bool = True,
     known: Covered | None = None,
     beside: KeptRows | None = None,
-) -> ByLabels:
-    """Hold what is shown against the original, counted at level 0.
+) -> LabelEvaluation:
+    """Compare what is published with the original, counted at level 0.
 
     With ``stars``, rows that show ``*`` everywhere are taken not to be shown. The last
     ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
     With a ``target`` column, a classifier is trained on the release and tested on original
     rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
-    the original. ``known`` is what :func:`covered` says of them, where that is known; ``beside``
-    are both tables with columns that are kept as they are, whose values may be lost as others are.
+    the original. ``known`` is what :func:`locate_tuples` says of them, where that is known;
+    ``beside`` are both tables with columns that are kept as they are, whose values may be lost as
+    others are.
     """
     if target is not None:
         check_choice("target", target, original.names)
-    points, held, covers = covered(original, axes, shown) if known is None else known
+    points, held, covers = locate_tuples(original, axes, shown) if known is None else known
     quasi = len(axes) - kept
-    whole = _without_stars(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
-    released = merged(whole.codes[:, :quasi], whole.counts)
+    whole = _drop_starred_rows(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
+    released = merge_tuples(whole.codes[:, :quasi], whole.counts)
     rows = original.frequencies.total
-    pair = _pair(original, axes, points, covers, replace(shown, frequencies=whole))
+    pair = _make_pair(original, axes, points, covers, replace(shown, frequencies=whole))
     if beside is not None and stars:
-        beside = replace(beside, after=_without_stars(beside.after, covers[:quasi]))
+        beside = replace(beside, after=_drop_starred_rows(beside.after, covers[:quasi]))
     points_ = np.column_stack(points[:quasi]).astype(np.int32)
-    fitting = merged(points_, original.frequencies.counts)
+    fitting = merge_tuples(points_, original.frequencies.counts)
     names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
-    both, missing, surplus = _compared(original, shown, released)
+    both, missing, surplus = _compare_rows(original, shown, released)
     by_column = {
-        name: (_summed(both, at, found.loss) + missing + surplus)
+        name: (_sum_weighted(both, at, item.loss) + missing + surplus)
         / max(both.total + missing + surplus, 1)
-        for at, (name, found) in enumerate(zip(names, covers, strict=True))
+        for at, (name, item) in enumerate(zip(names, covers, strict=True))
     }
-    precisions = [_summed(released, at, found.precision) for at, found in enumerate(covers)]
-    return ByLabels(
+    precisions = [_sum_weighted(released, at, item.precision) for at, item in enumerate(covers)]
+    return LabelEvaluation(
         rows_original=rows,
         rows_released=released.total,
         suppressed=missing,
@@ -256,36 +261,42 @@ def by_labels(
             name: total / max(released.total, 1)
             for name, total in zip(names, precisions, strict=True)
         },
-        losses=_losses(released, covers, held, precisions, rows),
-        risk=risk(fitting, released, covers),
-        utility=_utility(
-            pair, quasi, target, None if held_out is None else _of_bins(axes, held_out)
+        losses=_compute_losses(released, covers, held, precisions, rows),
+        risk=compute_risk(fitting, released, covers),
+        utility=_evaluate_utility(
+            pair, quasi, target, None if held_out is None else _bin_frequencies(axes, held_out)
         ),
-        lost=lost_by_labels(original, replace(shown, frequencies=released), beside),
+        lost=find_lost_labels(original, replace(shown, frequencies=released), beside),
         subgroups=[
-            *by_covers(names, axes[:quasi], points_, original.frequencies.counts, released, covers),
-            *(kept_groups(beside.kept, beside.before, beside.after, quasi) if beside else ()),
+            *group_by_labels(
+                names, axes[:quasi], points_, original.frequencies.counts, released, covers
+            ),
+            *(
+                group_kept_columns(beside.kept, beside.before, beside.after, quasi)
+                if beside
+                else ()
+            ),
         ],
     )
 
 
-def _compared(
-    original: Counted, shown: Shown, released: Frequencies
+def _compare_rows(
+    original: CountedTable, shown: PublishedTable, released: Frequencies
 ) -> tuple[Frequencies, int, int]:
-    """The rows that are shown rightly, how many are missing, how many too many: cell by cell.
+    """Return the rows shown rightly, and how many are missing and surplus: cell by cell.
 
     Of rows that were not counted with noise none is too many, and their number alone tells how
     many are missing. So it is where labels of several levels stand side by side.
     """
     quasi = released.codes.shape[1]
-    if shown.noise is None or shown.local:
+    if shown.noise is None or shown.is_local:
         return released, max(original.frequencies.total - released.total, 0), 0
     before, after = [], []
     for hierarchy, labels, level in zip(
         original.hierarchies[:quasi], shown.labels[:quasi], shown.levels[:quasi], strict=True
     ):
         assert level is not None
-        texts = [x if isinstance(x, str) else canonical(x) for x in labels]
+        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
         places = {text: at for at, text in reversed([*enumerate(texts)])}
         groups = [
             places.get(label, len(texts) + at)  # beyond: labels of which nothing is shown
@@ -294,37 +305,39 @@ def _compared(
         before.append(np.array(groups, dtype=np.int32)[hierarchy.groups[level]])
         after.append(np.array([places[text] for text in texts], dtype=np.int32))
     codes = original.frequencies.codes[:, :quasi]
-    every = Frequencies(codes, original.frequencies.counts).rolled(before)
-    both, missing, surplus = compared(every, released.rolled(after))
+    every = Frequencies(codes, original.frequencies.counts).roll_up(before)
+    both, missing, surplus = compare_frequencies(every, released.roll_up(after))
     seen = np.flatnonzero(both.counts)
     return Frequencies(both.codes[seen], both.counts[seen]), missing, surplus
 
 
-def pair_of(original: Counted, axes: Sequence[Axis], shown: Shown) -> utility.Pair:
-    """The original and what is shown of it, as the measures of utility take them."""
-    points, _, covers = covered(original, axes, shown)
-    return _pair(original, axes, points, covers, shown)
+def build_pair(
+    original: CountedTable, axes: Sequence[Axis], shown: PublishedTable
+) -> utility.TablePair:
+    """Return the original and what is published of it, as the measures of utility take them."""
+    points, _, covers = locate_tuples(original, axes, shown)
+    return _make_pair(original, axes, points, covers, shown)
 
 
-def _pair(
-    original: Counted,
+def _make_pair(
+    original: CountedTable,
     axes: Sequence[Axis],
     points: list[Codes],
-    covers: list[Cover],
-    shown: Shown,
-) -> utility.Pair:
-    return utility.Pair(
+    covers: list[LabelCover],
+    shown: PublishedTable,
+) -> utility.TablePair:
+    return utility.TablePair(
         original.names,
-        merged(_binned(axes, points), original.frequencies.counts),
+        merge_tuples(_bin_points(axes, points), original.frequencies.counts),
         shown.frequencies,
-        tuple(found.shares for found in covers),
+        tuple(cover.shares for cover in covers),
         tuple(axis.ordered for axis in axes),
         shown.noise,
     )
 
 
-def covered(original: Counted, axes: Sequence[Axis], shown: Shown) -> Covered:
-    """Where the tuples lie on each axis, the rows at each place, and what each label covers."""
+def locate_tuples(original: CountedTable, axes: Sequence[Axis], shown: PublishedTable) -> Covered:
+    """Return where tuples lie on each axis, the rows at each place, and what labels cover."""
     points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
     held = [
         np.bincount(
@@ -333,7 +346,7 @@ def covered(original: Counted, axes: Sequence[Axis], shown: Shown) -> Covered:
         for column, axis in zip(points, axes, strict=True)
     ]
     covers = [
-        cover(name, axis, texts, rows, level)
+        read_labels(name, axis, texts, rows, level)
         for name, axis, texts, rows, level in zip(
             original.names,
             axes,
@@ -346,34 +359,35 @@ def covered(original: Counted, axes: Sequence[Axis], shown: Shown) -> Covered:
     return points, held, covers
 
 
-def _binned(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
+def _bin_points(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
     columns = [
-        bins_of(axis).astype(np.int32)[column] for axis, column in zip(axes, points, strict=True)
+        assign_bins(axis).astype(np.int32)[column]
+        for axis, column in zip(axes, points, strict=True)
     ]
     return np.column_stack(columns).astype(np.int32)
 
 
-def _of_bins(axes: Sequence[Axis], frequencies: Frequencies) -> Frequencies:
+def _bin_frequencies(axes: Sequence[Axis], frequencies: Frequencies) -> Frequencies:
     points = [axis.positions[frequencies.codes[:, at]] for at, axis in enumerate(axes)]
-    return merged(_binned(axes, points), frequencies.counts)
+    return merge_tuples(_bin_points(axes, points), frequencies.counts)
 
 
-def _without_stars(frequencies: Frequencies, covers: Sequence[Cover]) -> Frequencies:
-    """The rows that show something; all of them, as one class, where none does."""
-    stars = [found.starred[frequencies.codes[:, at]] for at, found in enumerate(covers)]
+def _drop_starred_rows(frequencies: Frequencies, covers: Sequence[LabelCover]) -> Frequencies:
+    """Return the rows that show something; all of them, as one class, where none does."""
+    stars = [item.starred[frequencies.codes[:, at]] for at, item in enumerate(covers)]
     shown = np.flatnonzero(~np.all(stars, axis=0))
     if not len(shown):
         return frequencies
     return Frequencies(frequencies.codes[shown], frequencies.counts[shown])
 
 
-def _summed(released: Frequencies, at: int, values: Floats) -> float:
+def _sum_weighted(released: Frequencies, at: int, values: Floats) -> float:
     return float((values[released.codes[:, at]] * released.counts).sum())
 
 
-def _losses(
+def _compute_losses(
     released: Frequencies,
-    covers: Sequence[Cover],
+    covers: Sequence[LabelCover],
     held: Sequence[Floats],
     precisions: Sequence[float],
     rows: int,
@@ -381,72 +395,79 @@ def _losses(
     missing = max(rows - released.total, 0)
     whole = max(rows, released.total, 1)
     lost = []
-    for at, (found, values) in enumerate(zip(covers, held, strict=True)):
-        floor, ceiling = entropy_scale(values)
-        bits = _summed(released, at, np.log2(np.maximum(found.rows, 1))) + missing * ceiling
+    for at, (result, values) in enumerate(zip(covers, held, strict=True)):
+        floor, ceiling = compute_entropy_scale(values)
+        bits = _sum_weighted(released, at, np.log2(np.maximum(result.rows, 1))) + missing * ceiling
         spread = (ceiling - floor) * whole
         lost.append(max((bits - floor * whole) / spread, 0.0) if spread > 0 else 0.0)
-    size = average_class_size(released.counts)
+    size = compute_average_class_size(released.counts)
     return Losses(
         precision=float(np.mean([(total + missing) / whole for total in precisions])),
         entropy=float(np.mean(lost)),
-        discernibility=discernibility(released.counts, missing, whole),
+        discernibility=compute_discernibility(released.counts, missing, whole),
         average_class_size=size if np.isfinite(size) else None,
     )
 
 
-def _utility(
-    whole: utility.Pair, quasi: int, target: str | None, held_out: Frequencies | None
+def _evaluate_utility(
+    whole: utility.TablePair, quasi: int, target: str | None, held_out: Frequencies | None
 ) -> Utility:
-    """Everything but the accuracy is about the generalised columns alone."""
+    """Measure utility; all but the accuracy is about the generalized columns alone."""
     pair = whole
     if quasi < len(whole.names):
-        pair = utility.Pair(
+        pair = utility.TablePair(
             whole.names[:quasi],
-            merged(whole.original.codes[:, :quasi], whole.original.counts),
-            merged(whole.released.codes[:, :quasi], whole.released.counts),
+            merge_tuples(whole.original.codes[:, :quasi], whole.original.counts),
+            merge_tuples(whole.released.codes[:, :quasi], whole.released.counts),
             whole.shares[:quasi],
             whole.ordered[:quasi],
             whole.noise,
         )
     accuracy = None
     if target is not None:
-        accuracy = prediction.accuracy(whole, target=target, held_out=held_out)
-    return useful(pair, accuracy)
+        accuracy = prediction.compute_accuracy(whole, target=target, held_out=held_out)
+    return measure_utility(pair, accuracy)
 
 
-def useful(
-    pair: utility.Pair, accuracy: prediction.Accuracy | None = None, *, asked: int | None = None
+def measure_utility(
+    pair: utility.TablePair,
+    accuracy: prediction.Accuracy | None = None,
+    *,
+    asked: int | None = None,
 ) -> Utility:
-    """What can be learnt from a release; ``asked`` is how many random counts are, if not many."""
-    with one_thread():
-        found = associations(pair)
-        queries = utility.queries(pair) if asked is None else utility.queries(pair, count=asked)
-        distances = utility.distances(pair)
+    """Measure what can be learned from a release; ``asked`` is how many random counts to ask."""
+    with use_one_thread():
+        result = compute_associations(pair)
+        queries = (
+            utility.measure_query_errors(pair)
+            if asked is None
+            else utility.measure_query_errors(pair, count=asked)
+        )
+        distances = utility.compute_distances(pair)
     return Utility(
         distance_by_column=distances,
-        associations=found,
-        association_error=mean_error(found),
+        associations=result,
+        association_error=compute_mean_error(result),
         query_error=queries.median_error,
         query_error_mean=queries.mean_error,
         accuracy=accuracy,
     )
 
 
-def leveled(
-    original: Counted, shown: Shown, known: Mapping[str, int]
-) -> tuple[Shown, tuple[Finding, ...]]:
-    """Return what is shown with the levels that it is read at, and what was found of that.
+def assign_levels(
+    original: CountedTable, shown: PublishedTable, known: Mapping[str, int]
+) -> tuple[PublishedTable, tuple[Finding, ...]]:
+    """Return what is published with the levels that it is read at, and any findings.
 
     A level that is known counts where the labels of the column are labels of it, but for ``*``.
     """
-    levels, found = list[int | None](), list[Finding]()
+    levels, published_tables = list[int | None](), list[Finding]()
     columns = zip(original.names, original.hierarchies, shown.labels, strict=False)
     for name, hierarchy, labels in columns:
         level = known.get(name)
-        texts = {x if isinstance(x, str) else canonical(x) for x in labels} - {ROOT}
+        texts = {x if isinstance(x, str) else canonicalize_value(x) for x in labels} - {ROOT}
         if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
             level, doubts = read_level(name, hierarchy, labels)
-            found += doubts
+            published_tables += doubts
         levels.append(level)
-    return replace(shown, levels=tuple(levels)), tuple(found)
+    return replace(shown, levels=tuple(levels)), tuple(published_tables)

@@ -23,10 +23,10 @@ from functools import cached_property
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats, Places
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.labels import Cover
+from incrowd.measure.labels import LabelCover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3
@@ -35,7 +35,7 @@ _LABELS = 200  # so many fine labels of a column are looked at, those with most 
 
 
 @dataclass(frozen=True)
-class Selected:
+class FinenessExample:
     """The worst that a column's fine labels tell of another column.
 
     Of ``rows`` released rows that show ``label`` (others of its values show ``coarse``), the share
@@ -63,58 +63,65 @@ class Selected:
 
 
 def find_selection(
-    original: Counted, shown: Shown, points: Sequence[Codes], covers: Sequence[Cover]
+    original: CountedTable,
+    shown: PublishedTable,
+    points: Sequence[Codes],
+    covers: Sequence[LabelCover],
 ) -> tuple[Finding, ...]:
     """Return a finding that names the columns whose fineness depends on other columns, if any."""
-    found = selected(original.names, points, original.frequencies.counts, covers, shown.frequencies)
-    listed = [f"'{one.column}': {one}" for one in found]
+    examples = find_examples(
+        original.names, points, original.frequencies.counts, covers, shown.frequencies
+    )
+    listed = [f"'{item.column}': {item}" for item in examples]
     return (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=listed),) if listed else ()
 
 
-def selected(
+def find_examples(
     names: Sequence[str],
     points: Sequence[Codes],
     counts: Counts,
-    covers: Sequence[Cover],
+    covers: Sequence[LabelCover],
     released: Frequencies,
-) -> list[Selected]:
-    """For each column whose fine labels are not shown alike, the worst example; worst first.
+) -> list[FinenessExample]:
+    """Return the worst example per column whose fine labels are not shown alike; worst first.
 
     ``points`` are the positions of the table's tuples on each axis, ``counts`` their rows;
     ``released`` has the codes of the labels that ``covers`` explain.
     """
-    pieces = [_Pieces(cover, released.codes[:, at]) for at, cover in enumerate(covers)]
-    places = [piece.of(point) for piece, point in zip(pieces, points, strict=True)]
-    found = []
+    pieces = [_AxisPieces(cover, released.codes[:, at]) for at, cover in enumerate(covers)]
+    places = [piece.find_pieces(point) for piece, point in zip(pieces, points, strict=True)]
+    examples = []
     for at, name in enumerate(names):
-        fine = list(_inside_others(covers[at], released, at))
+        fine = list(_iterate_fine_labels(covers[at], released, at))
         others = [other for other in range(len(names)) if other != at and fine]
-        worst: tuple[float, Selected] | None = None
+        worst: tuple[float, FinenessExample] | None = None
         for other in others:
-            held = _held(pieces[at], pieces[other], places[at], places[other], counts)
-            pairs = merged(released.codes[:, [at, other]], released.counts)
+            held = _count_pairs(pieces[at], pieces[other], places[at], places[other], counts)
+            pairs = merge_tuples(released.codes[:, [at, other]], released.counts)
             for label, coarse in fine:
                 here = slice(*np.searchsorted(pairs.codes[:, 0], [label, label + 1]))
-                table = held[pieces[at].of_label(label)].sum(axis=0)
-                shown = _Shown(pairs.codes[here, 1], pairs.counts[here])
+                table = held[pieces[at].slice_label(label)].sum(axis=0)
+                shown = _LabelRows(pairs.codes[here, 1], pairs.counts[here])
                 least = NOTABLE if worst is None else worst[0]
-                beyond, apart = _compared(
+                beyond, apart = _compare_distance(
                     pieces[other], shown, table, len(fine) * len(others), least
                 )
                 if beyond > least:
-                    value, share, true = _example(pieces[other], shown, table / table.sum())
-                    example = Selected(
+                    value, share, true = _find_worst_value(
+                        pieces[other], shown, table / table.sum()
+                    )
+                    example = FinenessExample(
                         name, covers[at].labels[label], covers[at].labels[coarse], names[other],
                         covers[other].labels[value], share, true, shown.total, apart,
                     )  # fmt: skip
                     worst = (beyond, example)
         if worst is not None:
-            found.append(worst)
-    return [example for _, example in sorted(found, key=lambda pair: -pair[0])]
+            examples.append(worst)
+    return [example for _, example in sorted(examples, key=lambda pair: -pair[0])]
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class _LabelRows:
     """The labels of another column among the rows of a fine label, and how often each is shown."""
 
     codes: Codes
@@ -125,25 +132,27 @@ class _Shown:
         return int(self.rows.sum())
 
 
-def _compared(
-    pieces: _Pieces, shown: _Shown, table: Floats, tried: int, least: float
+def _compare_distance(
+    pieces: _AxisPieces, shown: _LabelRows, table: Floats, tried: int, least: float
 ) -> tuple[float, float]:
-    """The distance from the table beyond what chance allows, and the distance.
+    """Return the distance from the table beyond what chance allows, and the distance.
 
     Where the first is ``least`` or less, it may be given as 0: that is often seen at less cost.
     """
     if not table.sum():
         return 0.0, 0.0
     truth = table / table.sum()
-    chance = _by_chance(truth, shown.total, tried)
-    if _at_most(pieces, shown, truth) - chance < least - _ROUNDING:
+    chance = _bound_chance_distance(truth, shown.total, tried)
+    if _bound_distance(pieces, shown, truth) - chance < least - _ROUNDING:
         return 0.0, 0.0
-    apart = _distance(pieces, shown, truth)
+    apart = _compute_distance(pieces, shown, truth)
     return apart - chance, apart
 
 
-def _inside_others(cover: Cover, released: Frequencies, at: int) -> Iterator[tuple[int, int]]:
-    """Labels whose values another label has as well, and more; with the narrowest of those."""
+def _iterate_fine_labels(
+    cover: LabelCover, released: Frequencies, at: int
+) -> Iterator[tuple[int, int]]:
+    """Yield labels whose values a wider label has as well; with the narrowest such label."""
     rows = np.bincount(released.codes[:, at], released.counts, minlength=len(cover.low))
     shown = np.flatnonzero(rows)
     wide = cover.high - cover.low
@@ -154,35 +163,37 @@ def _inside_others(cover: Cover, released: Frequencies, at: int) -> Iterator[tup
             yield label, int(wider[np.argmin(wide[wider])])
 
 
-class _Pieces:
+class _AxisPieces:
     """An axis in pieces that no label of the column divides."""
 
-    def __init__(self, cover: Cover, codes: Codes) -> None:
+    def __init__(self, cover: LabelCover, codes: Codes) -> None:
         shown = np.unique(codes)
         self._edges = np.unique(np.concatenate([[0], cover.low[shown], cover.high[shown] + 1]))
         self.number = len(self._edges)
         self.first = np.searchsorted(self._edges, cover.low)
         self.last = np.searchsorted(self._edges, cover.high, side="right") - 1
 
-    def of(self, points: Codes) -> Places:
-        """The piece that each position lies in."""
+    def find_pieces(self, points: Codes) -> Places:
+        """Return the piece that each position lies in."""
         every = np.arange(int(points.max(initial=0)) + 1)
         return (np.searchsorted(self._edges, every, side="right") - 1)[points]
 
-    def of_label(self, label: int) -> slice:
-        """The pieces of a label that is shown."""
+    def slice_label(self, label: int) -> slice:
+        """Return the pieces of a label that is shown."""
         return slice(self.first[label], self.last[label] + 1)
 
 
-def _held(one: _Pieces, two: _Pieces, first: Places, second: Places, counts: Counts) -> Floats:
-    """How many rows of the table lie in each pair of pieces."""
+def _count_pairs(
+    one: _AxisPieces, two: _AxisPieces, first: Places, second: Places, counts: Counts
+) -> Floats:
+    """Return how many rows of the table lie in each pair of pieces."""
     places = first * two.number + second
     held = np.bincount(places, weights=counts, minlength=one.number * two.number)
     return held.reshape(one.number, two.number).astype(np.float64)
 
 
-def _at_most(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
-    """A distance that :func:`_distance` does not exceed.
+def _bound_distance(pieces: _AxisPieces, shown: _LabelRows, truth: Floats) -> float:
+    """Return a distance that :func:`_compute_distance` does not exceed.
 
     Each label puts its share where the truth lies in its run, in proportion. That is one reading
     of many, so the best is as near or nearer.
@@ -197,8 +208,8 @@ def _at_most(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
     return 1.0 - float((truth * np.clip(np.cumsum(change)[:-1], 0.0, 1.0)).sum())
 
 
-def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
-    """The smallest total variation between the truth and what labels may stand for.
+def _compute_distance(pieces: _AxisPieces, shown: _LabelRows, truth: Floats) -> float:
+    """Return the smallest total variation between the truth and what labels may stand for.
 
     A label may put its share anywhere in its run. Putting as much as possible where the truth has
     it is a matching of runs with places: from left to right, the run that ends first goes first,
@@ -226,8 +237,8 @@ def _distance(pieces: _Pieces, shown: _Shown, truth: Floats) -> float:
     return max(1.0 - matched, 0.0)
 
 
-def _by_chance(truth: Floats, rows: int, tried: int) -> float:
-    """What the distance of a random sample of so many rows stays below, as good as always.
+def _bound_chance_distance(truth: Floats, rows: int, tried: int) -> float:
+    """Return what the distance of a random sample of so many rows nearly always stays below.
 
     Its mean is at most half the sum of the standard deviations, and one row moves it by 1 / rows
     at most, so that McDiarmid's inequality bounds the rest. A sample without replacement, as a
@@ -237,13 +248,15 @@ def _by_chance(truth: Floats, rows: int, tried: int) -> float:
     return mean + math.sqrt(math.log(tried / _FALSE_ALARM) / (2 * rows))
 
 
-def _example(pieces: _Pieces, shown: _Shown, truth: Floats) -> tuple[int, float, float]:
-    """The value that is shown too often by most: its label, the share shown, the share in truth."""
+def _find_worst_value(
+    pieces: _AxisPieces, shown: _LabelRows, truth: Floats
+) -> tuple[int, float, float]:
+    """Return the value shown too often by most: its label, the share shown, the true share."""
     best = (-1.0, 0, 0.0, 0.0)
     first, last = pieces.first[shown.codes], pieces.last[shown.codes]
     for code in shown.codes.tolist():
         inside = (first >= pieces.first[code]) & (last <= pieces.last[code])
         share = float(shown.rows[inside].sum()) / shown.total
-        true = float(truth[pieces.of_label(code)].sum())
+        true = float(truth[pieces.slice_label(code)].sum())
         best = max(best, (share - true, code, share, true))
     return best[1], best[2], best[3]

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from incrowd.arrays import Floats, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonical, number, reach
+from incrowd.codes.values import canonicalize_value, parse_number, parse_span
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 
@@ -40,11 +40,11 @@ _JOINTS = (" to ", " - ", "..", "–", "~", "-")
 
 
 class LabelError(IncrowdError):
-    """A label that no reader of the hierarchy would understand."""
+    """A label that no recipient with the hierarchy would understand."""
 
 
-def groups_of(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Places]]:
-    """Every group of values with its level, label and codes; the lowest level first."""
+def iterate_groups(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Places]]:
+    """Yield every group of values with its level, label and codes; the lowest level first."""
     values = len(hierarchy.values)
     for level, labels in enumerate(hierarchy.labels):
         groups = hierarchy.groups[level][:values]
@@ -56,11 +56,11 @@ def groups_of(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Places]]:
                 yield level, label, codes.astype(np.int64)
 
 
-def ambiguous(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
-    """Labels that cover different values at different levels: how many values at each of them."""
+def find_ambiguous_labels(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
+    """Return labels that cover different values at different levels: how many at each of them."""
     met: dict[str | None, dict[bytes, None]] = {}
     sizes: dict[str | None, dict[int, int]] = {}
-    for level, label, codes in groups_of(hierarchy):
+    for level, label, codes in iterate_groups(hierarchy):
         met.setdefault(label, {})[codes.tobytes()] = None
         sizes.setdefault(label, {})[level] = len(codes)
     return {label: sizes[label] for label, means in met.items() if label and len(means) > 1}
@@ -75,8 +75,8 @@ def read_level(
     different things, the one whose labels cover most. None where no label has two meanings, or
     no level fits: then each is read by itself. ``*`` fits anywhere, as suppressed rows show it.
     """
-    twice = ambiguous(hierarchy)
-    texts = {label if isinstance(label, str) else canonical(label) for label in labels}
+    twice = find_ambiguous_labels(hierarchy)
+    texts = {label if isinstance(label, str) else canonicalize_value(label) for label in labels}
     met = sorted(text for text in texts if text in twice)
     if not met:
         return None, ()
@@ -90,13 +90,13 @@ def read_level(
     level = max(fitting, key=lambda level: (wide[level], -level))
     if len(fitting) == 1:
         return level, ()
-    listed = " and ".join(f"level {one}" for one in fitting)
+    listed = " and ".join(f"level {item}" for item in fitting)
     finding = make_finding("LABEL_LEVEL_ASSUMED", name, levels=listed, label=met[0], level=level)
     return level, (finding,)
 
 
-class Meaning(NamedTuple):
-    """What one label means: where its values lie, and what it loses.
+class LabelMeaning(NamedTuple):
+    """The meaning of one label: where its values lie, and what it loses.
 
     It covers the positions from ``low`` to ``high``, or the ``places`` among them where it is no
     run. ``whole`` labels tell nothing.
@@ -111,7 +111,7 @@ class Meaning(NamedTuple):
     whole: bool
 
 
-class Reader:
+class LabelReader:
     """Reads the labels of one column; those of its ``level`` first, where that is known."""
 
     def __init__(self, name: str, axis: Axis, level: int | None = None) -> None:
@@ -120,9 +120,9 @@ class Reader:
         values = len(hierarchy.values)
         self._known: dict[str | None, tuple[Places, int]] = {}
         own: dict[str | None, tuple[Places, int]] = {}
-        for at, label, codes in groups_of(hierarchy):
+        for at, label, codes in iterate_groups(hierarchy):
             places = np.sort(axis.positions[codes].astype(np.int64))
-            self._learn(label, places, at)
+            self._add_label(label, places, at)
             if at == level:
                 own[label] = (places, at)
         self._known |= own
@@ -133,27 +133,27 @@ class Reader:
         other = hierarchy.labels[0][-1]
         self._known.setdefault(other, (np.array([hierarchy.outside]), 0))
 
-    def _learn(self, label: str | None, places: Places, level: int) -> None:
-        """A label that stands for different groups is read as the widest of them."""
+    def _add_label(self, label: str | None, places: Places, level: int) -> None:
+        """Add a label; one that stands for different groups is read as the widest of them."""
         known = self._known.get(label)
         if known is None or len(places) > len(known[0]):
             self._known[label] = (places, level)
 
-    def read(self, label: object) -> tuple[Places, int | None]:
-        """The positions that a label covers, and its level where it is a group or a value."""
-        text = label if isinstance(label, str) else canonical(label)
+    def read_label(self, label: object) -> tuple[Places, int | None]:
+        """Return the positions that a label covers, and its level if it is a group or a value."""
+        text = label if isinstance(label, str) else canonicalize_value(label)
         if text in self._known:
             return self._known[text]
-        if isinstance(label, str) and (run := self._usual(label)) is not None:
+        if isinstance(label, str) and (run := self._read_usual_interval(label)) is not None:
             return run, None
-        if (plain := canonical(text)) in self._known:
+        if (plain := canonicalize_value(text)) in self._known:
             return self._known[plain]
-        code = self._value(label)
+        code = self._find_value(label)
         if code is not None:
             return np.array([code]), 0
-        places = self._interval(text) if text is not None and self._axis.ordered else None
+        places = self._read_interval(text) if text is not None and self._axis.ordered else None
         if places is None and text is not None and not _HALF_OPEN.fullmatch(text):
-            places = self._set(text)
+            places = self._read_set(text)
         if places is None or not len(places):
             raise LabelError(
                 f"Column '{self._name}': '{text}' is not a label of its hierarchy. Name the spec "
@@ -161,14 +161,14 @@ class Reader:
             )
         return places, None
 
-    def _usual(self, text: str) -> Places | None:
-        """The positions of an interval of numbers that is written as this axis writes them."""
+    def _read_usual_interval(self, text: str) -> Places | None:
+        """Return the positions of an interval of numbers written as this axis writes them."""
         first, _, last = text.partition(self._joint)
-        low, high = self._numbered.get(first), self._numbered.get(last)
+        low, high = self._number_positions.get(first), self._number_positions.get(last)
         if low is None or high is None or low > high:
             return None
         hierarchy = self._axis.hierarchy
-        if hierarchy.code(text) != hierarchy.outside:  # as it may be a value
+        if hierarchy.encode_value(text) != hierarchy.outside:  # as it may be a value
             return None
         return np.arange(low, high + 1, dtype=np.int64)
 
@@ -176,32 +176,34 @@ class Reader:
     def _joint(self) -> str:
         return "-" if self._axis.ordered and self._axis.spans.dash else " to "
 
-    def meaning(self, label: object) -> Meaning:
-        """What a label means."""
+    def interpret_label(self, label: object) -> LabelMeaning:
+        """Return what a label means."""
         values, top, size = self._sizes
-        places, level = self.read(label)
+        places, level = self.read_label(label)
         low, high = int(places[0]), int(places[-1])  # they are in order
-        loss = _covered(self._axis, places, level) / size
+        loss = _count_covered(self._axis, places, level) / size
         if self._axis.ordered:
-            precision = self.width(low, high)
+            precision = self.compute_width(low, high)
         else:
             precision = loss if level is None else level / max(top, 1)
         hierarchy = self._axis.hierarchy
-        root = level == top and (hierarchy.rooted or label == ROOT)
+        root = level == top and (hierarchy.is_rooted or label == ROOT)
         whole = values > 1 and (root or len(places) == values == hierarchy.size)
         if whole:
             loss = precision = 1.0
         run = high - low + 1 == len(places)
-        return Meaning(canonical(label), low, high, None if run else places, loss, precision, whole)
+        return LabelMeaning(
+            canonicalize_value(label), low, high, None if run else places, loss, precision, whole
+        )
 
     @cached_property
     def _sizes(self) -> tuple[int, int, int]:
-        """How many values there are, the highest level, and the most that a label can lose."""
+        """The number of values, the highest level, and the most that a label can lose."""
         hierarchy = self._axis.hierarchy
         return len(hierarchy.values), hierarchy.height - 1, max(hierarchy.size - 1, 1)
 
-    def width(self, low: int, high: int) -> float:
-        """The width from one position to another, over the range of the domain."""
+    def compute_width(self, low: int, high: int) -> float:
+        """Return the width from one position to another, over the range of the domain."""
         if high >= len(self._axis.hierarchy.values):
             return 0.0
         return float((self._line[high] - self._line[low]) / self._range)
@@ -215,15 +217,15 @@ class Reader:
     def _range(self) -> Decimal:
         return self._line[-1] - self._line[0] or Decimal(1)
 
-    def _value(self, label: object) -> int | None:
-        """The position of a value of the domain, or None."""
+    def _find_value(self, label: object) -> int | None:
+        """Return the position of a value of the domain, or None."""
         hierarchy = self._axis.hierarchy
         text = label.strip() if isinstance(label, str) else label
         if text in (None, ""):
             return None
         code = self._places.get(text) if isinstance(text, str) else None
         if code is None:
-            code = hierarchy.code(label)
+            code = hierarchy.encode_value(label)
         inside = code not in (hierarchy.outside, hierarchy.null)
         return int(self._axis.positions[code]) if inside else None
 
@@ -241,67 +243,67 @@ class Reader:
         values = self._axis.hierarchy.values
         by_place: list[Decimal] = [Decimal(0)] * len(values)
         for code, value in enumerate(values):
-            found = number(value) if value[:1] not in ("<", ">") else None
-            if found is None:
-                low, high = reach(value)
+            decimal = parse_number(value) if value[:1] not in ("<", ">") else None
+            if decimal is None:
+                low, high = parse_span(value)
                 if low is None or high is None:
                     return None
-                found = Decimal(int(low if low > -math.inf else high))
-            by_place[self._axis.positions[code]] = found
+                decimal = Decimal(int(low if low > -math.inf else high))
+            by_place[self._axis.positions[code]] = decimal
         return by_place
 
     @cached_property
-    def _numbered(self) -> dict[str, int]:
+    def _number_positions(self) -> dict[str, int]:
         """The positions of values that are numbers, by their text, where they all differ."""
         starts = (self._starts if self._axis.ordered else None) or []
-        if any(one >= other for one, other in pairwise(starts)):
+        if any(first >= other for first, other in pairwise(starts)):
             return {}
         places = self._axis.positions.tolist()
         values = enumerate(self._axis.hierarchy.values)
-        return {value: places[code] for code, value in values if number(value) is not None}
+        return {value: places[code] for code, value in values if parse_number(value) is not None}
 
-    def _interval(self, text: str) -> Places | None:
+    def _read_interval(self, text: str) -> Places | None:
         bracketed = _BRACKETS.fullmatch(text.strip())
         if bracketed:
             opens, first, last, closes = bracketed.groups()
-            return self._run(first, last, above=opens in "(]", below=closes in ")[")
-        for first, last in _split(text):
-            places = self._run(first, last)
+            return self._find_run(first, last, above=opens in "(]", below=closes in ")[")
+        for first, last in _split_ends(text):
+            places = self._find_run(first, last)
             if places is not None:
                 return places
         return None
 
-    def _run(
+    def _find_run(
         self, first: str, last: str, *, above: bool = False, below: bool = False
     ) -> Places | None:
-        """The positions from one value to another; without them where the interval is open."""
-        begin_at, end_at = self._numbered.get(first), self._numbered.get(last)
+        """Return the positions from one value to another, without an end that is open."""
+        begin_at, end_at = self._number_positions.get(first), self._number_positions.get(last)
         if begin_at is not None and end_at is not None:
             return np.arange(begin_at + above, end_at + 1 - below, dtype=np.int64)
-        low, high = number(canonical(first)), number(canonical(last))
-        if first.startswith("<") and self._value(first) is not None:
+        low, high = parse_number(canonicalize_value(first)), parse_number(canonicalize_value(last))
+        if first.startswith("<") and self._find_value(first) is not None:
             low = Decimal("-Infinity")
-        if last.startswith(">") and self._value(last) is not None:
+        if last.startswith(">") and self._find_value(last) is not None:
             high = Decimal("Infinity")
         if self._starts is not None and low is not None and high is not None:
             begin = (bisect_right if above else bisect_left)(self._starts, low)
             end = (bisect_left if below else bisect_right)(self._starts, high)
             return np.arange(begin, end, dtype=np.int64)
-        ends = [self._value(first), self._value(last)]
+        ends = [self._find_value(first), self._find_value(last)]
         if ends[0] is None or ends[1] is None:
             return None
         return np.arange(ends[0] + above, ends[1] + 1 - below, dtype=np.int64)
 
-    def _set(self, text: str) -> Places | None:
+    def _read_set(self, text: str) -> Places | None:
         parts = re.split(r"\s*[,;|]\s*", text.strip("{}[]() "))
-        places = [self._value(part.strip("'\" ")) for part in parts]
+        places = [self._find_value(part.strip("'\" ")) for part in parts]
         if len(places) < 2 or any(place is None for place in places):
             return None
         return np.unique(np.array(places, dtype=np.int64))
 
 
-def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Ways to read a text as two ends with something between."""
+def _split_ends(text: str) -> Iterator[tuple[str, str]]:
+    """Yield ways to read a text as two ends with something between."""
     for joint in _JOINTS:
         start = text.find(joint, 1)
         while start > 0:
@@ -312,13 +314,13 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 
 
 # What labels were read as, by hierarchy: a release is read several times, by each who measures it.
-_READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, int | None], dict[str, Meaning]]] = (
+_READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, int | None], dict[str, LabelMeaning]]] = (
     WeakKeyDictionary()
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Cover:
+class LabelCover:
     """For each label of a column: its loss, its precision, and where its rows may lie.
 
     ``loss`` is (a - 1) / (m - 1) for a of m values covered. ``precision`` is paper B's: the
@@ -346,54 +348,56 @@ class Cover:
         return self.spread() if callable(self.spread) else self.spread
 
 
-def cover(
+def read_labels(
     name: str, axis: Axis, labels: Sequence[object], held: Floats, level: int | None = None
-) -> Cover:
+) -> LabelCover:
     """Read all labels of a column; raises :class:`LabelError` for one that has no meaning.
 
     ``held`` is how many original rows there are at each position, ``level`` the one that the
     labels are known to belong to.
     """
-    meanings = _meanings(name, axis, labels, level)
+    meanings = _interpret_labels(name, axis, labels, level)
     low, high = (
-        np.fromiter((getattr(one, end) for one in meanings), np.int64, len(meanings))
+        np.fromiter((getattr(meaning, end) for meaning in meanings), np.int64, len(meanings))
         for end in ("low", "high")
     )
     loss, precision = (
-        np.fromiter((getattr(one, what) for one in meanings), np.float64, len(meanings))
+        np.fromiter((getattr(meaning, what) for meaning in meanings), np.float64, len(meanings))
         for what in ("loss", "precision")
     )
-    sets = {at: one.places for at, one in enumerate(meanings) if one.places is not None}
+    sets = {at: item.places for at, item in enumerate(meanings) if item.places is not None}
     before = np.append(0.0, np.cumsum(held))
     rows = before[high + 1] - before[low]
     for at, places in sets.items():
         rows[at] = held[places].sum()
-    spread = partial(_shares, bins_of(axis), low.copy(), high.copy(), sets)
-    whole = [at for at, one in enumerate(meanings) if one.whole]
+    spread = partial(_compute_shares, assign_bins(axis), low.copy(), high.copy(), sets)
+    whole = [at for at, item in enumerate(meanings) if item.whole]
     rows[whole], low[whole], high[whole] = held.sum(), 0, len(axis.hierarchy.values) + 1
     starred = np.array([label == ROOT for label in labels], dtype=bool)
-    texts = tuple(one.text for one in meanings)
-    return Cover(texts, loss, precision, spread, rows, starred, low, high, sets)
+    texts = tuple(meaning.text for meaning in meanings)
+    return LabelCover(texts, loss, precision, spread, rows, starred, low, high, sets)
 
 
-def _meanings(name: str, axis: Axis, labels: Sequence[object], level: int | None) -> list[Meaning]:
-    """What each label means; every text is read once, however often it is asked for."""
+def _interpret_labels(
+    name: str, axis: Axis, labels: Sequence[object], level: int | None
+) -> list[LabelMeaning]:
+    """Return what each label means; every text is read once, however often it is asked for."""
     met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, level), {})
-    reader: Reader | None = None
-    found = []
+    reader: LabelReader | None = None
+    label_meanings = []
     for label in labels:
         known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
         if known is None:
-            reader = Reader(name, axis, level) if reader is None else reader
-            known = reader.meaning(label)
+            reader = LabelReader(name, axis, level) if reader is None else reader
+            known = reader.interpret_label(label)
             if isinstance(label, str):
                 met[label] = known
-        found.append(known)
-    return found
+        label_meanings.append(known)
+    return label_meanings
 
 
-def _shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:
-    """The share of each bin in what labels cover; bins are runs of positions."""
+def _compute_shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:
+    """Return the share of each bin in what labels cover; bins are runs of positions."""
     count = int(bins.max()) + 1
     ends = np.searchsorted(bins, np.arange(count + 1))
     shares = np.zeros((len(low), count))
@@ -409,16 +413,16 @@ def _shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) ->
     return shares
 
 
-def _covered(axis: Axis, places: Places, level: int | None) -> float:
-    """a - 1, by the rule where the domain is open."""
+def _count_covered(axis: Axis, places: Places, level: int | None) -> float:
+    """Return a - 1, by the rule where the domain is open."""
     hierarchy = axis.hierarchy
     if level is not None and hierarchy.open:
-        return hierarchy.by_rule(level) - 1
+        return hierarchy.count_by_rule(level) - 1
     return float(len(places) - 1)
 
 
-def bins_of(axis: Axis) -> Places:
-    """The bin of each position: each its own, or neighbours together where there are many.
+def assign_bins(axis: Axis) -> Places:
+    """Return the bin of each position: its own, or neighbors together where there are many.
 
     Null and what is outside the domain have bins of their own.
     """

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Counts, Floats, Members, Steps
-from incrowd.privacy.class_noise import Noise
+from incrowd.privacy.k_epsilon import ClassNoise
 
 
 @dataclass(frozen=True)
-class Linking:
+class LinkingRisk:
     """The share of released rows that are linked to their own original.
 
     Attributes:
@@ -34,7 +34,7 @@ class Linking:
 
 
 @dataclass(frozen=True)
-class Mean:
+class RunMean:
     """A mean over runs with its 95 % confidence interval."""
 
     mean: float
@@ -49,7 +49,7 @@ def linking_risk(
     originals: Sequence[Steps],
     released: Sequence[Steps],
     scales: Sequence[Floats] | None = None,
-) -> Linking:
+) -> LinkingRisk:
     """Link every released row to the nearest original of its class.
 
     Takes O(n log n) steps.
@@ -71,54 +71,54 @@ def linking_risk(
         >>> linking_risk(classes=classes, originals=heights, released=noisy)
         Linking(risk=0.5, shared=0.5, rows=4)
     """
-    won, shared = links(classes, originals, released, scales)
+    won, shared = link_rows(classes, originals, released, scales)
     if not len(won):
-        return Linking(0.0, 0.0, 0)
-    return Linking(float(won.mean()), float(shared.mean()), len(won))
+        return LinkingRisk(0.0, 0.0, 0)
+    return LinkingRisk(float(won.mean()), float(shared.mean()), len(won))
 
 
-def links(
+def link_rows(
     classes: Members,
     originals: Sequence[Steps],
     released: Sequence[Steps],
     scales: Sequence[Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    """For each released row 1 if it is linked to its own original, and its share of a tie."""
+    """Return for each released row 1 if linked to its own original, and its share of a tie."""
     if not len(classes):
         return np.zeros(0), np.zeros(0)
     if len(originals) == 1:
-        won, ties = _nearest_on_a_line(classes, originals[0], released[0])
+        won, ties = _find_nearest_on_line(classes, originals[0], released[0])
     else:
-        won, ties = _nearest(classes, originals, released, scales)
+        won, ties = _find_nearest(classes, originals, released, scales)
     return won.astype(np.float64), won / np.maximum(ties, 1)
 
 
-def mean_of(found: Floats) -> Mean:
-    """The mean of independent runs and its confidence interval, by Student's distribution."""
+def compute_run_mean(found: Floats) -> RunMean:
+    """Return the mean of independent runs and its confidence interval, by Student's t."""
     from scipy.special import stdtrit
 
     mean, runs = float(found.mean()), len(found)
     if runs < 2:
-        return Mean(mean, mean, mean, runs)
+        return RunMean(mean, mean, mean, runs)
     reach = float(stdtrit(runs - 1, 0.975) * found.std(ddof=1)) / math.sqrt(runs)
-    return Mean(mean, mean - reach, mean + reach, runs)
+    return RunMean(mean, mean - reach, mean + reach, runs)
 
 
-def predicted(classes: Members, originals: Steps, noise: Noise) -> Floats:
-    """For each row of one column, how likely it will be linked, before noise is drawn.
+def predict_linking(classes: Members, originals: Steps, noise: ClassNoise) -> Floats:
+    """Return for each row of one column how likely it will be linked, before noise is drawn.
 
     A value wins if its noise leaves it at most half way to the nearest other value on either
     side; equal values tie, which counts as a success.
     """
     if not len(originals):
         return np.zeros(0)
-    below, above = _gaps(classes, originals)
-    return noise.between(np.floor(below / 2), np.floor(above / 2), classes)
+    below, above = _compute_gaps(classes, originals)
+    return noise.compute_probability(np.floor(below / 2), np.floor(above / 2), classes)
 
 
-def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
-    """How far the next smaller and the next larger value of the class are; infinite if none."""
-    order = _ordered(classes, originals)
+def _compute_gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
+    """Return how far the next smaller and larger value of the class are; infinite if none."""
+    order = _sort_by_columns(classes, originals)
     values, owner = originals[order], classes[order]
     new = np.append(True, (values[1:] != values[:-1]) | (owner[1:] != owner[:-1]))
     group = np.cumsum(new) - 1
@@ -132,8 +132,8 @@ def _gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
     return back_below, back_above
 
 
-def _ordered(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The order by the first column, then the second, and so on; rows alike stay as they are.
+def _sort_by_columns(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return the order by the first column, then the second, and so on; equal rows stay as is.
 
     Sorting one number per row is far faster than sorting by one column after another.
     """
@@ -147,28 +147,28 @@ def _ordered(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     return np.argsort(named, kind="stable")
 
 
-def _nearest_on_a_line(
+def _find_nearest_on_line(
     classes: Members, originals: Steps, released: Steps
 ) -> tuple[npt.NDArray[np.bool_], Counts]:
-    """Whether each row's own value is among the nearest of its class, and how many are.
+    """Return whether each row's own value is among the nearest of its class, and how many are.
 
     Originals and released values are put in one order; the nearest original is the last one
     before or the first one after. Everything is whole numbers, so ties are exact.
     """
     n = len(classes)
     both, owner = np.concatenate([originals, released]), np.concatenate([classes, classes])
-    order = _ordered(owner, both, np.repeat([0, 1], n))
+    order = _sort_by_columns(owner, both, np.repeat([0, 1], n))
     original, place = order < n, np.arange(2 * n)
     last = np.maximum.accumulate(np.where(original, place, -1))
     after = np.minimum.accumulate(np.where(original, place, 2 * n)[::-1])[::-1]
     query = np.empty(2 * n, dtype=np.int64)
     query[order] = place
     query = query[n:]
-    alike = _alike(order[original], both, owner)
+    alike = _count_alike(order[original], both, owner)
     sides = []
-    for found in (last[query], after[query]):
-        row = order[np.clip(found, 0, 2 * n - 1)]
-        inside = (found >= 0) & (found < 2 * n) & (owner[row] == classes)
+    for item in (last[query], after[query]):
+        row = order[np.clip(item, 0, 2 * n - 1)]
+        inside = (item >= 0) & (item < 2 * n) & (owner[row] == classes)
         apart = np.where(inside, np.abs(released - both[row]), np.iinfo(np.int64).max)
         sides.append((apart, np.where(inside, alike[np.minimum(row, n - 1)], 0)))
     (smaller, before), (larger, behind) = sides
@@ -177,8 +177,8 @@ def _nearest_on_a_line(
     return np.abs(released - originals) == nearest, ties
 
 
-def _alike(order: Counts, values: Steps, owner: Members) -> Counts:
-    """For each original, how many of its class have its value; ``order`` sorts the originals."""
+def _count_alike(order: Counts, values: Steps, owner: Members) -> Counts:
+    """Return for each original how many of its class have its value; ``order`` sorts them."""
     here, whose = values[order], owner[order]
     new = np.append(True, (here[1:] != here[:-1]) | (whose[1:] != whose[:-1]))
     group = np.cumsum(new) - 1
@@ -187,13 +187,13 @@ def _alike(order: Counts, values: Steps, owner: Members) -> Counts:
     return alike
 
 
-def _nearest(
+def _find_nearest(
     classes: Members,
     originals: Sequence[Steps],
     released: Sequence[Steps],
     scales: Sequence[Floats] | None,
 ) -> tuple[npt.NDArray[np.bool_], Counts]:
-    """The same in several columns, by one tree in which classes lie far apart."""
+    """Return the same in several columns, by one tree in which classes lie far apart."""
     from scipy.spatial import cKDTree
 
     widths = [

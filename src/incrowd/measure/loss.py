@@ -22,33 +22,33 @@ LOSSES: tuple[LossName, ...] = get_args(LossName)
 Costs: TypeAlias = list[list[Floats]]
 
 
-def normalised(hierarchy: Hierarchy) -> list[Floats]:
-    """The cost of each code at each level: (a - 1) / (m - 1), a of m values covered.
+def compute_normalized_costs(hierarchy: Hierarchy) -> list[Floats]:
+    """Return the cost of each code at each level: (a - 1) / (m - 1), a of m values covered.
 
     The same as the loss of ARX. A code that stands for nothing known (null, or outside the
     domain and shown as such) is one value; the root covers all.
     """
     return [
-        (hierarchy.covered(level) - 1) / max(hierarchy.size - 1, 1)
+        (hierarchy.count_covered(level) - 1) / max(hierarchy.size - 1, 1)
         for level in range(hierarchy.height)
     ]
 
 
-def precision(hierarchy: Hierarchy) -> list[Floats]:
-    """The cost of each level: l / (h - 1) at level l of h (paper B's categorical precision)."""
+def compute_precision_costs(hierarchy: Hierarchy) -> list[Floats]:
+    """Return the cost of each level: l / (h - 1) at level l of h (paper B's precision)."""
     top = max(hierarchy.height - 1, 1)
     return [np.full(len(labels), level / top) for level, labels in enumerate(hierarchy.labels)]
 
 
-def entropy(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
-    """Non-uniform entropy, as costs that stand for the bits lost: see :func:`entropy_scale`.
+def compute_entropy_costs(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
+    """Return non-uniform entropy as costs of the bits lost: see :func:`compute_entropy_scale`.
 
     ``held`` counts the rows of each value. Generalising a value held by v rows to a group
     held by g loses log2(g / v) bits. The part log2(v) is the same at every node, so a code
     costs log2(g) here, scaled so that the values themselves cost 0 in all and a table of
     roots 1.
     """
-    floor, ceiling = entropy_scale(held)
+    floor, ceiling = compute_entropy_scale(held)
     costs = []
     for group, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
         rows = np.bincount(group, weights=held, minlength=len(labels))
@@ -57,8 +57,8 @@ def entropy(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
     return costs
 
 
-def entropy_scale(held: Floats) -> tuple[float, float]:
-    """The mean of log2(v) over rows, v the rows that share the value, and log2 of all rows."""
+def compute_entropy_scale(held: Floats) -> tuple[float, float]:
+    """Return the mean of log2(v) over rows, v the rows with the value, and log2 of all rows."""
     shown = held[held > 0]
     total = float(shown.sum())
     if not total:
@@ -68,28 +68,28 @@ def entropy_scale(held: Floats) -> tuple[float, float]:
     return float((shown * np.log2(shown)).sum() / total), float(np.log2(total))
 
 
-def discernibility(sizes: Counts, suppressed: int, total: int) -> float:
-    """The sum of squared class sizes, with the total for each suppressed row; over its square."""
+def compute_discernibility(sizes: Counts, suppressed: int, total: int) -> float:
+    """Return (sum of squared class sizes + total per suppressed row) over the squared total."""
     squares = float((sizes.astype(np.float64) ** 2).sum())
     return (squares + float(suppressed) * total) / max(float(total) ** 2, 1.0)
 
 
-def average_class_size(sizes: Counts) -> float:
-    """The mean number of rows in a class that is shown; infinite where none is."""
+def compute_average_class_size(sizes: Counts) -> float:
+    """Return the mean number of rows in a class that is published; infinite where none is."""
     return float(sizes.sum()) / len(sizes) if len(sizes) else float("inf")
 
 
-def separable(
+def compute_separable_costs(
     name: LossName, hierarchies: Sequence[Hierarchy], held: Sequence[Floats]
 ) -> Costs | None:
-    """The costs of a loss that is a sum over columns, or None; ``held`` is for each column."""
+    """Return the costs of a loss that is a sum over columns, or None; ``held`` is per column."""
     match name:
         case "normalised":
-            return [normalised(hierarchy) for hierarchy in hierarchies]
+            return [compute_normalized_costs(hierarchy) for hierarchy in hierarchies]
         case "precision":
-            return [precision(hierarchy) for hierarchy in hierarchies]
+            return [compute_precision_costs(hierarchy) for hierarchy in hierarchies]
         case "entropy":
             pairs = zip(hierarchies, held, strict=True)
-            return [entropy(hierarchy, rows) for hierarchy, rows in pairs]
+            return [compute_entropy_costs(hierarchy, rows) for hierarchy, rows in pairs]
         case _:
             return None

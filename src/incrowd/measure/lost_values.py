@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, between, merged
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.findings import Finding, make_finding
 
 MOST_LABELS = 16  # of a column whose values are compared
@@ -51,7 +51,7 @@ class LostValue:
         return " with ".join(f"{name} = {'null' if x is None else x}" for name, x in pairs)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Its name, and how many of its rows are missing."""
         much = "all" if self.released == 0 else f"{100 * self.lost:.1f} %"
         return f"{self.name} ({much} of {self.rows:,} rows{self._shift})"
@@ -65,7 +65,7 @@ class LostValue:
 
 @dataclass(frozen=True)
 class LostValues:
-    """What a release lost: values and pairs, the worst first, and columns that show nothing.
+    """The losses of a release: values and pairs, the worst first, and suppressed columns.
 
     Of very many values or pairs the worst are listed, and ``more_values`` and ``more_pairs`` are
     how many others there are.
@@ -78,23 +78,23 @@ class LostValues:
     nothing_shown: tuple[str, ...] = ()
 
     def findings(self) -> list[Finding]:
-        """At most three: values, pairs, columns; each names a few and counts the others."""
-        found = []
+        """Return at most three: values, pairs, columns; each names a few and counts the others."""
+        result = []
         if self.values:
-            names = [one.words for one in self.values]
-            listed, more = _some(names, _NAMED_VALUES, self.more_values)
-            found.append(make_finding("VALUES_LOST", listed=listed, more=more))
+            names = [value.description for value in self.values]
+            listed, more = _take_first(names, _NAMED_VALUES, self.more_values)
+            result.append(make_finding("VALUES_LOST", listed=listed, more=more))
         if self.pairs:
-            names = [one.words for one in self.pairs]
-            listed, more = _some(names, _NAMED_PAIRS, self.more_pairs)
-            found.append(make_finding("PAIRS_LOST", listed=listed, more=more))
+            names = [pair.description for pair in self.pairs]
+            listed, more = _take_first(names, _NAMED_PAIRS, self.more_pairs)
+            result.append(make_finding("PAIRS_LOST", listed=listed, more=more))
         if self.nothing_shown:
-            listed, more = _some(self.nothing_shown, _NAMED_COLUMNS)
-            found.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
-        return found
+            listed, more = _take_first(self.nothing_shown, _NAMED_COLUMNS)
+            result.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
+        return result
 
 
-def _some(names: Sequence[str], most: int, more: int = 0) -> tuple[list[str], int]:
+def _take_first(names: Sequence[str], most: int, more: int = 0) -> tuple[list[str], int]:
     return list(names[:most]), max(len(names) + more - most, 0)
 
 
@@ -126,37 +126,39 @@ def find_lost_values(
         return LostValues(nothing_shown=names)
     overall = min(after.total / before.total, 1.0)
     small = [
-        _Small.of(column, before, after) for column in columns if column.name not in nothing_shown
+        _ComparedColumn.from_column(column, before, after)
+        for column in columns
+        if column.name not in nothing_shown
     ]
-    compared = [one for one in small if one is not None]
+    compared = [item for item in small if item is not None]
     totals = before.total, after.total
-    values = [value for one in compared for value in one.values(overall, totals)]
+    values = [value for item in compared for value in item.iterate_lost_values(overall, totals)]
     first, second = (
-        merged(np.column_stack(codes).astype(np.int32), rows.counts) if compared else rows
+        merge_tuples(np.column_stack(codes).astype(np.int32), rows.counts) if compared else rows
         for codes, rows in (
-            ([one.codes for one in compared], before),
-            ([one.shown for one in compared], after),
+            ([item.codes for item in compared], before),
+            ([item.shown for item in compared], after),
         )
     )
     pairs = [
         pair
-        for (a, one), (b, other) in combinations(enumerate(compared), 2)
-        for pair in _pairs((one, a), (other, b), first, second, overall)
+        for (a, item), (b, other) in combinations(enumerate(compared), 2)
+        for pair in _iterate_lost_pairs((item, a), (other, b), first, second, overall)
     ]
-    values.sort(key=_worst)
-    pairs.sort(key=_worst)
+    values.sort(key=_make_sort_key)
+    pairs.sort(key=_make_sort_key)
     return LostValues(
         tuple(values[:_STORED]), tuple(pairs[:_STORED]),
         max(len(values) - _STORED, 0), max(len(pairs) - _STORED, 0), names,
     )  # fmt: skip
 
 
-def _worst(value: LostValue) -> tuple[float, int, str]:
+def _make_sort_key(value: LostValue) -> tuple[float, int, str]:
     return -value.lost, -value.rows, value.name
 
 
 @dataclass(frozen=True, eq=False)
-class _Small:
+class _ComparedColumn:
     """A column with few labels: the label of each tuple before and after, and their rows."""
 
     name: str
@@ -167,8 +169,10 @@ class _Small:
     released: Floats
 
     @classmethod
-    def of(cls, column: ColumnLabels, before: Frequencies, after: Frequencies) -> _Small | None:
-        """Code both tables by the labels of the table; None where there are too many."""
+    def from_column(
+        cls, column: ColumnLabels, before: Frequencies, after: Frequencies
+    ) -> _ComparedColumn | None:
+        """Code both tables by the labels of the table; None if there are too many."""
         own, seen = before.codes[:, column.at], after.codes[:, column.at]
         used = {column.before[code] for code in np.unique(own).tolist()}
         if len(used) > MOST_LABELS:
@@ -177,22 +181,22 @@ class _Small:
         places = {label: place for place, label in enumerate(labels)}
         last = len(labels)  # labels that the table does not have
         codes, shown = (
-            np.array([places.get(text, last) for text in texts], dtype=np.int32)[found]
-            for texts, found in ((column.before, own), (column.after, seen))
+            np.array([places.get(text, last) for text in texts], dtype=np.int32)[item]
+            for texts, item in ((column.before, own), (column.after, seen))
         )
         rows, released = (
-            np.bincount(found, weights=counts, minlength=last + 1)[:last].astype(np.float64)
-            for found, counts in ((codes, before.counts), (shown, after.counts))
+            np.bincount(item, weights=counts, minlength=last + 1)[:last].astype(np.float64)
+            for item, counts in ((codes, before.counts), (shown, after.counts))
         )
         return cls(column.name, labels, codes, shown, rows, released)
 
     @property
-    def kept(self) -> Floats:
+    def kept_share(self) -> Floats:
         """The share of the rows of each label that the release has, at most 1."""
         return np.minimum(self.released / np.maximum(self.rows, 1), 1.0)
 
-    def values(self, overall: float, totals: tuple[int, int]) -> Iterator[LostValue]:
-        """The labels that lost more than the table did."""
+    def iterate_lost_values(self, overall: float, totals: tuple[int, int]) -> Iterator[LostValue]:
+        """Yield the labels that lost more than the table did."""
         rate = np.full(len(self.labels), overall)
         for at in np.flatnonzero(_is_lost(self.rows, self.released, rate)).tolist():
             rows, released = int(self.rows[at]), int(self.released[at])
@@ -202,14 +206,14 @@ class _Small:
             )  # fmt: skip
 
 
-def _pairs(
-    one: tuple[_Small, int],
-    other: tuple[_Small, int],
+def _iterate_lost_pairs(
+    one: tuple[_ComparedColumn, int],
+    other: tuple[_ComparedColumn, int],
     before: Frequencies,
     after: Frequencies,
     overall: float,
 ) -> Iterator[LostValue]:
-    """The pairs of labels that lost more than either label did."""
+    """Yield the pairs of labels that lost more than either label did."""
     (first, a), (second, b) = one, other
     shape = len(first.labels) + 1, len(second.labels) + 1
     rows, released = (
@@ -219,7 +223,7 @@ def _pairs(
         ).reshape(shape)[:-1, :-1].astype(np.float64)
         for table in (before, after)
     )  # fmt: skip
-    rate = np.minimum(np.minimum.outer(first.kept, second.kept), overall)
+    rate = np.minimum(np.minimum.outer(first.kept_share, second.kept_share), overall)
     for x, y in np.argwhere(_is_lost(rows, released, rate)).tolist():
         held, left = int(rows[x, y]), int(released[x, y])
         yield LostValue(
@@ -229,15 +233,15 @@ def _pairs(
 
 
 def _is_lost(rows: Floats, released: Floats, rate: Floats) -> Bools:
-    """Which values kept far less than a rate of their rows, and less than chance explains."""
+    """Return which values kept far less than a rate of their rows, less than chance explains."""
     expected = rate * rows
     chance = _CHANCE * np.sqrt(expected * (1 - rate))
-    found: Bools = (
+    result: Bools = (
         (rows >= LEAST_ROWS)
         & (released < (1 - LOST) * expected)
         & (expected - released > chance)
     )  # fmt: skip
-    return found
+    return result
 
 
 # From tables with hierarchies to labels --------------------------------------------------------
@@ -256,8 +260,10 @@ class KeptRows:
     after: Frequencies
 
 
-def lost_by_labels(original: Counted, shown: Shown, kept: KeptRows | None = None) -> LostValues:
-    """Find what is lost by the labels of a release, held against those of the table.
+def find_lost_labels(
+    original: CountedTable, shown: PublishedTable, kept: KeptRows | None = None
+) -> LostValues:
+    """Find what is lost by the labels of a release, compared with those of the table.
 
     The columns are those of ``shown``, which are the first of ``original``. Where fine and coarse
     labels of a column stand side by side, its values are not compared: nobody knows which rows a
@@ -269,20 +275,20 @@ def lost_by_labels(original: Counted, shown: Shown, kept: KeptRows | None = None
     for at, (name, hierarchy, own, level) in enumerate(
         zip(original.names, original.hierarchies, original.levels, levels[:width], strict=False)
     ):
-        texts = [x if isinstance(x, str) else canonical(x) for x in shown.labels[at]]
+        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in shown.labels[at]]
         used = {texts[code] for code in np.unique(shown.frequencies.codes[:, at]).tolist()}
         if used and shows_nothing(hierarchy, used, level):
             nothing.append(name)
-        at_level = _single_level(hierarchy, used) if level is None else level
+        at_level = _find_single_level(hierarchy, used) if level is None else level
         if at_level is not None and at_level >= own:
-            (up,) = between([hierarchy], [own], [at_level])
+            (up,) = map_levels([hierarchy], [own], [at_level])
             labels = hierarchy.labels[at_level]
             columns.append(ColumnLabels(name, at, [labels[x] for x in up.tolist()], texts))
     before, after = original.frequencies, shown.frequencies
     if kept is not None:
         before, after = kept.before, kept.after
         for at, (name, values) in enumerate(kept.kept.items(), width):
-            listed = [canonical(value) for value in values]
+            listed = [canonicalize_value(value) for value in values]
             columns.append(ColumnLabels(name, at, listed, listed))
     return find_lost_values(columns, before, after, nothing)
 
@@ -290,7 +296,7 @@ def lost_by_labels(original: Counted, shown: Shown, kept: KeptRows | None = None
 def shows_nothing(
     hierarchy: Hierarchy, labels: Iterable[str | None], level: int | None = None
 ) -> bool:
-    """Whether labels of a column tell nothing: its root, or masks of every character."""
+    """Return whether labels of a column tell nothing: its root, or masks of every character."""
     top = level is None or level == hierarchy.height - 1
     return all(
         label is not None and (not label.strip(ROOT) or (top and label == hierarchy.root))
@@ -298,9 +304,9 @@ def shows_nothing(
     )
 
 
-def _single_level(hierarchy: Hierarchy, labels: set[str | None]) -> int | None:
-    """The lowest level that all labels belong to, where none of them stands for everything."""
+def _find_single_level(hierarchy: Hierarchy, labels: set[str | None]) -> int | None:
+    """Return the lowest level of all labels, where none of them stands for everything."""
     if labels & {ROOT, hierarchy.root}:
         return None
-    fitting = (at for at, known in enumerate(hierarchy.labels) if labels <= {*known})
+    fitting = (at for at, item in enumerate(hierarchy.labels) if labels <= {*item})
     return next(fitting, None)

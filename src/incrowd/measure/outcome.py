@@ -14,22 +14,22 @@ from itertools import zip_longest
 
 import numpy as np
 
-from incrowd.codes.counted import Counted, CountNoise, Rest, Shown
-from incrowd.codes.frequency import Frequencies, between, compared, merged
+from incrowd.codes.counted_table import CountedTable, CountNoise, PublishedTable, SuppressedCells
+from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.evaluation import Advice, ByLabels, Evaluation, Shift, useful
+from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift, measure_utility
 from incrowd.measure.labels import MOST_BINS
-from incrowd.measure.loss import normalised
-from incrowd.measure.lost_values import LostValues, lost_by_labels
-from incrowd.measure.subgroups import by_levels
-from incrowd.measure.utility import Pair
+from incrowd.measure.loss import compute_normalized_costs
+from incrowd.measure.lost_values import LostValues, find_lost_labels
+from incrowd.measure.subgroups import group_by_levels
+from incrowd.measure.utility import TablePair
 
 
 @dataclass(frozen=True)
-class Searched:
-    """What a search for the scheme of least loss has found.
+class SearchResult:
+    """The result of a search for the scheme of least loss.
 
     The scheme loses ``loss``, by the measure named; no scheme that was allowed loses less than
     ``least``. It is the ``optimum`` where the two are one, as whenever the search came to its end.
@@ -43,7 +43,7 @@ class Searched:
     looked_at: int
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """That the scheme is the best, in a sentence; nothing where it may not be."""
         if not self.optimum:
             return ""
@@ -61,17 +61,17 @@ class Searched:
         return (finding,)
 
 
-def outcome(
-    counted: Counted,
+def evaluate_outcome(
+    counted: CountedTable,
     released: Frequencies,
     *,
     crowd: float,
     target: str | None = None,
     noise: CountNoise | None = None,
-    rest: Rest | None = None,
+    rest: SuppressedCells | None = None,
     before: Frequencies | None = None,
 ) -> Evaluation:
-    """Hold a release against the table it was made from, both at the levels of the release.
+    """Compare a release with the table it was made from, both at the levels of the release.
 
     Cells of ``crowd`` rows survive as often as not. Rare labels of a ``target`` lie in smaller
     cells, so that fewer of their rows are shown: how many is said for each. Of a table whose cells
@@ -79,19 +79,21 @@ def outcome(
     has the rows of each label of the target; utility and subgroups are not measured there.
     ``noise`` is what is known of that in the counts.
     """
-    apart = rest or Rest(0, 0, 0, ())
+    apart = rest or SuppressedCells(0, 0, 0, ())
     rows = counted.frequencies.total + apart.rows
-    kept, missing, surplus = compared(counted.frequencies, released)
+    kept, missing, surplus = compare_frequencies(counted.frequencies, released)
     missing += apart.rows
     lost = (
-        LostValues() if rest is not None else lost_by_labels(counted, shown_at(counted, released))
+        LostValues()
+        if rest is not None
+        else find_lost_labels(counted, build_published_table(counted, released))
     )
     inner, losses = {}, {}
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):
-        inner[name] = _loss(hierarchy, level, released, at)
-        own = _loss(hierarchy, level, kept, at)
+        inner[name] = _compute_loss(hierarchy, level, released, at)
+        own = _compute_loss(hierarchy, level, kept, at)
         every = rows + surplus  # so that no loss is above 1
         losses[name] = (kept.total * own + missing + surplus) / every if every else 1.0
     return Evaluation(
@@ -105,18 +107,20 @@ def outcome(
         loss_by_column=losses,
         cells_original=len(counted.frequencies) + apart.cells,
         cells_released=len(released),
-        likely_share=(_likely(counted.frequencies, crowd) + apart.likely) / max(rows, 1),
+        likely_share=(_count_likely_rows(counted.frequencies, crowd) + apart.likely) / max(rows, 1),
         detail_by_column={name: 1 - loss for name, loss in inner.items()},
-        sizes_original=_together(_histogram(counted.frequencies), apart.sizes),
-        sizes_released=_histogram(released),
-        advice=_advice(counted, crowd) if rest is None else [],
+        sizes_original=_add_histograms(_count_by_size(counted.frequencies), apart.sizes),
+        sizes_released=_count_by_size(released),
+        advice=_make_advice(counted, crowd) if rest is None else [],
         lost=lost,
-        subgroups=by_levels(counted, released) if rest is None else [],
+        subgroups=group_by_levels(counted, released) if rest is None else [],
         utility=None
         if rest is not None or len(lost.nothing_shown) == len(counted.names)
-        else useful(without_columns(pair_at(counted, released, noise), lost.nothing_shown)),
+        else measure_utility(
+            drop_columns(build_level_pair(counted, released, noise), lost.nothing_shown)
+        ),
         target=target,
-        shifts=[] if target is None else _shifts(counted, released, target, before),
+        shifts=[] if target is None else _compute_shifts(counted, released, target, before),
     )
 
 
@@ -133,25 +137,30 @@ _BY_LABELS = {
 
 
 def measure_at_levels(
-    found: ByLabels, original: Counted, shown: Shown, *, crowd: float, target: str | None
-) -> ByLabels:
-    """Return an evaluation by labels with all that :func:`outcome` measures of a safe release.
+    found: LabelEvaluation,
+    original: CountedTable,
+    shown: PublishedTable,
+    *,
+    crowd: float,
+    target: str | None,
+) -> LabelEvaluation:
+    """Add all that :func:`evaluate_outcome` measures to an evaluation by labels.
 
     ``shown`` is read at the levels of the release, so that the figures are those of the release
     when it was made. What labels told of utility is ``utility_of_values``.
     """
     levels = tuple(level for level in shown.levels if level is not None)
-    table = original.rolled(levels).by_label()
+    table = original.roll_up(levels).merge_labels()
     maps = []
     for hierarchy, level, labels in zip(table.hierarchies, levels, shown.labels, strict=True):
         places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
-        texts = [x if isinstance(x, str) else canonical(x) for x in labels]
+        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
         maps.append(np.array([places[text] for text in texts], dtype=np.int32))
-    own = outcome(
-        table, shown.frequencies.rolled(maps), crowd=crowd, target=target, noise=shown.noise
+    own = evaluate_outcome(
+        table, shown.frequencies.roll_up(maps), crowd=crowd, target=target, noise=shown.noise
     )
     useful_ = found.utility if own.utility is None else own.utility
-    names = {one.name for one in fields(Evaluation)} - _BY_LABELS
+    names = {item.name for item in fields(Evaluation)} - _BY_LABELS
     return replace(
         found,
         **{name: getattr(own, name) for name in names},
@@ -160,17 +169,19 @@ def measure_at_levels(
     )
 
 
-def shown_at(counted: Counted, released: Frequencies) -> Shown:
+def build_published_table(counted: CountedTable, released: Frequencies) -> PublishedTable:
     """Return a release by the levels that it was counted at."""
     labels = [
         hierarchy.labels[level]
         for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
     ]
-    return Shown(tuple(labels), released, counted.levels)
+    return PublishedTable(tuple(labels), released, counted.levels)
 
 
-def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -> Pair:
-    """A table and its release at the levels of the release: every label is a bin.
+def build_level_pair(
+    counted: CountedTable, released: Frequencies, noise: CountNoise | None
+) -> TablePair:
+    """Return a table and its release at the levels of the release: every label is a bin.
 
     Of a column with more than 256 labels neighbours share a bin.
     """
@@ -183,11 +194,11 @@ def pair_at(counted: Counted, released: Frequencies, noise: CountNoise | None) -
         maps.append(lookup)
         ordered.append(hierarchy.ordered)
         shares.append(np.eye(max(bins, 1)))
-    before, after = counted.frequencies.rolled(maps), released.rolled(maps)
-    return Pair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
+    before, after = counted.frequencies.roll_up(maps), released.roll_up(maps)
+    return TablePair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
 
 
-def without_columns(pair: Pair, names: Sequence[str]) -> Pair:
+def drop_columns(pair: TablePair, names: Sequence[str]) -> TablePair:
     """Return a table and its release without some columns.
 
     A column that shows nothing has one label: by it alone, it would look as if nothing was lost.
@@ -195,27 +206,27 @@ def without_columns(pair: Pair, names: Sequence[str]) -> Pair:
     if not names:
         return pair
     places = [at for at, name in enumerate(pair.names) if name not in names]
-    return Pair(
+    return TablePair(
         tuple(pair.names[at] for at in places),
-        merged(pair.original.codes[:, places], pair.original.counts),
-        merged(pair.released.codes[:, places], pair.released.counts),
+        merge_tuples(pair.original.codes[:, places], pair.original.counts),
+        merge_tuples(pair.released.codes[:, places], pair.released.counts),
         tuple(pair.shares[at] for at in places),
         tuple(pair.ordered[at] for at in places),
         pair.noise,
     )
 
 
-def _together(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """Two histograms as one, without empty ends."""
+def _add_histograms(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """Return two histograms as one, without empty ends."""
     summed = [a + b for a, b in zip_longest(one, other, fillvalue=0)]
     last = max((at for at, rows in enumerate(summed) if rows), default=-1)
     return summed[: last + 1]
 
 
-def _shifts(
-    counted: Counted, released: Frequencies, target: str, held: Frequencies | None
+def _compute_shifts(
+    counted: CountedTable, released: Frequencies, target: str, held: Frequencies | None
 ) -> list[Shift]:
-    """The rows of each label of a column, before and after."""
+    """Return the rows of each label of a column, before and after."""
     at = counted.names.index(target)
     labels = counted.hierarchies[at].labels[counted.levels[at]]
     first = (held.codes[:, 0], held.counts) if held else (
@@ -232,34 +243,38 @@ def _shifts(
     ]
 
 
-def _loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> float:
-    """The mean of (a - 1) / (m - 1) over the rows shown, a leaves covered of m; 1 if none is."""
+def _compute_loss(hierarchy: Hierarchy, level: int, released: Frequencies, at: int) -> float:
+    """Return the mean of (a - 1) / (m - 1) over the rows shown, a of m leaves covered; or 1."""
     if not released.total:
         return 1.0
-    lost = normalised(hierarchy)[level]
+    lost = compute_normalized_costs(hierarchy)[level]
     return float(np.average(lost[released.codes[:, at]], weights=released.counts))
 
 
-def _likely(frequencies: Frequencies, crowd: float) -> int:
-    """The rows in cells that are at least as large as the crowd that likely survives."""
+def _count_likely_rows(frequencies: Frequencies, crowd: float) -> int:
+    """Return the rows in cells that are at least as large as the crowd that likely survives."""
     return int(frequencies.counts[frequencies.counts >= crowd].sum())
 
 
-def _advice(counted: Counted, crowd: float) -> list[Advice]:
-    """For each column that can be coarser: what that would do, the best first."""
-    found = []
+def _make_advice(counted: CountedTable, crowd: float) -> list[Advice]:
+    """Return for each column that can be coarser what that would do, the best first."""
+    advices = []
     for at, (name, hierarchy) in enumerate(zip(counted.names, counted.hierarchies, strict=True)):
         level = counted.levels[at] + 1
         if level >= hierarchy.height:
             continue
         target = [*counted.levels[:at], level, *counted.levels[at + 1 :]]
-        rolled = counted.frequencies.rolled(between(counted.hierarchies, counted.levels, target))
-        found.append(Advice(name, level, _likely(rolled, crowd) / max(rolled.total, 1)))
-    return sorted(found, key=lambda advice: -advice.likely_share)
+        rolled = counted.frequencies.roll_up(
+            map_levels(counted.hierarchies, counted.levels, target)
+        )
+        advices.append(
+            Advice(name, level, _count_likely_rows(rolled, crowd) / max(rolled.total, 1))
+        )
+    return sorted(advices, key=lambda advice: -advice.likely_share)
 
 
-def _histogram(frequencies: Frequencies) -> list[int]:
-    """Rows in cells of size 1, 2-3, 4-7, 8-15, ... (entry i: sizes from 2**i)."""
+def _count_by_size(frequencies: Frequencies) -> list[int]:
+    """Return rows in cells of size 1, 2-3, 4-7, 8-15, ... (entry i: sizes from 2**i)."""
     if not len(frequencies):
         return []
     place = np.floor(np.log2(frequencies.counts)).astype(int)

@@ -12,11 +12,11 @@ import numpy as np
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError, check_choice
-from incrowd.measure.utility import Pair, drawn, implied, limited
+from incrowd.measure.utility import TablePair, compute_implied_rows, draw_by_weight, limit_tuples
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """While it lasts, BLAS works on one thread, if threadpoolctl is here to tell it so.
+def use_one_thread() -> AbstractContextManager[object]:
+    """Keep BLAS on one thread while it lasts, if threadpoolctl is here to tell it so.
 
     Its threads wait for each other by turning in a loop. Where others use the processor, or where
     products are small, that takes far longer than the work: on two busy cores a product of 0.014 s
@@ -52,10 +52,10 @@ class Accuracy:
     auc_released: float | None = None
 
 
-def accuracy(
-    pair: Pair, *, target: str, held_out: Frequencies | None = None, seed: int = 0
+def compute_accuracy(
+    pair: TablePair, *, target: str, held_out: Frequencies | None = None, seed: int = 0
 ) -> Accuracy:
-    """How well the bin of the target is predicted by a logistic regression on the other columns.
+    """Measure how well a logistic regression on the other columns predicts the target's bin.
 
     One model learns from the original, one from the release; both are tested on the same rows,
     whose bins are known. With ``held_out`` (codes are bins) these are its rows. Without, they
@@ -72,23 +72,31 @@ def accuracy(
     that saw no row is never right (0), and without test rows nothing is (0).
     """
     at = pair.names.index(check_choice("target", target, pair.names))
-    known, test = _split(pair.original, seed) if held_out is None else (pair.original, held_out)
-    original = _Test(_learnt(known, pair.exact, pair.ordered, at, seed + 1), test, pair, at)
-    released = _Test(
-        _learnt(pair.released, pair.shares, pair.ordered, at, seed + 1), test, pair, at
+    accuracy, test = (
+        _split_rows(pair.original, seed) if held_out is None else (pair.original, held_out)
+    )
+    original = _TestResult(
+        _train_classifier(accuracy, pair.exact_shares, pair.ordered, at, seed + 1), test, pair, at
+    )
+    released = _TestResult(
+        _train_classifier(pair.released, pair.shares, pair.ordered, at, seed + 1), test, pair, at
     )
     return Accuracy(
         target,
         original=original.right,
         released=released.right,
-        majority=_share(test, test.codes[:, at] == _frequent(implied(known, pair.exact[at], at))),
+        majority=_compute_share(
+            test,
+            test.codes[:, at]
+            == _find_frequent_bin(compute_implied_rows(accuracy, pair.exact_shares[at], at)),
+        ),
         auc_original=original.auc,
         auc_released=released.auc,
     )
 
 
-def _split(table: Frequencies, seed: int) -> tuple[Frequencies, Frequencies]:
-    """Four fifths of the rows and the other fifth: each row is in the second by chance 1/5."""
+def _split_rows(table: Frequencies, seed: int) -> tuple[Frequencies, Frequencies]:
+    """Return four fifths of the rows and the other fifth: each row is in it by chance 1/5."""
     apart = np.random.default_rng(seed).binomial(table.counts, 0.2)
     rest = table.counts - apart
     return (
@@ -98,7 +106,7 @@ def _split(table: Frequencies, seed: int) -> tuple[Frequencies, Frequencies]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
+class _Classifier:
     """Says, of ``classes``, the one with the highest of the scores ``x @ weights + start``."""
 
     classes: Codes
@@ -106,18 +114,18 @@ class _Model:
     start: Floats
 
 
-def _frequent(rows: Floats) -> int:
-    """The bin with most rows; if there are no rows -1, which is no bin."""
+def _find_frequent_bin(rows: Floats) -> int:
+    """Return the bin with most rows; if there are no rows -1, which is no bin."""
     return int(np.argmax(rows)) if rows.any() else -1
 
 
-def _share(table: Frequencies, chosen: Bools) -> float:
-    """The share of the rows that have the tuples chosen; 0 if there are none."""
+def _compute_share(table: Frequencies, chosen: Bools) -> float:
+    """Return the share of the rows that have the tuples chosen; 0 if there are none."""
     return float(table.counts[chosen].sum() / max(table.total, 1))
 
 
-def _described(shares: Sequence[Floats], ordered: Sequence[bool], at: int) -> list[Floats]:
-    """For each column but the target, what its labels tell a model: one row per label."""
+def _build_features(shares: Sequence[Floats], ordered: Sequence[bool], at: int) -> list[Floats]:
+    """Return for each column but the target what its labels tell a model: one row per label."""
     described = []
     for column, (share, has_order) in enumerate(zip(shares, ordered, strict=True)):
         if column != at:
@@ -126,16 +134,16 @@ def _described(shares: Sequence[Floats], ordered: Sequence[bool], at: int) -> li
     return described
 
 
-def _learnt(
+def _train_classifier(
     table: Frequencies, shares: Sequence[Floats], ordered: Sequence[bool], at: int, seed: int
-) -> _Model:
-    """The logistic regression of the target on the other columns, learnt from a table."""
-    described = _described(shares, ordered, at)
+) -> _Classifier:
+    """Return the logistic regression of the target on the other columns, learned from a table."""
+    described = _build_features(shares, ordered, at)
     width = sum(part.shape[1] for part in described)
-    rows = implied(table, shares[at], at)
+    rows = compute_implied_rows(table, shares[at], at)
     if np.count_nonzero(rows) < 2 or not width:
-        said = np.array([_frequent(rows)], dtype=np.int32)
-        return _Model(said, np.zeros((width, 1)), np.zeros(1))
+        result = np.array([_find_frequent_bin(rows)], dtype=np.int32)
+        return _Classifier(result, np.zeros((width, 1)), np.zeros(1))
     try:
         from scipy import sparse
         from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]
@@ -149,14 +157,14 @@ def _learnt(
             "Prediction needs scikit-learn. Install it: pip install 'incrowd[utility]'."
         ) from error
     most = max(10_000, _CELLS // width)
-    codes, bins, weights = _examples(table, shares[at], at, most, seed)
+    codes, bins, weights = _draw_examples(table, shares[at], at, most, seed)
     # One-hot rows are mostly zeros: sparse, they are learnt several times faster.
     features = sparse.hstack(
         [sparse.csr_matrix(part)[column] for part, column in zip(described, codes.T, strict=True)],
         format="csr",
     )
     regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
-    with warnings.catch_warnings(), one_thread():
+    with warnings.catch_warnings(), use_one_thread():
         # A model that is stopped early predicts as well as it can, and that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regression.fit(features, bins, sample_weight=weights)
@@ -168,33 +176,33 @@ def _learnt(
     factors[same] = 0.0
     if len(regression.classes_) == 2:  # scores of the second class against 0 for the first
         factors, start = np.hstack([0 * factors, factors]), np.append(0.0, start)
-    return _Model(regression.classes_, factors, start)
+    return _Classifier(regression.classes_, factors, start)
 
 
-def _examples(
+def _draw_examples(
     table: Frequencies, target: Floats, at: int, most: int, seed: int
 ) -> tuple[Codes, Codes, Floats]:
-    """Labels of the other columns, the bin of the target, and the weight, of each example.
+    """Return labels of the other columns, the target's bin, and the weight, of each example.
 
     A tuple is an example of every bin that its target may be in. There are at most ``most``
     examples, with the total weight of the table.
     """
-    some = limited(table, most, seed)
+    some = limit_tuples(table, most, seed)
     possible = target[some.codes[:, at]]
     tuples, bins = np.nonzero(possible)
     weights = some.counts[tuples] * possible[tuples, bins]
     if len(weights) > most:
-        weights = drawn(weights, most, seed + 1).astype(np.float64)
+        weights = draw_by_weight(weights, most, seed + 1).astype(np.float64)
     kept = weights > 0
     others = np.delete(some.codes, at, axis=1)[tuples[kept]]
     return others, bins[kept].astype(np.int32), weights[kept] * (table.total / weights.sum())
 
 
-class _Test:
-    """How a model does on test rows: the share that is ``right`` and, of two bins, the ``auc``."""
+class _TestResult:
+    """The result of a model on test rows: the share ``right`` and, of two bins, the ``auc``."""
 
-    def __init__(self, model: _Model, test: Frequencies, pair: Pair, at: int) -> None:
-        described = _described(pair.exact, pair.ordered, at)
+    def __init__(self, model: _Classifier, test: Frequencies, pair: TablePair, at: int) -> None:
+        described = _build_features(pair.exact_shares, pair.ordered, at)
         ends = np.cumsum([part.shape[1] for part in described], dtype=int)
         # A score is a sum over the columns, so what each bin adds is looked up.
         added = [
@@ -213,12 +221,14 @@ class _Test:
             if len(bins) == 2 and all(len(place) for place in places):
                 ahead = scores[:, places[1][0]] - scores[:, places[0][0]]
                 lead[start : start + _CHUNK] = ahead
-        self.right = _share(test, hit)
-        self.auc = _auc(lead, test, test.codes[:, at] == bins[1]) if len(bins) == 2 else None
+        self.right = _compute_share(test, hit)
+        self.auc = (
+            _compute_auc(lead, test, test.codes[:, at] == bins[1]) if len(bins) == 2 else None
+        )
 
 
-def _auc(scores: Floats, test: Frequencies, second: Bools) -> float:
-    """How often a row of the second bin scores above one of the first; equal scores count half."""
+def _compute_auc(scores: Floats, test: Frequencies, second: Bools) -> float:
+    """Return how often a row of the second bin scores above one of the first; ties count half."""
     _, place = np.unique(scores, return_inverse=True)
     high = np.bincount(place, weights=test.counts * second)
     low = np.bincount(place, weights=test.counts * ~second, minlength=len(high))

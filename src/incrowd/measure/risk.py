@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Codes, Counts, Floats, Places
-from incrowd.codes.frequency import Frequencies, keys
-from incrowd.measure.labels import Cover
+from incrowd.codes.frequency import Frequencies, number_tuples
+from incrowd.measure.labels import LabelCover
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _LOOKUP = 100  # comparisons that take as long as looking up one run of tuples
@@ -50,62 +50,73 @@ class Risk:
     compared: int = 0
 
 
-def risk(
-    original: Frequencies, released: Frequencies, covers: Sequence[Cover], *, seed: int = 0
+def compute_risk(
+    original: Frequencies, released: Frequencies, covers: Sequence[LabelCover], *, seed: int = 0
 ) -> Risk:
-    """The risks of a release: ``original`` by positions on the axes, ``released`` by labels."""
+    """Return the risks: ``original`` by positions on the axes, ``released`` by labels."""
     sizes, whole = released.counts, original.counts
     highest = float(1 / whole.min()) if len(whole) else 0.0
     mean = len(whole) / max(original.total, 1)
     if not len(sizes):
-        return Risk(0.0, 0.0, 0.0, 0.0, 0.0, uniques(original), [], histogram(whole), highest, mean)
-    fitting, rows = _fitting(original, released, covers, seed)
+        return Risk(
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            compute_unique_share(original),
+            [],
+            count_by_size(whole),
+            highest,
+            mean,
+        )
+    fitting, rows = _count_fitting(original, released, covers, seed)
     return Risk(
         highest=float(1 / sizes.min()),
         mean=float(len(sizes) / sizes.sum()),
         journalist=float(1 / fitting.min()),
         marketer=float((rows / fitting).sum() / rows.sum()),
-        uniques=uniques(released),
-        uniques_original=uniques(original),
-        sizes=histogram(sizes),
-        sizes_original=histogram(whole),
+        uniques=compute_unique_share(released),
+        uniques_original=compute_unique_share(original),
+        sizes=count_by_size(sizes),
+        sizes_original=count_by_size(whole),
         highest_original=highest,
         mean_original=mean,
         compared=len(rows),
     )
 
 
-def uniques(frequencies: Frequencies) -> float:
-    """The share of rows that are alone in their class."""
+def compute_unique_share(frequencies: Frequencies) -> float:
+    """Return the share of rows that are alone in their class."""
     return float((frequencies.counts == 1).sum() / max(frequencies.total, 1))
 
 
-def histogram(sizes: Counts) -> list[int]:
-    """Rows in classes of size 1, 2-3, 4-7, 8-15, ... (entry i: sizes from 2**i)."""
+def count_by_size(sizes: Counts) -> list[int]:
+    """Return rows in classes of size 1, 2-3, 4-7, 8-15, ... (entry i: sizes from 2**i)."""
     if not len(sizes):
         return []
     place = np.floor(np.log2(sizes)).astype(int)
     return [int(x) for x in np.bincount(place, weights=sizes)]
 
 
-def _fitting(
-    original: Frequencies, released: Frequencies, covers: Sequence[Cover], seed: int
+def _count_fitting(
+    original: Frequencies, released: Frequencies, covers: Sequence[LabelCover], seed: int
 ) -> tuple[Floats, Counts]:
-    """How many original rows fit each class (at least one), and the class's rows.
+    """Return how many original rows fit each class (at least one), and the class's rows.
 
     Where no value fits two labels of a column, every original tuple fits one class and they
     are counted through. Elsewhere classes are looked up as boxes or, where that takes too long,
     each of a random choice is held against all tuples.
     """
-    labels = fitting_labels(original.codes, released.codes, covers)
+    labels = find_fitting_labels(original.codes, released.codes, covers)
     if labels is not None:
         codes = labels
         known = (codes >= 0).all(axis=1)
-        named = keys(np.vstack([released.codes, codes[known]]).astype(np.int32))
+        named = number_tuples(np.vstack([released.codes, codes[known]]).astype(np.int32))
         places, at_ = np.unique(named, return_inverse=True)
         held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
         return np.maximum(held[at_[: len(released)]], 1), released.counts
-    boxes = _in_boxes(original, released, covers)
+    boxes = _count_in_boxes(original, released, covers)
     if boxes is not None:
         return np.maximum(boxes, 1.0), released.counts
     # In an order that does not depend on how labels are numbered.
@@ -116,14 +127,14 @@ def _fitting(
         chosen = chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)]
     columns = [np.ascontiguousarray(column) for column in original.codes.T]
     classes = released.codes[chosen].tolist()
-    found = [_held(original.counts, columns, covers, codes) for codes in classes]
-    return np.maximum(np.array(found), 1.0), released.counts[chosen]
+    result = [_count_class_rows(original.counts, columns, covers, codes) for codes in classes]
+    return np.maximum(np.array(result), 1.0), released.counts[chosen]
 
 
-def _in_boxes(
-    original: Frequencies, released: Frequencies, covers: Sequence[Cover]
+def _count_in_boxes(
+    original: Frequencies, released: Frequencies, covers: Sequence[LabelCover]
 ) -> Floats | None:
-    """How many original rows fit each class; None where labels are no runs, or it takes too long.
+    """Return how many original rows fit each class; None if labels are no runs, or it is slow.
 
     Tuples are put in order, the column with the widest labels last. Those that fit a class are then
     a run for each tuple of the other columns that the class covers.
@@ -162,23 +173,23 @@ def _in_boxes(
     return np.bincount(owner, behind - first, minlength=len(released)).astype(np.float64)
 
 
-def fitting_labels(
-    points: Codes, classes: Codes, covers: Sequence[Cover]
+def find_fitting_labels(
+    points: Codes, classes: Codes, covers: Sequence[LabelCover]
 ) -> npt.NDArray[np.int64] | None:
-    """The labels of classes that fit tuples, -1 for none; None where two may fit one position."""
-    found = []
+    """Return the class labels that fit tuples, -1 for none; None where two may fit a position."""
+    fitting_labels = []
     for at, cover in enumerate(covers):
-        label = label_at(cover, points[:, at], classes[:, at])
+        label = find_label(cover, points[:, at], classes[:, at])
         if label is None:
             return None
-        found.append(label)
-    return np.column_stack(found)
+        fitting_labels.append(label)
+    return np.column_stack(fitting_labels)
 
 
-def label_at(
-    cover: Cover, places: Codes, used: npt.NDArray[np.integer] | None = None
+def find_label(
+    cover: LabelCover, places: Codes, used: npt.NDArray[np.integer] | None = None
 ) -> npt.NDArray[np.int64] | None:
-    """The label that fits each position, -1 for none; None where two may fit one position.
+    """Return the label that fits each position, -1 for none; None where two may fit one.
 
     With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
     """
@@ -198,13 +209,13 @@ def label_at(
     return np.where(fits, order[np.maximum(at, 0)], -1)[np.minimum(places, len(positions) - 1)]
 
 
-def _held(
-    counts: Counts, columns: Sequence[Codes], covers: Sequence[Cover], codes: Sequence[int]
+def _count_class_rows(
+    counts: Counts, columns: Sequence[Codes], covers: Sequence[LabelCover], codes: Sequence[int]
 ) -> float:
-    """How many original rows fit all labels of a class: narrow labels first, of what is left."""
+    """Return how many original rows fit all labels of a class, by narrow labels first."""
     places: Places | None = None
     every = zip(columns, covers, codes, strict=True)
-    for column, cover, code in sorted(every, key=lambda one: _width(one[1], one[2])):
+    for column, cover, code in sorted(every, key=lambda one: _estimate_width(one[1], one[2])):
         here = column if places is None else column[places]
         if code in cover.sets:
             fit = np.isin(here, cover.sets[code])
@@ -214,6 +225,6 @@ def _held(
     return float((counts if places is None else counts[places]).sum())
 
 
-def _width(cover: Cover, code: int) -> float:
-    """The share of a column's positions that a label covers, more or less."""
+def _estimate_width(cover: LabelCover, code: int) -> float:
+    """Return the share of a column's positions that a label covers, more or less."""
     return float(cover.high[code] - cover.low[code] + 1) / float(cover.high.max() + 1)

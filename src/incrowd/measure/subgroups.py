@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, between, keys
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, map_levels, number_tuples
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import canonical
-from incrowd.measure.labels import Cover
-from incrowd.measure.risk import fitting_labels
+from incrowd.codes.values import canonicalize_value
+from incrowd.measure.labels import LabelCover
+from incrowd.measure.risk import find_fitting_labels
 
 MOST = 16  # groups of a column
 SMALL = 0.1  # of the rows: a group with less is small
@@ -54,8 +54,8 @@ class Subgroup:
 
 
 @dataclass(frozen=True)
-class Burden:
-    """Whether small groups lose more rows than large ones: shares of rows that are hidden.
+class SuppressionBurden:
+    """The loss of small groups beside large ones: shares of rows that are suppressed.
 
     A group is small if it has less than a tenth of the rows; ``small`` and ``large`` are over all
     columns, None where there is no such group. ``worst`` is the group of which most is hidden.
@@ -67,42 +67,42 @@ class Burden:
     worst: Subgroup | None
 
     @property
-    def uneven(self) -> bool:
+    def is_uneven(self) -> bool:
         """Whether small groups lose clearly more."""
         small, large = self.small or 0.0, self.large or 0.0
         return self.small is not None and small > 1.25 * large and small > large + 0.001
 
 
-def burden(groups: Sequence[Subgroup]) -> Burden | None:
-    """On whom suppression falls; None where nobody knows."""
-    known = [one for one in groups if one.hidden is not None and one.rows]
+def measure_burden(groups: Sequence[Subgroup]) -> SuppressionBurden | None:
+    """Return on whom suppression falls; None where nobody knows."""
+    known = [group for group in groups if group.hidden is not None and group.rows]
     if not known:
         return None
     totals: dict[str, int] = {}
     for one in known:
         totals[one.column] = totals.get(one.column, 0) + one.rows
-    small = [one for one in known if one.rows < SMALL * totals[one.column]]
-    large = [one for one in known if one.rows >= SMALL * totals[one.column]]
+    small = [item for item in known if item.rows < SMALL * totals[item.column]]
+    large = [item for item in known if item.rows >= SMALL * totals[item.column]]
     worst = max(known, key=lambda one: (one.share or 0.0, one.rows))
-    first = [one for one in known if one.column == known[0].column]
-    return Burden(
-        overall=_hidden(first) or 0.0,
-        small=_hidden(small),
-        large=_hidden(large),
+    first = [item for item in known if item.column == known[0].column]
+    return SuppressionBurden(
+        overall=_compute_hidden_share(first) or 0.0,
+        small=_compute_hidden_share(small),
+        large=_compute_hidden_share(large),
         worst=worst if worst.hidden else None,
     )
 
 
-def _hidden(groups: Sequence[Subgroup]) -> float | None:
+def _compute_hidden_share(groups: Sequence[Subgroup]) -> float | None:
     if not groups:
         return None
-    return sum(one.hidden or 0 for one in groups) / sum(one.rows for one in groups)
+    return sum(group.hidden or 0 for group in groups) / sum(group.rows for group in groups)
 
 
-def by_levels(counted: Counted, released: Frequencies) -> list[Subgroup]:
-    """The groups of every column, by cells at the levels of a release; coarser where it takes."""
-    unseen = ~seen(counted.frequencies.codes, released.codes)
-    found = []
+def group_by_levels(counted: CountedTable, released: Frequencies) -> list[Subgroup]:
+    """Return the groups of every column, by cells at the levels of a release, or coarser."""
+    unseen = ~mark_published(counted.frequencies.codes, released.codes)
+    subgroups = []
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):
@@ -111,26 +111,26 @@ def by_levels(counted: Counted, released: Frequencies) -> list[Subgroup]:
         held = np.bincount(codes, weights=rows, minlength=width)
         hidden = np.bincount(codes, weights=rows * unseen, minlength=width)
         shown = np.bincount(released.codes[:, at], weights=released.counts, minlength=width)
-        groups = _groups(hierarchy, level, held)
-        found += groups.of(name, held, shown, hidden)
-    return found
+        groups = _choose_grouping(hierarchy, level, held)
+        subgroups += groups.make_subgroups(name, held, shown, hidden)
+    return subgroups
 
 
-def by_covers(
+def group_by_labels(
     names: Sequence[str],
     axes: Sequence[Axis],
     points: Codes,
     rows: Numbers,
     released: Frequencies,
-    covers: Sequence[Cover],
+    covers: Sequence[LabelCover],
 ) -> list[Subgroup]:
-    """The groups of every column of tuples at positions, and of a release by its labels."""
-    codes, unseen = fitting_labels(points, released.codes, covers), None
+    """Return the groups of every column, of tuples at positions and a release by its labels."""
+    codes, unseen = find_fitting_labels(points, released.codes, covers), None
     if codes is not None:
         fits = (codes >= 0).all(axis=1)
         unseen = np.ones(len(points), dtype=np.bool_)
-        unseen[fits] = ~seen(codes[fits].astype(np.int32), released.codes)
-    found = []
+        unseen[fits] = ~mark_published(codes[fits].astype(np.int32), released.codes)
+    subgroups = []
     for at, (name, axis, cover) in enumerate(zip(names, axes, covers, strict=True)):
         width = len(axis.positions)
         held = np.bincount(points[:, at], weights=rows, minlength=width)
@@ -139,41 +139,43 @@ def by_covers(
             hidden = np.bincount(points[:, at], weights=rows * unseen, minlength=width)[
                 axis.positions
             ]
-        shown = _spread(cover, released, at, width)[axis.positions]
+        shown = _spread_rows(cover, released, at, width)[axis.positions]
         own = held[axis.positions]
-        found += _groups(axis.hierarchy, 0, own).of(name, own, shown, hidden)
-    return found
+        subgroups += _choose_grouping(axis.hierarchy, 0, own).make_subgroups(
+            name, own, shown, hidden
+        )
+    return subgroups
 
 
-def kept_groups(
+def group_kept_columns(
     kept: Mapping[str, Sequence[object]], before: Frequencies, after: Frequencies, first: int
 ) -> tuple[Subgroup, ...]:
-    """The groups of columns that are kept as they are: those of the tuples from ``first`` on.
+    """Return the groups of columns kept as they are: those of the tuples from ``first`` on.
 
     What is not shown of a group is hidden.
     """
-    found: list[Subgroup] = []
+    subgroups: list[Subgroup] = []
     for at, (name, values) in enumerate(kept.items(), first):
         rows, shown = (
-            np.bincount(one.codes[:, at], weights=one.counts, minlength=len(values))
-            for one in (before, after)
+            np.bincount(item.codes[:, at], weights=item.counts, minlength=len(values))
+            for item in (before, after)
         )
-        place, labels, others = _frequent(values, rows)
-        groups = _Groups(None, place, [canonical(label) for label in labels], others)
-        found += groups.of(name, rows, shown, np.maximum(rows - shown, 0))
-    return tuple(found)
+        place, labels, others = _group_frequent(values, rows)
+        groups = _Grouping(None, place, [canonicalize_value(label) for label in labels], others)
+        subgroups += groups.make_subgroups(name, rows, shown, np.maximum(rows - shown, 0))
+    return tuple(subgroups)
 
 
-def seen(codes: Codes, shown: Codes) -> Bools:
-    """Which tuples are among those that are shown."""
+def mark_published(codes: Codes, shown: Codes) -> Bools:
+    """Return which tuples are among those that are published."""
     if not len(shown) or not len(codes):
         return np.zeros(len(codes), dtype=np.bool_)
-    named = keys(np.vstack([codes, shown]).astype(np.int32))
+    named = number_tuples(np.vstack([codes, shown]).astype(np.int32))
     return np.isin(named[: len(codes)], named[len(codes) :])
 
 
-def _spread(cover: Cover, released: Frequencies, at: int, width: int) -> Floats:
-    """How many rows are expected at each position, uniform within what a label covers."""
+def _spread_rows(cover: LabelCover, released: Frequencies, at: int, width: int) -> Floats:
+    """Return how many rows are expected at each position, uniform within what a label covers."""
     rows = np.bincount(released.codes[:, at], weights=released.counts, minlength=len(cover.low))
     expected = np.zeros(width)
     values = width - 2
@@ -194,7 +196,7 @@ def _spread(cover: Cover, released: Frequencies, at: int, width: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _Grouping:
     """``place`` is the group of each code, and ``labels`` what the groups are called."""
 
     level: int | None
@@ -202,13 +204,13 @@ class _Groups:
     labels: list[str | None]
     others: int
 
-    def of(
+    def make_subgroups(
         self, name: str, rows: Numbers, shown: Numbers, hidden: Numbers | None
     ) -> list[Subgroup]:
-        """The groups that have rows, before or after, from numbers for each code."""
+        """Return the groups that have rows, before or after, from numbers for each code."""
         before, after, gone = (
-            None if one is None else np.bincount(self.place, one, minlength=len(self.labels))
-            for one in (rows, shown, hidden)
+            None if item is None else np.bincount(self.place, item, minlength=len(self.labels))
+            for item in (rows, shown, hidden)
         )
         assert before is not None
         assert after is not None
@@ -224,24 +226,24 @@ class _Groups:
         ]  # fmt: skip
 
 
-def _groups(hierarchy: Hierarchy, level: int, held: Numbers) -> _Groups:
-    """The groups of a column whose codes of a level hold so many rows."""
+def _choose_grouping(hierarchy: Hierarchy, level: int, held: Numbers) -> _Grouping:
+    """Return the groups of a column whose codes of a level hold so many rows."""
     for coarser in range(level, hierarchy.height):
-        if coarser > level and coarser == hierarchy.height - 1 and hierarchy.rooted:
+        if coarser > level and coarser == hierarchy.height - 1 and hierarchy.is_rooted:
             break
-        (up,) = between([hierarchy], [level], [coarser])
-        place = hierarchy.by_label(coarser)[up]
+        (up,) = map_levels([hierarchy], [level], [coarser])
+        place = hierarchy.map_equal_labels(coarser)[up]
         labels = list(hierarchy.labels[coarser])
         if np.count_nonzero(np.bincount(place, held, minlength=len(labels))) <= MOST:
-            return _Groups(coarser, place, labels, 0)
-    alike = hierarchy.by_label(level)
+            return _Grouping(coarser, place, labels, 0)
+    alike = hierarchy.map_equal_labels(level)
     labels = list(hierarchy.labels[level])
-    place, few, others = _frequent(labels, np.bincount(alike, held, minlength=len(labels)))
-    return _Groups(level, place[alike], [canonical(label) for label in few], others)
+    place, few, others = _group_frequent(labels, np.bincount(alike, held, minlength=len(labels)))
+    return _Grouping(level, place[alike], [canonicalize_value(label) for label in few], others)
 
 
-def _frequent(labels: Sequence[object], rows: Numbers) -> tuple[Codes, list[object], int]:
-    """The group of each label: the most frequent by themselves, in their order, then the others."""
+def _group_frequent(labels: Sequence[object], rows: Numbers) -> tuple[Codes, list[object], int]:
+    """Return the group of each label: the most frequent alone, in order, then the others."""
     filled = np.flatnonzero(rows)
     if len(filled) <= MOST:
         return np.arange(len(labels), dtype=np.int32), list(labels), 0

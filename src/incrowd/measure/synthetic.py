@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Codes, Floats
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, keys
-from incrowd.measure.evaluation import Evaluation, pair_of, useful
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, number_tuples
+from incrowd.measure.evaluation import Evaluation, build_pair, measure_utility
 
 MOST_PAIRS = 500
 _MOST_VALUES = 20
@@ -96,17 +96,17 @@ class SyntheticEvaluation(Evaluation):
     @property
     def mean_pair_distance(self) -> float | None:
         """The mean over pairs of columns; None of a single column."""
-        found = [one.distance for one in self.distance_by_pair]
-        return float(np.mean(found)) if found else None
+        result = [item.distance for item in self.distance_by_pair]
+        return float(np.mean(result)) if result else None
 
     @property
     def largest_error(self) -> float:
         """The largest difference of shares among values of at least 100 people."""
-        return max((one.error for one in self.values), default=0.0)
+        return max((value.error for value in self.values), default=0.0)
 
 
 def evaluate_synthetic(
-    original: Counted, shown: Shown, again: Codes, *, queries: int | None = None
+    original: CountedTable, shown: PublishedTable, again: Codes, *, queries: int | None = None
 ) -> SyntheticEvaluation:
     """Hold synthetic rows against their table, both by the values of level 0.
 
@@ -121,7 +121,7 @@ def evaluate_synthetic(
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = useful(pair_of(original, original.axes, shown), asked=queries)
+    utility = measure_utility(build_pair(original, original.axes, shown), asked=queries)
     return SyntheticEvaluation(
         rows_original=before.total,
         rows_released=after.total,
@@ -140,13 +140,13 @@ def evaluate_synthetic(
 
 
 def _share(table: Frequencies, places: Sequence[int], sizes: Sequence[int]) -> Floats:
-    """The share of each combination of some columns' values."""
+    """Return the share of each combination of some columns' values."""
     cell = np.ravel_multi_index([table.codes[:, at] for at in places], [sizes[at] for at in places])
     counts = np.bincount(
         cell, table.counts, minlength=int(np.prod([sizes[at] for at in places]))
     ).astype(np.float64)
-    found: Floats = counts / max(counts.sum(), 1.0)
-    return found
+    result: Floats = counts / max(counts.sum(), 1.0)
+    return result
 
 
 def _distance(first: Floats, second: Floats) -> float:
@@ -170,16 +170,16 @@ def _pairs(
     ]  # fmt: skip
 
 
-def _values(original: Counted, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
-    """The values of enough people whose shares differ most."""
-    rows, found = original.frequencies.total, []
+def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
+    """Return the values of enough people whose shares differ most."""
+    rows, value_shares = original.frequencies.total, []
     for name, hierarchy, (before, after) in zip(
         original.names, original.hierarchies, shares, strict=True
     ):
         for code in np.flatnonzero(before * rows >= _RARE - 0.5).tolist():
             label = hierarchy.labels[0][code]
-            found.append(ValueShare(name, label, float(before[code]), float(after[code])))
-    return sorted(found, key=lambda one: -one.error)[:_MOST_VALUES]
+            value_shares.append(ValueShare(name, label, float(before[code]), float(after[code])))
+    return sorted(value_shares, key=lambda one: -one.error)[:_MOST_VALUES]
 
 
 def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualRows:
@@ -197,6 +197,6 @@ def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualR
 
 def _count_met(rows: Frequencies, table: Frequencies) -> int:
     """How many of the rows have a tuple that the table has."""
-    both = keys(np.concatenate([rows.codes, table.codes]).astype(np.int32))
+    both = number_tuples(np.concatenate([rows.codes, table.codes]).astype(np.int32))
     met = np.isin(both[: len(rows)], both[len(rows) :])
     return int(rows.counts[met].sum())

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats, Places
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
-from incrowd.errors import ParameterError, check_whole, single
+from incrowd.errors import ParameterError, check_whole, require_single
 
 _CHUNK = 1 << 13  # tuples whose shares are held at once
 _TUPLES = 200_000  # tuples that queries are answered on
@@ -27,7 +27,7 @@ _BLOCK = 128  # queries whose masses per label are held at once
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class TablePair:
     """A table and a release of it, over the same columns.
 
     The codes of ``original`` are bins: the values of the domain, or groups of them. The codes
@@ -45,22 +45,22 @@ class Pair:
     noise: CountNoise | None = None
 
     @property
-    def exact(self) -> tuple[Floats, ...]:
+    def exact_shares(self) -> tuple[Floats, ...]:
         """The shares of the original: every bin is its own label."""
         return tuple(np.eye(shares.shape[1]) for shares in self.shares)
 
 
 @dataclass(frozen=True)
-class Queries:
-    """How far off the release answers random counting queries; 0.1 is a tenth of the truth."""
+class QueryErrors:
+    """The error of the release on random counting queries; 0.1 is a tenth of the truth."""
 
     count: int
     median_error: float
     mean_error: float
 
 
-def distances(pair: Pair) -> dict[str, float]:
-    """For each column, how far its distribution over the bins has moved.
+def compute_distances(pair: TablePair) -> dict[str, float]:
+    """Return for each column how far its distribution over the bins has moved.
 
     The total variation distance: 0 if the release implies the distribution of the original,
     1 if the two share no bin. An empty table is at distance 1 from everything.
@@ -68,18 +68,19 @@ def distances(pair: Pair) -> dict[str, float]:
     if not pair.original.total or not pair.released.total:
         return dict.fromkeys(pair.names, 1.0)
     return {
-        name: _half_difference(
-            implied(pair.original, exact, at), implied(pair.released, shares, at)
+        name: _compute_total_variation(
+            compute_implied_rows(pair.original, exact, at),
+            compute_implied_rows(pair.released, shares, at),
         )
         for at, (name, exact, shares) in enumerate(
-            zip(pair.names, pair.exact, pair.shares, strict=True)
+            zip(pair.names, pair.exact_shares, pair.shares, strict=True)
         )
     }
 
 
-def queries(
-    pair: Pair, *, count: int = 1000, columns: Sequence[int] = (1, 2, 3), seed: int = 0
-) -> Queries:
+def measure_query_errors(
+    pair: TablePair, *, count: int = 1000, columns: Sequence[int] = (1, 2, 3), seed: int = 0
+) -> QueryErrors:
     """Ask for the share of rows that lie in a random region, and compare the answers.
 
     A query restricts a random choice of columns, as many as one of ``columns`` says (or all,
@@ -93,41 +94,47 @@ def queries(
     that many random rows stand for all. An empty release answers 0; about an empty original
     nothing is asked (count 0, errors 0). The seed decides everything random.
     """
-    asked = int(single("count", check_whole("count", count)))
+    query_errors = int(require_single("count", check_whole("count", count)))
     sizes = check_whole("columns", columns)
     if sizes.ndim != 1 or not len(sizes):
         raise ParameterError("columns", "list at least one number of columns", columns)
     if not pair.original.total or not pair.names:
-        return Queries(count=0, median_error=0.0, mean_error=0.0)
-    regions = _regions(pair, asked, sizes.astype(int).tolist(), np.random.default_rng(seed))
+        return QueryErrors(count=0, median_error=0.0, mean_error=0.0)
+    regions = _draw_regions(
+        pair, query_errors, sizes.astype(int).tolist(), np.random.default_rng(seed)
+    )
     # Rows are drawn alike in both tables, but apart from the regions: a seed for each draw.
-    truth = _answers(limited(pair.original, _TUPLES, seed + 1), pair.exact, regions)
-    answer = _answers(limited(pair.released, _TUPLES, seed + 1), pair.shares, regions)
+    truth = _answer_queries(
+        limit_tuples(pair.original, _TUPLES, seed + 1), pair.exact_shares, regions
+    )
+    answer = _answer_queries(limit_tuples(pair.released, _TUPLES, seed + 1), pair.shares, regions)
     errors = np.abs(answer - truth) / np.maximum(truth, _RARE)
-    return Queries(asked, float(np.median(errors)), float(np.mean(errors)))
+    return QueryErrors(query_errors, float(np.median(errors)), float(np.mean(errors)))
 
 
-def implied(table: Frequencies, shares: Floats, at: int) -> Floats:
-    """The number of rows expected in each bin of a column."""
+def compute_implied_rows(table: Frequencies, shares: Floats, at: int) -> Floats:
+    """Return the number of rows expected in each bin of a column."""
     labels = np.bincount(table.codes[:, at], weights=table.counts, minlength=len(shares))
     return np.asarray(labels @ shares, dtype=np.float64)
 
 
-def _half_difference(one: Floats, other: Floats) -> float:
-    """The total variation distance of two distributions given as weights."""
+def _compute_total_variation(one: Floats, other: Floats) -> float:
+    """Return the total variation distance of two distributions given as weights."""
     return min(1.0, float(np.abs(one / one.sum() - other / other.sum()).sum() / 2))
 
 
 @dataclass(frozen=True, eq=False)
-class _Regions:
+class _QueryRegions:
     """``selected[c][q]`` are the bins of column c in region q, if ``restricted[q, c]``."""
 
     restricted: Bools
     selected: tuple[Bools, ...]
 
 
-def _regions(pair: Pair, count: int, sizes: list[int], rng: np.random.Generator) -> _Regions:
-    """Random regions, each around a random row of the original."""
+def _draw_regions(
+    pair: TablePair, count: int, sizes: list[int], rng: np.random.Generator
+) -> _QueryRegions:
+    """Draw random regions, each around a random row of the original."""
     width = len(pair.names)
     bins = [shares.shape[1] for shares in pair.shares]
     restricted = np.zeros((count, width), dtype=np.bool_)
@@ -139,16 +146,16 @@ def _regions(pair: Pair, count: int, sizes: list[int], rng: np.random.Generator)
         for at in rng.choice(width, size, replace=False):
             covered = max(1, min(bins[at] - 1, round(bins[at] * _SELECTED ** (1 / size))))
             restricted[query, at] = True
-            selected[at][query] = _around(
+            selected[at][query] = _draw_around(
                 int(row[at]), bins[at], covered, ordered=pair.ordered[at], rng=rng
             )
-    return _Regions(restricted, selected)
+    return _QueryRegions(restricted, selected)
 
 
-def _around(
+def _draw_around(
     place: int, bins: int, covered: int, *, ordered: bool, rng: np.random.Generator
 ) -> Bools:
-    """A random interval, or set, of so many bins that contains the bin ``place``."""
+    """Draw a random interval, or set, of so many bins that contains the bin ``place``."""
     mask = np.zeros(bins, dtype=np.bool_)
     if ordered:
         first = rng.integers(max(0, place - covered + 1), min(place, bins - covered) + 1)
@@ -161,8 +168,8 @@ def _around(
     return mask
 
 
-def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) -> Floats:
-    """For each region, the share of the rows expected in it.
+def _answer_queries(table: Frequencies, shares: Sequence[Floats], regions: _QueryRegions) -> Floats:
+    """Return for each region the share of the rows expected in it.
 
     Regions that restrict the same columns are answered together, by the rows of those columns.
     """
@@ -176,30 +183,30 @@ def _answers(table: Frequencies, shares: Sequence[Floats], regions: _Regions) ->
         columns = np.flatnonzero(restricted).tolist()
         every = np.flatnonzero(which.ravel() == number)
         for start in range(0, len(every), _BLOCK):
-            asked = every[start : start + _BLOCK]
+            request = every[start : start + _BLOCK]
             masses = [
-                regions.selected[at][asked].astype(np.float64) @ shares[at].T for at in columns
+                regions.selected[at][request].astype(np.float64) @ shares[at].T for at in columns
             ]
             cells = math.prod(mass.shape[1] for mass in masses)
-            answer = _in_cells if cells <= _DENSE * len(table) else _in_rows
-            answers[asked] = answer(counts, [codes[at] for at in columns], masses)
+            answer = _answer_by_cells if cells <= _DENSE * len(table) else _answer_by_rows
+            answers[request] = answer(counts, [codes[at] for at in columns], masses)
     return answers / max(table.total, 1)
 
 
-def _in_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
-    """For each region, the rows expected in it, by the tuples of the table."""
-    shares, one = np.empty(len(counts)), np.empty(len(counts))
+def _answer_by_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
+    """Return for each region the rows expected in it, by the tuples of the table."""
+    shares, first = np.empty(len(counts)), np.empty(len(counts))
     answers = np.zeros(len(masses[0]))
     for place in range(len(answers)):
         np.take(masses[0][place], codes[0], out=shares, mode="clip")
         for mass, code in zip(masses[1:], codes[1:], strict=True):
-            shares *= np.take(mass[place], code, out=one, mode="clip")
+            shares *= np.take(mass[place], code, out=first, mode="clip")
         answers[place] = shares @ counts
     return answers
 
 
-def _in_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
-    """For each region, the rows expected in it, by the rows in every cell of its columns."""
+def _answer_by_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
+    """Return for each region the rows expected in it, by the rows in each cell of its columns."""
     sizes = [mass.shape[1] for mass in masses]
     cells = codes[0]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
@@ -212,18 +219,18 @@ def _in_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats])
     return np.asarray(left, dtype=np.float64).reshape(-1)
 
 
-def limited(table: Frequencies, most: int, seed: int) -> Frequencies:
-    """The table, or if it has more than ``most`` tuples that many random rows of it.
+def limit_tuples(table: Frequencies, most: int, seed: int) -> Frequencies:
+    """Return the table, or if it has more than ``most`` tuples that many random rows of it.
 
     The seed alone decides the draws, so equal tables are limited to equal tables.
     """
     if len(table) <= most:
         return table
-    rows = drawn(table.counts, most, seed)
+    rows = draw_by_weight(table.counts, most, seed)
     return Frequencies(table.codes[rows > 0], rows[rows > 0])
 
 
-def drawn(weights: Counts | Floats, size: int, seed: int) -> Counts:
-    """How often each entry comes up in so many draws by weight, with replacement."""
+def draw_by_weight(weights: Counts | Floats, size: int, seed: int) -> Counts:
+    """Return how often each entry comes up in so many draws by weight, with replacement."""
     picked = np.random.default_rng(seed).choice(len(weights), size, p=weights / weights.sum())
     return np.bincount(picked, minlength=len(weights)).astype(np.int64)

@@ -10,17 +10,17 @@ from urllib.parse import quote
 import numpy as np
 
 from incrowd.arrays import Codes, Floats, Progress, Step
-from incrowd.codes.counted import COUNT, Counted, Rows
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.codes.values import reading_order
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.codes.values import make_sort_key
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.certificate import Promise
-from incrowd.release.product import Made
-from incrowd.spec.build import Declared
+from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.product import MethodResult
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column, Spec
 
 
@@ -38,14 +38,14 @@ class MakeContext:
 
 
 @dataclass(frozen=True)
-class Settled:
+class PlannedRelease:
     """What is settled of a release before its table is seen.
 
     For each table the levels that its columns may take, lowest and highest; a cell of n rows is
     shown with probability ``likely(n)``, at least as often as not from ``crowd`` rows on.
     """
 
-    declared: Declared
+    declared: ColumnHierarchies
     tables: tuple[Mapping[str, tuple[int, int]], ...]
     likely: Callable[[Floats], Floats]
     crowd: float
@@ -60,39 +60,41 @@ class Method(Protocol):
         ...
 
     @property
-    def promise(self) -> Promise:
+    def promise(self) -> CertifiedGuarantee:
         """What is promised, in numbers; the certificate finds the words."""
         ...
 
     @property
-    def together(self) -> Guarantee | None:
+    def joint_guarantee(self) -> Guarantee | None:
         """What all planned releases satisfy, where the spec says ``releases``."""
         ...
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """What is settled without the table."""
         ...
 
-    def count(self, table: Table) -> Counted | Rows | Elsewhere:
-        """The table as distinct tuples. Nothing is drawn."""
+    def count(self, table: Table) -> CountedTable | DistinctRows | RemoteCounts:
+        """Count the table as distinct tuples; draw nothing."""
         ...
 
-    def make(self, counted: Any, context: MakeContext) -> Made:
-        """The rows to be published, from what :meth:`count` has found."""
+    def make(self, counted: Any, context: MakeContext) -> MethodResult:
+        """Make the rows to be published, from what :meth:`count` has found."""
         ...
 
 
-def protection(spec: Spec) -> dict[str, Any]:
-    """What the guarantee protects, as the certificate has it."""
+def get_unit_fields(spec: Spec) -> dict[str, Any]:
+    """Return what the guarantee protects, as the certificate has it."""
     if isinstance(spec.unit, str):
         return {"unit": "one row"}
     return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
 
 
-def here(counted: Counted | Rows | Elsewhere) -> Counted | Rows:
-    """Tuples that are on this machine; refuses others."""
-    if not isinstance(counted, Counted | Rows):
+def require_local(
+    counted: CountedTable | DistinctRows | RemoteCounts,
+) -> CountedTable | DistinctRows:
+    """Return tuples that are on this machine; refuse others."""
+    if not isinstance(counted, CountedTable | DistinctRows):
         raise TableError(
             "Table: its distinct tuples are on other machines, and this needs all of them. Use a "
             "part of the table."
@@ -100,24 +102,24 @@ def here(counted: Counted | Rows | Elsewhere) -> Counted | Rows:
     return counted
 
 
-class Elsewhere(Protocol):
+class RemoteCounts(Protocol):
     """Counted tuples that are not on this machine."""
 
     @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
 
-    def column(self, at: int) -> Counted: ...  # noqa: D102
+    def column(self, at: int) -> CountedTable: ...  # noqa: D102
 
 
-def refuse_outside(table: Counted | Rows | Elsewhere) -> None:
+def refuse_outside_domain(table: CountedTable | DistinctRows | RemoteCounts) -> None:
     """Refuse columns none of whose values is in the declared domain: a mistake, not data.
 
     At the root nothing is shown of a column, whatever its values are.
     """
-    counted = table.counted if isinstance(table, Rows) else table
-    if not isinstance(counted, Counted):  # it is elsewhere, and is looked at column by column
+    counted = table.counted if isinstance(table, DistinctRows) else table
+    if not isinstance(counted, CountedTable):  # it is elsewhere, and is looked at column by column
         for at in range(len(counted.names)):
-            refuse_outside(counted.column(at))
+            refuse_outside_domain(counted.column(at))
         return
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
@@ -131,8 +133,8 @@ def refuse_outside(table: Counted | Rows | Elsewhere) -> None:
             )
 
 
-def published(spec: Spec, *roles: str) -> dict[str, Column]:
-    """The columns of some roles; refuses names that no file can have."""
+def published_columns(spec: Spec, *roles: str) -> dict[str, Column]:
+    """Return the columns of some roles; refuse names that no file can have."""
     columns = {name: column for name, column in spec.columns.items() if column.role in roles}
     for name in columns:
         if "\0" in name or name.startswith("\ufeff"):
@@ -148,7 +150,7 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
         raise IncrowdError(
             "Spec: the unit (row or person) is not confirmed. Confirm it: incrowd confirm SPEC."
         )
-    guessed = [name for name, entries in spec.unconfirmed.items() if "role" in entries]
+    guessed = [name for name, entries in spec.unconfirmed_entries.items() if "role" in entries]
     if guessed:
         raise IncrowdError(
             f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
@@ -158,32 +160,32 @@ def published(spec: Spec, *roles: str) -> dict[str, Column]:
     return columns
 
 
-def cells(
+def make_cell_table(
     labels: Mapping[str, Sequence[object]],
     frequencies: Frequencies,
     *,
     weighted: bool,
     engine: Engine,
 ) -> Table:
-    """Cells as a table of an engine, in the order of what they show.
+    """Make cells into a table of an engine, in the order of what they show.
 
     Codes may come from the values met in the table, suppressed ones among them, so their order
     must not be seen.
     """
     shown, codes = {}, frequencies.codes.copy()
     for at, (name, texts) in enumerate(labels.items()):
-        shown[name], rank = in_reading_order(texts)
+        shown[name], rank = sort_labels(texts)
         codes[:, at] = rank[codes[:, at]]
-    merged_ = merged(codes, frequencies.counts)
+    merged_ = merge_tuples(codes, frequencies.counts)
     columns = {
         name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
     }
     return engine.from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
 
 
-def in_reading_order(texts: Sequence[object]) -> tuple[list[object], Codes]:
-    """Labels in the order of a reader, and the place of each."""
-    order = sorted(range(len(texts)), key=lambda code: reading_order(texts[code]))
+def sort_labels(texts: Sequence[object]) -> tuple[list[object], Codes]:
+    """Return labels in the order of a reader, and the place of each."""
+    order = sorted(range(len(texts)), key=lambda code: make_sort_key(texts[code]))
     rank = np.empty(len(texts), dtype=np.int32)
     rank[order] = np.arange(len(texts))
     return [texts[code] for code in order], rank

@@ -10,24 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.engine.source import open_for
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, Severity, make_finding
-from incrowd.measure.expected import (
+from incrowd.measure.forecast import (
     ASSUMPTIONS,
     OPEN_VALUES,
     Assumption,
-    Groups,
-    Outlook,
-    groups,
-    masked,
-    weights,
+    GroupShares,
+    TableForecast,
+    build_group_shares,
+    build_mask_shares,
+    compute_shares,
 )
-from incrowd.methods.base import Settled
-from incrowd.methods.registry import method_of
-from incrowd.privacy.rounded import people_alike
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.methods.base import PlannedRelease
+from incrowd.methods.registry import make_method
+from incrowd.privacy.presentation import round_crowd_size
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
 
 SHARE = 0.9
@@ -38,7 +38,7 @@ _SPREAD = {"even": "uniform", "skewed": "skewed"}
 
 
 @dataclass(frozen=True)
-class Expected:
+class SizeForecast:
     """A forecast for a table of some size, under one assumption.
 
     Attributes:
@@ -61,7 +61,7 @@ class Expected:
     whole: float
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether the release may well be empty, or say nothing."""
         return self.empty is not None and (self.empty > _LIKELY_EMPTY or not self.told)
 
@@ -78,36 +78,36 @@ class Expectation:
     """
 
     crowd: float
-    each: tuple[Expected, ...]
+    each: tuple[SizeForecast, ...]
     tables: int
     fixed: bool
 
     @property
-    def people(self) -> int:
+    def crowd_size(self) -> int:
         """The crowd as a number of people, the same that a plan of the same setting says."""
-        return people_alike(self.crowd)
+        return round_crowd_size(self.crowd)
 
     @property
-    def doubtful(self) -> bool:
+    def is_doubtful(self) -> bool:
         """Whether an empty or silent release is to be expected under some assumption."""
-        return any(one.doubtful for one in self.each)
+        return any(item.is_doubtful for item in self.each)
 
     def warnings(self) -> list[Finding]:
         """Return the findings of an empty or silent release."""
-        return [one for one in self.findings() if one.severity is Severity.WARNING]
+        return [item for item in self.findings() if item.severity is Severity.WARNING]
 
-    def summary(self) -> str:
-        """The shortest that can be said, in one sentence."""
+    def summarize(self) -> str:
+        """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Forecast: crowd size {self.people:,} rows."
-        if max(one.empty or 0.0 for one in self.each) > 0.5:
+            return f"Forecast: crowd size {self.crowd_size:,} rows."
+        if max(item.empty or 0.0 for item in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "
-                f"{self.people:,} people."
+                f"{self.crowd_size:,} people."
             )
-        told = _span([len(one.told) for one in self.each], "d")
-        rows = _span([100 * (one.rows or 0.0) for one in self.each], ".0f") + " %"
+        told = _format_range([len(item.told) for item in self.each], "d")
+        rows = _format_range([100 * (item.rows or 0.0) for item in self.each], ".0f") + " %"
         what = (
             "at the levels of the spec"
             if self.fixed
@@ -117,38 +117,42 @@ class Expectation:
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
-        if any(one.size is not None for one in self.each):
-            return [self._forecast(one) for one in self.each]
-        return [self._needed(), make_finding("CROWD_SIZE", crowd=self.people)]
+        if any(item.size is not None for item in self.each):
+            return [self._find_forecast(item) for item in self.each]
+        return [self._find_needed_size(), make_finding("CROWD_SIZE", crowd=self.crowd_size)]
 
     @property
-    def _slices(self) -> int | None:
+    def _slice_count(self) -> int | None:
         return self.tables if self.tables > 1 else None
 
-    def _needed(self) -> Finding:
-        uniform, skewed = (_round_people(one.whole) for one in self.each)
+    def _find_needed_size(self) -> Finding:
+        uniform, skewed = (_round_people(item.whole) for item in self.each)
         if uniform is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
         beyond = int(skewed is None)
         if self.fixed:
             return make_finding(
                 "TABLE_SIZE_AT_LEVELS", uniform=uniform, skewed=skewed, beyond=beyond,
-                slices=self._slices,
+                slices=self._slice_count,
             )  # fmt: skip
         return make_finding(
-            "TABLE_SIZE_NEEDED", uniform=uniform, skewed=skewed, beyond=beyond, slices=self._slices
+            "TABLE_SIZE_NEEDED",
+            uniform=uniform,
+            skewed=skewed,
+            beyond=beyond,
+            slices=self._slice_count,
         )
 
-    def _forecast(self, one: Expected) -> Finding:
+    def _find_forecast(self, one: SizeForecast) -> Finding:
         assert one.size is not None
         assert one.rows is not None
         assert one.empty is not None
-        size, spread, slices = one.size, _SPREAD[one.assumption], self._slices
+        size, spread, slices = one.size, _SPREAD[one.assumption], self._slice_count
         needed = _round_people(one.whole)
         if one.empty > 0.5:
             return make_finding(
                 "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices, empty=one.empty,
-                crowd=self.people,
+                crowd=self.crowd_size,
             )  # fmt: skip
         if one.empty > _LIKELY_EMPTY:
             return make_finding(
@@ -199,71 +203,81 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         >>> [forecast.assumption for forecast in ic.expect(None, spec).each]
         ['even', 'skewed']
     """
-    file = taken(spec)
-    method = method_of(file.confirmed())
-    size = stated_size(file, table)
+    file = load_spec(spec)
+    method = make_method(file.with_all_confirmed())
+    size = resolve_size(file, table)
     if file.spec.release is not None and file.spec.release.method == "synthetic":
         from incrowd.methods.synthetic import expect as synthetic
 
         return synthetic.expect_synthetic(method, size)
-    settled = method.settled
-    widest = max(settled.tables, key=lambda limits: _depth(settled.declared, limits))
+    settled = method.planned_release
+    widest = max(settled.tables, key=lambda limits: _sum_heights(settled.declared, limits))
     return Expectation(
         crowd=settled.crowd,
-        each=tuple(_expected(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
+        each=tuple(_make_forecast(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
         tables=len(settled.tables),
         fixed=all(low == high for low, high in widest.values()),
     )
 
 
-def expect_by(draw: str, table: Any, file: SpecFile) -> Expectation:
+def expect_with_draw(draw: str, table: Any, file: SpecFile) -> Expectation:
     """Say what to expect of a safe release by this draw, whichever its spec asks for."""
-    return expect(table, file.changed(("release", "draw"), draw))
+    return expect(table, file.with_entry(("release", "draw"), draw))
 
 
-def _expected(
-    settled: Settled,
+def _make_forecast(
+    settled: PlannedRelease,
     limits: Mapping[str, tuple[int, int]],
     size: int | None,
     assumption: Assumption,
-) -> Expected:
+) -> SizeForecast:
     declared = settled.declared
-    outlook = Outlook(
+    outlook = TableForecast(
         {
             name: {
-                level: _groups(declared, name, level, assumption) for level in range(low, high + 1)
+                level: _expect_groups(declared, name, level, assumption)
+                for level in range(low, high + 1)
             }
             for name, (low, high) in limits.items()
         },
         settled.likely,
     )
-    levels = outlook.telling() if size is None else outlook.finest(size, SHARE)
-    seen = None if size is None else outlook.seen(levels, size)
-    return Expected(
+    levels = (
+        outlook.find_informative_levels()
+        if size is None
+        else outlook.find_finest_levels(size, SHARE)
+    )
+    seen = None if size is None else outlook.predict_share(levels, size)
+    return SizeForecast(
         assumption=assumption,
         size=size,
         columns=len(limits),
-        told={name: declared.words(name, levels[name]) for name in outlook.told(levels)},
+        told={
+            name: declared.describe_level(name, levels[name])
+            for name in outlook.list_informative_columns(levels)
+        },
         rows=None if seen is None else seen.rows,
         empty=None if seen is None else seen.empty,
-        whole=outlook.size(outlook.telling(), SHARE),
+        whole=outlook.find_table_size(outlook.find_informative_levels(), SHARE),
     )
 
 
-def _groups(declared: Declared, name: str, level: int, assumption: Assumption) -> Groups:
+def _expect_groups(
+    declared: ColumnHierarchies, name: str, level: int, assumption: Assumption
+) -> GroupShares:
     if not declared.is_open(name):
-        return groups(declared.over(name, tuple), level, assumption)
+        return build_group_shares(declared.get_hierarchy(name, tuple), level, assumption)
     hierarchy = declared.columns[name].hierarchy
     if hierarchy is not None and hierarchy.mask is not None:
-        return masked(hierarchy.mask, level, assumption)
-    return Groups.of(weights(1 if level else OPEN_VALUES, assumption))
+        return build_mask_shares(hierarchy.mask, level, assumption)
+    return GroupShares.from_shares(compute_shares(1 if level else OPEN_VALUES, assumption))
 
 
-def _depth(declared: Declared, limits: Mapping[str, tuple[int, int]]) -> int:
+def _sum_heights(declared: ColumnHierarchies, limits: Mapping[str, tuple[int, int]]) -> int:
     return sum(declared.height(name) for name in limits)
 
 
-def stated_size(file: SpecFile, table: Any = None) -> int | None:
+def resolve_size(file: SpecFile, table: Any = None) -> int | None:
     """Return the size that the spec states or, where it says 'public', count the table.
 
     What is counted serves expectations alone. It never goes back into the spec: there it would
@@ -272,19 +286,19 @@ def stated_size(file: SpecFile, table: Any = None) -> int | None:
     """
     if file.spec.size != "public":
         return file.spec.size
-    return max(people(file, open_for(file, table)), 1)
+    return max(count_people(file, open_spec_table(file, table)), 1)
 
 
-def people(file: SpecFile, table: Table) -> int:
-    """How many people are in a table, by the unit of the spec."""
+def count_people(file: SpecFile, table: Table) -> int:
+    """Count the people in a table, by the unit of the spec."""
     if not isinstance(file.spec.unit, PersonId):
         return table.rows()
-    return table.people(file.spec.unit.id)
+    return table.count_people(file.spec.unit.id)
 
 
-def _span(each: list[int] | list[float], form: str) -> str:
-    """What holds under the assumptions, from the least to the most."""
-    return " to ".join(dict.fromkeys(format(one, form) for one in (min(each), max(each))))
+def _format_range(each: list[int] | list[float], form: str) -> str:
+    """Format what holds under the assumptions, from the least to the most."""
+    return " to ".join(dict.fromkeys(format(item, form) for item in (min(each), max(each))))
 
 
 def _round_people(number: float) -> int | None:

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from incrowd.codes.grid import grid_of
+from incrowd.codes.grid import build_grid
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity, make_finding
-from incrowd.methods.person_id import find_ids, kind_by_name, simplify_name, texts_of
+from incrowd.methods.person_id import find_ids, identify_kind_by_name, list_texts, simplify_name
 from incrowd.privacy.protection import LARGE_DELTA
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column, Spec
-from incrowd.spec.release import Budget, KEpsilonSpec, ReleaseSpec, SafeSpec
+from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, RequestedBudget, SafeSpec
 
 
 def find_weak_parameters(
@@ -31,29 +31,33 @@ def find_weak_parameters(
     """
     if release is None:
         return []
-    found = [] if release.budget is None else _weak_budget(release.budget, epsilon, delta)
+    weak_parameters = (
+        [] if release.budget is None else _find_weak_budget(release.budget, epsilon, delta)
+    )
     counts = False
     if isinstance(release, SafeSpec):
-        from incrowd.methods.safe.auto import drawn  # is loaded where it is asked for
+        from incrowd.methods.safe.auto import choose_draw  # is loaded where it is asked for
 
-        counts = drawn(release)[0].draw == "counts"
+        counts = choose_draw(release)[0].draw == "counts"
     if release.k == 1 and not counts:  # of counts, the noise asks for a crowd
-        found.append(make_finding("K_IS_ONE"))
-    return found
+        weak_parameters.append(make_finding("K_IS_ONE"))
+    return weak_parameters
 
 
-def _weak_budget(budget: Budget, epsilon: float | None, delta: float | None) -> list[Finding]:
-    found = []
+def _find_weak_budget(
+    budget: RequestedBudget, epsilon: float | None, delta: float | None
+) -> list[Finding]:
+    weak_budget = []
     epsilon = budget.epsilon if epsilon is None else epsilon
     delta = budget.delta if delta is None else delta
     if epsilon is not None and epsilon > budget.most:
         meaning = budget.beyond.format(epsilon)
-        found.append(
+        weak_budget.append(
             make_finding("EPSILON_TOO_LARGE", epsilon=epsilon, meaning=meaning, most=budget.most)
         )
     if delta is not None and delta > LARGE_DELTA:
-        found.append(make_finding("DELTA_TOO_LARGE", delta=delta))
-    return found
+        weak_budget.append(make_finding("DELTA_TOO_LARGE", delta=delta))
+    return weak_budget
 
 
 _HEAD = 20_000  # rows whose values are looked at
@@ -81,15 +85,15 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
 
 def refuse_exposures(spec: Spec, table: Table) -> tuple[Finding, ...]:
     """Raise an error for the first exposure that is refused; return the others as warnings."""
-    found = tuple(find_exposures(spec, table))
-    for one in found:
-        if one.severity is Severity.ERROR:
-            raise TableError(str(one))
-    return found
+    exposures = tuple(find_exposures(spec, table))
+    for item in exposures:
+        if item.severity is Severity.ERROR:
+            raise TableError(str(item))
+    return exposures
 
 
 def is_free_text(texts: list[str], rows: int) -> bool:
-    """Whether different values are sentences: mostly unique, long, with several words."""
+    """Return whether different values are sentences: mostly unique, long, with several words."""
     if rows < _FEWEST or len(texts) <= _UNIQUE * rows:
         return False
     spaced = sum(text.count(" ") >= 2 for text in texts)
@@ -99,8 +103,8 @@ def is_free_text(texts: list[str], rows: int) -> bool:
 def _find_free_text(name: str, table: Table) -> Iterator[Finding]:
     head = table.head(_HEAD)
     try:
-        texts = texts_of(head.values(name))
-        rows = head.rows() - head.missing(name)
+        texts = list_texts(head.values(name))
+        rows = head.rows() - head.count_missing(name)
     except TableError:  # lists or bytes, which are refused elsewhere
         return
     if is_free_text(texts, rows):
@@ -112,7 +116,7 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Fi
         name
         for name, column in columns.items()
         if column.role in ("quasi", "sensitive", "noisy") and "id" not in column.allow
-        if kind_by_name(simplify_name(name)) or _is_value_by_value(column)
+        if identify_kind_by_name(simplify_name(name)) or _is_value_by_value(column)
     ]
     for name, known in find_ids(table, published, strict=True).items():
         yield make_finding(
@@ -122,7 +126,7 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Fi
 
 
 def _is_value_by_value(column: Column) -> bool:
-    """Whether values that no spec lists may be published as they are."""
+    """Return whether values that no spec lists may be published as they are."""
     return column.role != "noisy" and (column.hierarchy is None or is_open(column))
 
 
@@ -132,14 +136,14 @@ def _find_outside_bounds(
     assert column.bounds is not None
     outside, ends = 0, []
     try:
-        for tally in table.tallies([name]):
-            grid, steps = grid_of(name, tally.values[0], column.precision, column.bounds)
+        for tally in table.iter_tallies([name]):
+            grid, steps = build_grid(name, tally.values[0], column.precision, column.bounds)
             counts = np.zeros(len(steps), dtype=np.int64)
             np.add.at(counts, tally.codes[:, 0], tally.counts)
             full = np.array([value is not None for value in tally.values[0]], dtype=bool)
             if full.any():
                 ends += [steps[full].min() * grid.step, steps[full].max() * grid.step]
-            outside += int(counts[full & (grid.clamped(steps) != steps)].sum())
+            outside += int(counts[full & (grid.clamp_steps(steps) != steps)].sum())
     except IncrowdError:  # no numbers, which is found elsewhere
         return
     if not outside:

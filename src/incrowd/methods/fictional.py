@@ -14,8 +14,8 @@ import numpy as np
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
-from incrowd.measure.expected import OPEN_VALUES, weights
-from incrowd.spec.build import build, is_open
+from incrowd.measure.forecast import OPEN_VALUES, compute_shares
+from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
@@ -51,9 +51,9 @@ def _draw_column(
     if column.hierarchy is not None and column.hierarchy.mask is not None:
         mask = column.hierarchy.mask
         letters = sorted(set(mask.alphabet))
-        parts = draws.choice(letters, (size, mask.length), p=weights(len(letters), "skewed"))
+        parts = draws.choice(letters, (size, mask.length), p=compute_shares(len(letters), "skewed"))
         return ["".join(row) for row in parts]
-    chosen = draws.choice(len(values), size, p=weights(len(values), "skewed"))
+    chosen = draws.choice(len(values), size, p=compute_shares(len(values), "skewed"))
     return [values[at] for at in chosen.tolist()]
 
 
@@ -61,7 +61,7 @@ def _list_values(column: Column, folder: Path) -> Sequence[str]:
     """Return the declared values; where none are declared, words that stand for them."""
     if column.hierarchy is None or is_open(column):
         return _WORDS
-    hierarchy = build(column, folder=folder)
+    hierarchy = build_hierarchy(column, folder=folder)
     if column.hierarchy.dates is None:
         return hierarchy.values
     leaves = make_leaves("", column, hierarchy)  # a month is the label of its days, and no day

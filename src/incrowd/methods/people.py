@@ -32,7 +32,7 @@ def choose_key(spec: Spec, bits: Randomness, *, rehearsal: bool = False) -> byte
     """
     safe = spec.release is not None and spec.release.method in ("safe", "synthetic")
     kept = b"" if safe or rehearsal or not bits.private else History().key
-    return hmac.digest(kept, _PURPOSE, "sha256") if kept else bits.words(4).tobytes()
+    return hmac.digest(kept, _PURPOSE, "sha256") if kept else bits.draw_words(4).tobytes()
 
 
 def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = None) -> Table:
@@ -42,7 +42,7 @@ def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = No
     """
     if not isinstance(spec.unit, PersonId):
         return table
-    return table.one_row_each(spec.unit.id, KeyedRandomness(key or choose_key(spec, bits)))
+    return table.choose_row_per_person(spec.unit.id, KeyedRandomness(key or choose_key(spec, bits)))
 
 
 def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
@@ -56,7 +56,7 @@ def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
 def read_key(folder: Path, certificate: Certificate) -> bytes | None:
     """Read the key of a release from the curator's folder; None if it has none of this release."""
     try:
-        known = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return bytes.fromhex(known["key"]) if known["certificate"] == certificate.seal else None
+        result = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return bytes.fromhex(result["key"]) if result["certificate"] == certificate.seal else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

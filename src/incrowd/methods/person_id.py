@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from incrowd.codes.values import BLANKS, canonical, iso_day
+from incrowd.codes.values import BLANKS, canonicalize_value, parse_iso_day
 from incrowd.engine.table import RowsPerId, Table, TableError
 from incrowd.spec import identifiers
 
@@ -66,7 +66,7 @@ def simplify_name(column: str) -> str:
     return re.sub(r"\W+", "_", words).lower()
 
 
-def kind_by_name(simple: str) -> Kind | None:
+def identify_kind_by_name(simple: str) -> Kind | None:
     """Return what the id in a column with such a name identifies; None if it is called like none.
 
     >>> [kind_by_name(name) for name in ("patient_id", "hhid", "visit_no", "hospital_id", "mrn")]
@@ -75,7 +75,9 @@ def kind_by_name(simple: str) -> Kind | None:
     return next((kind for kind, names in _NAMES if re.search(names, simple)), None)
 
 
-def kind_of(simple: str, texts: Sequence[str], rows: int, *, strict: bool = False) -> Kind | None:
+def identify_kind(
+    simple: str, texts: Sequence[str], rows: int, *, strict: bool = False
+) -> Kind | None:
     """Return what a column identifies, by its name and its different values; None if nothing.
 
     ``rows`` is how many rows have one of the values. A ``strict`` judge takes codes under the name
@@ -83,7 +85,7 @@ def kind_of(simple: str, texts: Sequence[str], rows: int, *, strict: bool = Fals
     """
     sample = texts[:: max(len(texts) // _SAMPLED, 1)][:_SAMPLED]
     coded = sum(map(_has_digit, sample)) >= _MOST * len(sample)
-    named = kind_by_name(simple)
+    named = identify_kind_by_name(simple)
     if strict and coded and named in ("person", "household"):
         return named
     if named is None and coded and re.search(_WORD, simple):
@@ -95,29 +97,29 @@ def kind_of(simple: str, texts: Sequence[str], rows: int, *, strict: bool = Fals
         return named if sum(" " in text for text in sample) < _MOST * len(sample) else None
     if re.search(_MEASURED, simple) or re.search(rf"(^|_){_PLACE}(_|$)", simple):
         return None
-    alike = identifiers.looks_like(texts, rows)
+    alike = identifiers.identify_by_values(texts, rows)
     if alike in _ID_KINDS:
         return "id"
     rare = len(texts) * _OFTEN > rows
-    return "id" if rare and (_are_codes(sample) or _are_serials(texts, rows)) else None
+    return "id" if rare and (_has_code_form(sample) or _has_serial_form(texts, rows)) else None
 
 
 def _has_digit(text: str) -> bool:
     return any(letter.isdigit() for letter in text)
 
 
-def _are_codes(sample: Sequence[str]) -> bool:
-    """Whether values are codes of one form: a few prefixes, and digits of one length."""
-    found = [match for text in sample if (match := _CODE.fullmatch(text))]
-    prefixes, lengths = {match[1] for match in found}, {len(match[2]) for match in found}
-    return len(found) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
+def _has_code_form(sample: Sequence[str]) -> bool:
+    """Return whether values are codes of one form: a few prefixes, and digits of one length."""
+    code_form = [match for text in sample if (match := _CODE.fullmatch(text))]
+    prefixes, lengths = {match[1] for match in code_form}, {len(match[2]) for match in code_form}
+    return len(code_form) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
 
 
-def _are_serials(texts: Sequence[str], rows: int) -> bool:
-    """Whether values are whole numbers of one length, close together, that seldom repeat."""
+def _has_serial_form(texts: Sequence[str], rows: int) -> bool:
+    """Return whether values are whole numbers of one length, close together, seldom repeated."""
     if len({len(text) for text in texts}) > 1 or len(texts[0]) < 5 or len(texts) * 5 < rows:
         return False
-    if not all(text.isdecimal() for text in texts) or all(map(iso_day, texts[:_SAMPLED])):
+    if not all(text.isdecimal() for text in texts) or all(map(parse_iso_day, texts[:_SAMPLED])):
         return False
     numbers = [int(text) for text in texts]
     return max(numbers) - min(numbers) < 3 * len(numbers)
@@ -149,7 +151,7 @@ class PersonIds:
     @property
     def is_unit(self) -> bool:
         """Whether several rows share an id of a person, or of what may be one."""
-        return self.counts.repeats and self.kind != "event"
+        return self.counts.has_repeats and self.kind != "event"
 
     def describe(self) -> str:
         """Return the counts in words."""
@@ -171,22 +173,24 @@ def find_ids(
     """Find the columns that look like ids, with the counts of each over the whole table.
 
     Names and the values of the first rows decide which are counted; ``columns`` limits the search,
-    and ``strict`` is for :func:`kind_of`.
+    and ``strict`` is for :func:`identify_kind`.
     """
-    head, found = table.head(_HEAD), {}
+    head, result = table.head(_HEAD), {}
     rows = head.rows()
     for name in table.columns if columns is None else columns:
         try:
             values = head.values(name)
         except TableError:  # lists or bytes
             continue
-        kind = kind_of(simplify_name(name), texts_of(values), rows, strict=strict)
+        kind = identify_kind(simplify_name(name), list_texts(values), rows, strict=strict)
         if kind is not None:
-            found[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
-    return found
+            result[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
+    return result
 
 
-def texts_of(values: Sequence[object]) -> list[str]:
+def list_texts(values: Sequence[object]) -> list[str]:
     """Return different values as texts, without blanks around them and without nulls."""
-    texts = (text.strip(BLANKS) if isinstance(text, str) else canonical(text) for text in values)
+    texts = (
+        text.strip(BLANKS) if isinstance(text, str) else canonicalize_value(text) for text in values
+    )
     return list(dict.fromkeys(text for text in texts if text))

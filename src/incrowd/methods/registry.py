@@ -18,12 +18,12 @@ METHODS = {
 }
 
 
-def method_of(file: SpecFile) -> Method:
-    """The method that a spec asks for; refuses what would be refused by any table."""
+def make_method(file: SpecFile) -> Method:
+    """Make the method that a spec asks for; refuse what would be refused for any table."""
     if file.spec.release is None:
         raise IncrowdError("Spec: `release` is missing. Add a method and its parameters.")
     folder, name = METHODS[file.spec.release.method]
-    found: Callable[[SpecFile], Method] = getattr(
+    method: Callable[[SpecFile], Method] = getattr(
         import_module(f"incrowd.methods.{folder}.method"), name
     )
-    return found(file)
+    return method(file)

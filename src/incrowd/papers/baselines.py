@@ -17,42 +17,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.anonymize.cluster import cluster, duplicate
-from incrowd.anonymize.mondrian import mondrian
+from incrowd.anonymize.cluster import cluster_points, duplicate_rows
+from incrowd.anonymize.mondrian import partition_points
 from incrowd.arrays import Codes, Floats, Members
-from incrowd.codes.axis import Axis, Boxes, boxes
-from incrowd.codes.frequency import merged
-from incrowd.codes.hierarchy import from_rows
+from incrowd.codes.axis import Axis, ClassBounds, bound_classes
+from incrowd.codes.frequency import merge_tuples
+from incrowd.codes.hierarchy import build_from_rows
 from incrowd.errors import ParameterError, check_choice, check_whole
-from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.randomness import Randomness, sample_binomial
 
 
-def line(size: int) -> Axis:
-    """An ordered column of the whole numbers from 0 up to a size, itself excluded."""
-    return Axis(from_rows([(str(value), "*") for value in range(size)]), ordered=True)
+def make_number_axis(size: int) -> Axis:
+    """Make an ordered axis of the whole numbers from 0 up to a size, itself excluded."""
+    return Axis(build_from_rows([(str(value), "*") for value in range(size)]), ordered=True)
 
 
-def k_duplication(axes: Sequence[Axis], points: Codes, *, k: int, bits: Randomness) -> Boxes:
-    """k-Duplication: clusters of at least k rows, of each one row at random for all of them.
+def publish_duplicates(
+    axes: Sequence[Axis], points: Codes, *, k: int, bits: Randomness
+) -> ClassBounds:
+    """Publish by k-Duplication: clusters of k rows or more, each as one of its rows.
 
     Each class that is published is a single point. It is k-anonymous for certain: a cluster of
     s >= k rows becomes one row s times.
     """
-    ones = np.ones(_enough(points, k), dtype=np.int64)
-    times = duplicate(cluster(axes, points, ones, k=k), ones, bits)
-    shown = merged(points[times > 0], times[times > 0])
-    return Boxes(shown.codes, shown.codes, shown.counts)
+    ones = np.ones(_require_enough_rows(points, k), dtype=np.int64)
+    times = duplicate_rows(cluster_points(axes, points, ones, k=k), ones, bits)
+    shown = merge_tuples(points[times > 0], times[times > 0])
+    return ClassBounds(shown.codes, shown.codes, shown.counts)
 
 
-def delta_sample(points: Codes, *, delta: float, bits: Randomness) -> Boxes:
-    """Delta-sampling: each row whole with probability delta."""
-    drawn = thinned(np.ones(len(points), dtype=np.int64), delta, bits) > 0
-    shown = merged(points[drawn], np.ones(int(drawn.sum()), dtype=np.int64))
-    return Boxes(shown.codes, shown.codes, shown.counts)
+def draw_delta_sample(points: Codes, *, delta: float, bits: Randomness) -> ClassBounds:
+    """Draw by delta-sampling: each row whole with probability delta."""
+    drawn = sample_binomial(np.ones(len(points), dtype=np.int64), delta, bits) > 0
+    shown = merge_tuples(points[drawn], np.ones(int(drawn.sum()), dtype=np.int64))
+    return ClassBounds(shown.codes, shown.codes, shown.counts)
 
 
 @dataclass(frozen=True, eq=False)
-class Clustered:
+class ClusteredRelease:
     """What CLR publishes: the class of each row, and the box of each class.
 
     On an ordered axis a class shows its interval; on any other the set of its values.
@@ -60,36 +62,36 @@ class Clustered:
 
     points: Codes
     members: Members
-    boxes: Boxes
+    boxes: ClassBounds
 
-    def sets(self, column: int) -> list[Codes]:
-        """The values of one column that each class shows as a set."""
+    def list_value_sets(self, column: int) -> list[Codes]:
+        """Return the values of one column that each class shows as a set."""
         order = np.argsort(self.members, kind="stable")
         ends = np.cumsum(self.boxes.sizes)[:-1]
         return [np.unique(part) for part in np.split(self.points[order, column], ends)]
 
 
-def clustered(
+def recode_clusters(
     axes: Sequence[Axis],
     points: Codes,
     *,
     k: int,
     by: str = "cluster",
     weights: Floats | None = None,
-) -> Clustered:
-    """Clustering and local recoding, by greedy clusters or by Mondrian.
+) -> ClusteredRelease:
+    """Cluster and recode locally, by greedy clusters or by Mondrian.
 
     It is k-anonymous for certain: rows of a class show the same, and a class has at least k.
     """
     check_choice("by", by, ("cluster", "mondrian"))
-    ones = np.ones(_enough(points, k), dtype=np.int64)
-    partition = cluster if by == "cluster" else mondrian
+    ones = np.ones(_require_enough_rows(points, k), dtype=np.int64)
+    partition = cluster_points if by == "cluster" else partition_points
     members = partition(axes, points, ones, k=k, weights=weights)
-    return Clustered(points, members, boxes(points, ones, members))
+    return ClusteredRelease(points, members, bound_classes(points, ones, members))
 
 
-def _enough(points: Codes, k: int) -> int:
-    """The number of rows, which must be at least k."""
+def _require_enough_rows(points: Codes, k: int) -> int:
+    """Return the number of rows, which must be at least k."""
     check_whole("k", k)
     if len(points) < k:
         raise ParameterError("k", f"be at most the number of rows ({len(points)})", k)

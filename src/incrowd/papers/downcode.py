@@ -34,9 +34,9 @@ from functools import cached_property
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Places
-from incrowd.codes.hierarchy import Hierarchy, from_rows
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.papers.recoder import Classes
+from incrowd.papers.minimal_recoder import RecodedClasses
 
 USUAL, UNUSUAL = 0, 1  # the code of a value is twice its group's, and one more if it is unusual
 
@@ -55,17 +55,17 @@ class Villages:
     width: int
 
     @classmethod
-    def drawn(
+    def draw_villages(
         cls, number: int, *, k: int, columns: int, width: int, rng: np.random.Generator
     ) -> Villages:
-        """So many villages, their groups among ``width`` in each column."""
+        """Draw so many villages, their groups among ``width`` in each column."""
 
-        def people() -> Codes:
+        def draw_people() -> Codes:
             different = rng.random((number, k, 1)) * k < 1
             return (different & (rng.random((number, k, columns)) < 0.5)).astype(np.int32)
 
         groups = rng.integers(0, width, (number, columns)).astype(np.int32)
-        return cls(groups, people(), people(), width)
+        return cls(groups, draw_people(), draw_people(), width)
 
     @property
     def k(self) -> int:
@@ -83,13 +83,13 @@ class Villages:
     def hierarchies(self) -> tuple[Hierarchy, ...]:
         """Villages below a root; in each further column values, groups of two, a root."""
         number, columns = self.groups.shape
-        places = from_rows([(f"village {v}", "*") for v in range(number)])
+        places = build_from_rows([(f"village {v}", "*") for v in range(number)])
         pairs = [(f"{g}{side}", f"{g}", "*") for g in range(self.width) for side in "ab"]
-        return (places, *[from_rows(pairs)] * columns)
+        return (places, *[build_from_rows(pairs)] * columns)
 
 
-def chance(k: int, columns: int) -> float:
-    """The probability that one person of a village, and only one, departs; see the module.
+def compute_departure_chance(k: int, columns: int) -> float:
+    """Compute the probability that just one person of a village departs; see the module.
 
     >>> round(chance(5, 8), 4)
     0.4096
@@ -100,10 +100,10 @@ def chance(k: int, columns: int) -> float:
     return float(k * q * (1 - q) ** (k - 1))
 
 
-def downcoding(
-    shown: Classes, villages: Villages, *, name: str, rng: np.random.Generator
+def attack_by_downcoding(
+    shown: RecodedClasses, villages: Villages, *, name: str, rng: np.random.Generator
 ) -> Estimate:
-    """For how many villages all records are found, finer than they were published.
+    """Estimate for how many villages all records are found, finer than published.
 
     ``control`` asks the same of people of the villages who are not in the table; ``guess`` knows
     the villages and how many people each has in the table, and says what is likely.
@@ -111,52 +111,52 @@ def downcoding(
     number, k, columns = villages.members.shape
     hits = control = guess = 0
     for village in range(number):
-        levels, codes = _row(shown, village, columns, rng)
+        levels, codes = _choose_shown_row(shown, village, columns, rng)
         hidden = rng.integers(0, villages.width, columns)
         groups = np.select([levels == 0, levels == 1], [codes // 2, codes], hidden)
         departing = levels > 0
         # A value that is shown is everybody's; in a general column it is the one person's.
         usual = np.where(levels == 0, codes % 2, USUAL)
         odd = np.where(departing, UNUSUAL, usual)
-        said = 2 * groups + np.vstack([np.tile(usual, (k - 1, 1)), odd])
+        text = 2 * groups + np.vstack([np.tile(usual, (k - 1, 1)), odd])
         true = 2 * villages.groups[village]
         finer = bool(departing.any())
-        hits += finer and _same(said, true + villages.members[village])
-        control += finer and _same(said, true + villages.others[village])
+        hits += finer and _has_same_records(text, true + villages.members[village])
+        control += finer and _has_same_records(text, true + villages.others[village])
         likely = np.tile(2 * rng.integers(0, villages.width, columns), (k, 1))
-        guess += _same(likely, true + villages.members[village])
+        guess += _has_same_records(likely, true + villages.members[village])
     return Estimate(
         attack="downcoding",
         name=name,
         knows="how the people of a village differ, and that nothing is more general than needed",
-        success=Rate.of(hits, number),
-        guess=Rate.of(guess, number),
-        control=Rate.of(control, number),
+        success=Rate.from_hits(hits, number),
+        guess=Rate.from_hits(guess, number),
+        control=Rate.from_hits(control, number),
         says="All records of a village are found as they were, finer than they were published.",
-        details={"chance by the proof, if minimal": chance(k, columns)},
+        details={"chance by the proof, if minimal": compute_departure_chance(k, columns)},
     )
 
 
-def _row(
-    shown: Classes, village: int, columns: int, rng: np.random.Generator
+def _choose_shown_row(
+    shown: RecodedClasses, village: int, columns: int, rng: np.random.Generator
 ) -> tuple[Codes, Codes]:
-    """What is shown of a village, its own class first, else one that may hold it; or nothing."""
+    """Return what is shown of a village: its own class, or one that may hold it."""
     places, at = shown.codes[:, 0], shown.levels[:, 0]
-    found = np.flatnonzero((at == 0) & (places == village))
-    if not len(found):
-        found = np.flatnonzero(at > 0)
-    if not len(found):
+    result = np.flatnonzero((at == 0) & (places == village))
+    if not len(result):
+        result = np.flatnonzero(at > 0)
+    if not len(result):
         return np.full(columns, 2, dtype=np.int32), np.zeros(columns, dtype=np.int32)
-    weights = shown.counts[found] / shown.counts[found].sum()
-    chosen = int(rng.choice(found, p=weights))
+    weights = shown.counts[result] / shown.counts[result].sum()
+    chosen = int(rng.choice(result, p=weights))
     return shown.levels[chosen, 1:], shown.codes[chosen, 1:]
 
 
-def _same(said: Codes | Places, true: Codes) -> bool:
-    """Whether two lists of records are the same, in any order."""
-    return bool(sorted(said.tolist()) == sorted(true.tolist()))
+def _has_same_records(same_records: Codes | Places, true: Codes) -> bool:
+    """Return whether two lists of records are the same, in any order."""
+    return bool(sorted(same_records.tolist()) == sorted(true.tolist()))
 
 
-def at_levels(levels: Sequence[int], codes: Codes, counts: Counts) -> Classes:
-    """Cells that are all published at the same levels, as a safe release's are."""
-    return Classes(np.tile(np.array(levels, dtype=np.int32), (len(codes), 1)), codes, counts)
+def make_level_classes(levels: Sequence[int], codes: Codes, counts: Counts) -> RecodedClasses:
+    """Return cells that are all published at the same levels, as in a safe release."""
+    return RecodedClasses(np.tile(np.array(levels, dtype=np.int32), (len(codes), 1)), codes, counts)

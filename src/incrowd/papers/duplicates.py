@@ -20,12 +20,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from incrowd.arrays import Bools, Codes
-from incrowd.codes.axis import Boxes
+from incrowd.codes.axis import ClassBounds
 from incrowd.measure.estimate import Estimate, Rate
 
 
-def duplicates(
-    shown: Boxes,
+def attack_duplicates(
+    shown: ClassBounds,
     members: Codes,
     others: Codes,
     *,
@@ -33,7 +33,7 @@ def duplicates(
     name: str,
     rng: np.random.Generator,
 ) -> Estimate:
-    """For how many of the groups shown the attacker names the person and the whole record.
+    """Estimate for how many groups the attacker names the person and the whole record.
 
     ``members`` are the people of the table, ``others`` people like them who are not in it; both are
     in the register. For ``control`` the register has the others alone. ``guess`` names anybody, and
@@ -42,31 +42,33 @@ def duplicates(
     register = np.concatenate([members, others])
     groups = len(shown.sizes)
     named = register[rng.integers(0, len(register), groups)]
-    said = others[rng.integers(0, len(others), groups)]
-    said[:, list(known)] = named[:, list(known)]
+    duplicates = others[rng.integers(0, len(others), groups)]
+    duplicates[:, list(known)] = named[:, list(known)]
     return Estimate(
         attack="duplicates",
         name=name,
         knows=f"{len(known)} of {members.shape[1]} columns of everybody, in the table or not",
-        success=Rate.of(int(_right(shown, register, known, rng).sum()), groups),
-        guess=Rate.of(int((named == said).all(axis=1).sum()), groups),
-        control=Rate.of(int(_right(shown, others, known, rng).sum()), groups),
+        success=Rate.from_hits(int(_check_guesses(shown, register, known, rng).sum()), groups),
+        guess=Rate.from_hits(int((named == duplicates).all(axis=1).sum()), groups),
+        control=Rate.from_hits(int(_check_guesses(shown, others, known, rng).sum()), groups),
         says="The identical rows are one person's record: the name, and every column.",
         details={"rows in a group": float(shown.sizes.mean()) if groups else 0.0},
     )
 
 
-def _right(shown: Boxes, register: Codes, known: Sequence[int], rng: np.random.Generator) -> Bools:
-    """For each group, whether the person named has the record said."""
+def _check_guesses(
+    shown: ClassBounds, register: Codes, known: Sequence[int], rng: np.random.Generator
+) -> Bools:
+    """Return for each group whether the person named has the guessed record."""
     columns = list(known)
     some = register[:, columns]
     right = np.zeros(len(shown.sizes), dtype=bool)
     for at, (low, high) in enumerate(zip(shown.low, shown.high, strict=True)):
         fits = ((low[columns] <= some) & (some <= high[columns])).all(axis=1)
-        found = np.flatnonzero(fits)
-        if len(found):
-            person = register[found[rng.integers(len(found))]].copy()
-            said = rng.integers(low, high + 1)
-            said[columns] = person[columns]
-            right[at] = (person == said).all()
+        result = np.flatnonzero(fits)
+        if len(result):
+            person = register[result[rng.integers(len(result))]].copy()
+            text = rng.integers(low, high + 1)
+            text[columns] = person[columns]
+            right[at] = (person == text).all()
     return right

@@ -13,21 +13,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.safe import threshold
+from incrowd.anonymize.mondrian import partition_points
+from incrowd.anonymize.safe_sample import drop_small_cells
 from incrowd.arrays import Bools, Codes, Counts, Floats, Steps
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.hierarchy import ROOT, from_rows
-from incrowd.privacy.counts import geometric_noise
-from incrowd.privacy.noise import laplace
-from incrowd.privacy.randomness import Randomness, thinned
-from incrowd.privacy.selection import one_sided_noise
+from incrowd.codes.hierarchy import ROOT, build_from_rows
+from incrowd.privacy.counts import sample_geometric_noise
+from incrowd.privacy.noise_sampler import sample_laplace
+from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.selection import sample_one_sided_noise
 
 _NEAR = 8  # so many neighbours of a uniform number are tried either side
 
 
-def sample_reused(
+def publish_reused_sample(
     frequencies: Frequencies,
     schemes: Sequence[Sequence[Codes]],
     *,
@@ -35,36 +35,38 @@ def sample_reused(
     beta: float,
     bits: Randomness,
 ) -> tuple[int, Frequencies]:
-    """A sample by the first scheme, of those from fine to coarse, that drops none of its rows.
+    """Publish a sample by the first scheme, from fine to coarse, that drops none of it.
 
     Wrong: the sample that chose the scheme is the one that is published, so the scheme tells of
     rows that the threshold hides. Who is alone in a cell turns the scheme whenever they are drawn.
     """
-    drawn = thinned(frequencies.counts, beta, bits)
+    drawn = sample_binomial(frequencies.counts, beta, bits)
     kept = np.flatnonzero(drawn)
     sample = Frequencies(frequencies.codes[kept], drawn[kept])
     cells = sample
     for at, maps in enumerate(schemes):
-        cells = sample.rolled(maps)
+        cells = sample.roll_up(maps)
         if (cells.counts >= k).all():
             return at, cells
-    return len(schemes) - 1, threshold(cells, k=k)
+    return len(schemes) - 1, drop_small_cells(cells, k=k)
 
 
-def epsilon_on_each(values: Steps, *, width: int, epsilon: Fraction, bits: Randomness) -> Steps:
-    """Noise that hides up to ``width`` steps with epsilon, in every column (across) of each row.
+def add_noise_per_column(
+    values: Steps, *, width: int, epsilon: Fraction, bits: Randomness
+) -> Steps:
+    """Add noise that hides ``width`` steps with epsilon to every column of each row.
 
     Wrong: epsilon is spent whole on each column, so that m of them cost m times as much. Where one
     column is a copy of another, the average of both has less noise than either.
     """
     t = np.full(values.size, width * epsilon.denominator, dtype=np.int64)
-    return values + laplace(t, epsilon.numerator, bits).reshape(values.shape)
+    return values + sample_laplace(t, epsilon.numerator, bits).reshape(values.shape)
 
 
-def exact_end(
+def choose_by_exact_score(
     scores: Counts, *, steps: int, sensitivity: int, epsilon: Fraction, runs: int, bits: Randomness
 ) -> Counts:
-    """The best candidate that a private search has seen: each step names one with noise.
+    """Return the best candidate of a private search in which each step names one with noise.
 
     As many searches as there are ``runs``, independent of each other.
 
@@ -72,28 +74,30 @@ def exact_end(
     The last choice is a choice, too, and it has no noise at all.
     """
     number = runs * steps * len(scores)
-    noise = one_sided_noise(number, sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits)
+    noise = sample_one_sided_noise(
+        number, sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits
+    )
     named = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
     seen = (named[:, :, None] == np.arange(len(scores))).any(axis=1)
-    found: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
-    return found
+    result: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
+    return result
 
 
-def exact_threshold(
+def threshold_true_counts(
     frequencies: Frequencies, *, k: int, epsilon: Fraction, r: int, bits: Randomness
 ) -> Frequencies:
-    """Counts with noise of at most r, of the cells that have at least k rows.
+    """Return counts with noise of at most r, of the cells that have at least k rows.
 
     Wrong: which cells are shown is decided by their true counts. Whoever is the k-th of a cell
     makes it appear.
     """
-    shown = threshold(frequencies, k=k)
-    noise = geometric_noise(len(shown), epsilon, r, bits)
+    shown = drop_small_cells(frequencies, k=k)
+    noise = sample_geometric_noise(len(shown), epsilon, r, bits)
     return Frequencies(shown.codes, shown.counts + noise)
 
 
-def float_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
-    """Laplace noise by the inverse of its distribution, in floating point.
+def add_float_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
+    """Add Laplace noise by the inverse of its distribution, in floating point.
 
     Wrong: uniform numbers are multiples of 2^-53, their logarithms are rounded, and so is the sum.
     Which floats can come out at all depends on the value (Mironov, 2012); many come out of the one
@@ -103,22 +107,22 @@ def float_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Flo
     return np.asarray(values + np.where(rng.random(len(values)) < 0.5, -size, size))
 
 
-def reachable(outputs: Floats, value: float, scale: float) -> Bools:
-    """Which outputs :func:`float_laplace` can give for a value, of a few scales at most.
+def find_reachable(outputs: Floats, value: float, scale: float) -> Bools:
+    """Find which outputs :func:`add_float_laplace` can give for a value.
 
     The uniform number behind an output is known up to rounding; those near it are tried.
     """
     away = outputs - value
     middle = np.rint(np.exp(-np.abs(away) / scale) * 2.0**53)
-    found = np.zeros(len(outputs), dtype=bool)
+    reachable = np.zeros(len(outputs), dtype=bool)
     for near in range(-_NEAR, _NEAR + 1):
         uniform = np.clip(middle + near, 1.0, 2.0**53) * 2.0**-53
         size = -scale * np.log(uniform)
-        found |= (value + np.where(away < 0, -size, size)) == outputs
-    return found
+        reachable |= (value + np.where(away < 0, -size, size)) == outputs
+    return reachable
 
 
-def boxes_from_data(
+def box_sample_by_data(
     axes: Sequence[Axis],
     points: Codes,
     counts: Counts,
@@ -127,15 +131,15 @@ def boxes_from_data(
     beta: float,
     bits: Randomness,
 ) -> tuple[Codes, Codes, Counts]:
-    """A sample in classes of at least k by Mondrian: the lowest and highest positions of each.
+    """Return the lowest and highest positions of classes that Mondrian makes of a sample.
 
     Wrong: a class is shown as the smallest box around its rows. The ends of the boxes are values of
     single people, and the largest of all is the largest of the table.
     """
-    drawn = thinned(counts, beta, bits)
+    drawn = sample_binomial(counts, beta, bits)
     kept = np.flatnonzero(drawn)
     points, drawn = points[kept], drawn[kept]
-    members = mondrian(axes, points, drawn, k=k)
+    members = partition_points(axes, points, drawn, k=k)
     classes = int(members.max(initial=-1)) + 1
     low = np.full((classes, points.shape[1]), np.iinfo(np.int32).max, dtype=np.int32)
     high = np.full((classes, points.shape[1]), -1, dtype=np.int32)
@@ -146,7 +150,7 @@ def boxes_from_data(
 
 
 @dataclass(frozen=True)
-class Variant:
+class NaiveVariant:
     """A wrong method with two neighbouring inputs, and what an attacker looks at.
 
     ``outcomes(first, runs, bits)`` are whole numbers, one for each run on the first input or the
@@ -165,73 +169,87 @@ _COLUMNS = 8
 _STEPS = 12
 
 
-def _whole(listed: Sequence[int]) -> Counts:
+def _make_int_array(listed: Sequence[int]) -> Counts:
     return np.array(listed, dtype=np.int64)
 
 
-def _reused(first: bool, runs: int, bits: Randomness) -> Counts:
-    """Which of two schemes is used: two crowded cells, and somebody who is alone in a third."""
+def _run_reused_sample(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return which of two schemes is used where somebody is alone in a third cell."""
     codes = np.arange(3, dtype=np.int32)[:, None]
-    table = Frequencies(codes, _whole([200, 200, 1])) if first else _two_cells(codes)
+    table = Frequencies(codes, _make_int_array([200, 200, 1])) if first else _make_two_cells(codes)
     schemes = [[np.arange(3, dtype=np.int32)], [np.zeros(3, dtype=np.int32)]]
-    return _whole(
-        [sample_reused(table, schemes, k=_K, beta=_BETA, bits=bits)[0] for _ in range(runs)]
+    return _make_int_array(
+        [publish_reused_sample(table, schemes, k=_K, beta=_BETA, bits=bits)[0] for _ in range(runs)]
     )
 
 
-def _two_cells(codes: Codes) -> Frequencies:
-    return Frequencies(codes[:2], _whole([200, 200]))
+def _make_two_cells(codes: Codes) -> Frequencies:
+    return Frequencies(codes[:2], _make_int_array([200, 200]))
 
 
-def _each(first: bool, runs: int, bits: Randomness) -> Counts:
-    """The sum of a value that is written in several columns: 1 or 0."""
+def _run_noise_per_column(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return the sum of a value that is written in several columns: 1 or 0."""
     values = np.full((runs, _COLUMNS), int(first), dtype=np.int64)
-    return np.asarray(epsilon_on_each(values, width=1, epsilon=Fraction(1), bits=bits).sum(axis=1))
+    return np.asarray(
+        add_noise_per_column(values, width=1, epsilon=Fraction(1), bits=bits).sum(axis=1)
+    )
 
 
-def _exact_end(first: bool, runs: int, bits: Randomness) -> Counts:
-    """Which of two candidates is chosen: they tie, or a row lets the second win."""
-    scores = _whole([100, 101 if first else 100])
-    return exact_end(scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), runs=runs, bits=bits)
+def _run_exact_choice(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return which of two candidates is chosen: they tie, or a row lets the second win."""
+    scores = _make_int_array([100, 101 if first else 100])
+    return choose_by_exact_score(
+        scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), runs=runs, bits=bits
+    )
 
 
-def _exact_threshold(first: bool, runs: int, bits: Randomness) -> Counts:
-    """Whether a cell of k rows, or of k - 1, is shown; every run is a cell of its own."""
+def _run_true_threshold(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return whether a cell of k rows, or of k - 1, is shown; every run is its own cell."""
     codes = np.arange(runs, dtype=np.int32)[:, None]
     table = Frequencies(codes, np.full(runs, _K if first else _K - 1, dtype=np.int64))
-    shown = exact_threshold(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
-    found = np.zeros(runs, dtype=np.int64)
-    found[shown.codes[:, 0]] = 1
-    return found
+    shown = threshold_true_counts(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
+    true_threshold = np.zeros(runs, dtype=np.int64)
+    true_threshold[shown.codes[:, 0]] = 1
+    return true_threshold
 
 
-def _float(first: bool, runs: int, bits: Randomness) -> Counts:
-    """From which of two values an output can come: 1 from one, 2 from the other, 3 from both."""
-    rng = np.random.default_rng(int(bits.words(1)[0]))
-    outputs = float_laplace(np.full(runs, 1.0 if first else 0.0), 1.0, rng)
-    one, other = reachable(outputs, 1.0, 1.0), reachable(outputs, 0.0, 1.0)
-    return one.astype(np.int64) + 2 * other
+def _run_float_laplace(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return the values that an output can come from: 1 the one, 2 the other, 3 both."""
+    rng = np.random.default_rng(int(bits.draw_words(1)[0]))
+    outputs = add_float_laplace(np.full(runs, 1.0 if first else 0.0), 1.0, rng)
+    float_laplace, other = find_reachable(outputs, 1.0, 1.0), find_reachable(outputs, 0.0, 1.0)
+    return float_laplace.astype(np.int64) + 2 * other
 
 
-def _boxes(first: bool, runs: int, bits: Randomness) -> Counts:
-    """The largest value that is shown: 400 people at 0 to 9, and perhaps one who has 35."""
+def _run_boxed_sample(first: bool, runs: int, bits: Randomness) -> Counts:
+    """Return the largest value shown of 400 people at 0 to 9, and perhaps one at 35."""
     values = [*range(10), 35]
-    axis = Axis(from_rows([(str(value), ROOT) for value in range(40)]), ordered=True)
+    axis = Axis(build_from_rows([(str(value), ROOT) for value in range(40)]), ordered=True)
     number = len(values) if first else len(values) - 1
     points = np.array(values[:number], dtype=np.int32)[:, None]
-    counts = _whole([40] * 10 + [1])[:number]
+    counts = _make_int_array([40] * 10 + [1])[:number]
     highest = []
     for _ in range(runs):
-        _, high, _ = boxes_from_data([axis], points, counts, k=_K, beta=_BETA, bits=bits)
+        _, high, _ = box_sample_by_data([axis], points, counts, k=_K, beta=_BETA, bits=bits)
         highest.append(int(high.max(initial=-1)))
-    return _whole(highest)
+    return _make_int_array(highest)
 
 
 VARIANTS = (
-    Variant("sample reused", "somebody who is alone in a cell, or nobody there", 1.0, _reused),
-    Variant("epsilon on each column", "one value in eight columns: 1 or 0", 1.0, _each),
-    Variant("argmax without noise at the end", "two schemes tie, or not", 1.0, _exact_end),
-    Variant("cells shown by true counts", "a cell of k rows, or k - 1", 1.0, _exact_threshold),
-    Variant("floating-point Laplace", "the value 1 or 0", 1.0, _float),
-    Variant("boxes from the data", "somebody who has far more than all others", 1.0, _boxes),
+    NaiveVariant(
+        "sample reused", "somebody who is alone in a cell, or nobody there", 1.0, _run_reused_sample
+    ),
+    NaiveVariant(
+        "epsilon on each column", "one value in eight columns: 1 or 0", 1.0, _run_noise_per_column
+    ),
+    NaiveVariant(
+        "argmax without noise at the end", "two schemes tie, or not", 1.0, _run_exact_choice
+    ),
+    NaiveVariant(
+        "cells shown by true counts", "a cell of k rows, or k - 1", 1.0, _run_true_threshold
+    ),
+    NaiveVariant("floating-point Laplace", "the value 1 or 0", 1.0, _run_float_laplace),
+    NaiveVariant(
+        "boxes from the data", "somebody who has far more than all others", 1.0, _run_boxed_sample
+    ),
 )

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.privacy.amplification import allowed, amplified
-from incrowd.privacy.binomial import delta
+from incrowd.privacy.amplification import amplify_guarantee, invert_amplification
+from incrowd.privacy.sample import delta
 from incrowd.privacy.smooth import expected_failures
-from incrowd.release.folder import fill
+from incrowd.release.folder import fill_folder
 
 if TYPE_CHECKING:
     from incrowd.papers.paper_a_figures import Figure
@@ -29,7 +29,7 @@ TABLE_1_PRINTED = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class DeltaCell:
     """One cell of the long version's Table 1 (Table 2 of the short version)."""
 
     beta: float
@@ -44,10 +44,10 @@ class Cell:
         return self.paper / self.printed
 
 
-def table_1() -> list[Cell]:
-    """delta for k = 20: printed, computed by the paper's definition, and tight."""
+def compute_table_1() -> list[DeltaCell]:
+    """Compute delta for k = 20: printed, by the paper's definition, and tight."""
     return [
-        Cell(
+        DeltaCell(
             beta=beta,
             epsilon=epsilon,
             printed=printed,
@@ -69,22 +69,22 @@ class Amplification:
     hundredth: float
 
 
-def amplification_table() -> list[Amplification]:
-    """What (epsilon, delta) on the table becomes when it is a sample of 10 % or 1 %."""
+def compute_amplification() -> list[Amplification]:
+    """Compute what (epsilon, delta) becomes when the table is a sample of 10 % or 1 %."""
     by_epsilon = [
         Amplification(
             stated=f"ε = {name}",
             whole=epsilon,
-            tenth=amplified(epsilon=epsilon, rate=0.1).epsilon,
-            hundredth=amplified(epsilon=epsilon, rate=0.01).epsilon,
+            tenth=amplify_guarantee(epsilon=epsilon, rate=0.1).epsilon,
+            hundredth=amplify_guarantee(epsilon=epsilon, rate=0.01).epsilon,
         )
         for name, epsilon in (("ln 11", 2.3978952727983707), ("1", 1.0))
     ]
     by_delta = Amplification(
         stated="δ = 1e-05",
         whole=1e-5,
-        tenth=amplified(epsilon=1.0, delta=1e-5, rate=0.1).delta,
-        hundredth=amplified(epsilon=1.0, delta=1e-5, rate=0.01).delta,
+        tenth=amplify_guarantee(epsilon=1.0, delta=1e-5, rate=0.1).delta,
+        hundredth=amplify_guarantee(epsilon=1.0, delta=1e-5, rate=0.01).delta,
     )
     return [*by_epsilon, by_delta]
 
@@ -100,26 +100,26 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
 
     figures = paper_a_figures.FIGURES
     names = [f"{figure.name}.{form}" for figure in figures for form in ("svg", "png")]
-    with fill(folder, replacing=[*names, "index.html"]) as draft:
+    with fill_folder(folder, replacing=[*names, "index.html"]) as draft:
         for figure in figures:
             progress(figure.title)
-            paper_a_figures.save(figure, draft)
-        (draft / "index.html").write_text(_page(figures), encoding="utf-8")
+            paper_a_figures.save_figure(figure, draft)
+        (draft / "index.html").write_text(_render_page(figures), encoding="utf-8")
 
 
-def _page(figures: Sequence[Figure]) -> str:
-    from incrowd.release.render import render
+def _render_page(figures: Sequence[Figure]) -> str:
+    from incrowd.release.render import render_page
 
-    cells = table_1()
-    return render(
+    cells = compute_table_1()
+    return render_page(
         "incrowd.papers",
         "paper_a.html",
         k=TABLE_1_K,
         epsilons=TABLE_1_EPSILONS,
         rows={beta: [cell for cell in cells if cell.beta == beta] for beta in TABLE_1_PRINTED},
         worst=max(abs(cell.ratio - 1) for cell in cells),
-        amplification=amplification_table(),
-        allowed=allowed(epsilon=0.1, rate=0.01).epsilon,
+        amplification=compute_amplification(),
+        allowed=invert_amplification(epsilon=0.1, rate=0.01).epsilon,
         exposed=expected_failures(delta=1e-7, n=50_000_000),
         figures=figures,
     )

@@ -15,21 +15,26 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.codes.axis import Boxes
-from incrowd.codes.frequency import between, merged
-from incrowd.evaluation.attacks.intersection import Listed, Persons, intersection
+from incrowd.codes.axis import ClassBounds
+from incrowd.codes.frequency import map_levels, merge_tuples
+from incrowd.evaluation.attacks.intersection import KnownPeople, SensitiveBoxes, intersect_boxes
 from incrowd.measure.estimate import Estimate
-from incrowd.papers import extreme as rich
-from incrowd.papers.baselines import clustered, delta_sample, k_duplication, line
-from incrowd.papers.downcode import Villages, at_levels, downcoding
-from incrowd.papers.duplicates import duplicates
-from incrowd.papers.extreme import Publish, extreme
-from incrowd.papers.recoder import recoded
-from incrowd.papers.safe_steps import SafeSteps, most, shown_of
-from incrowd.papers.whole import whole
+from incrowd.papers import extreme_value as rich
+from incrowd.papers.baselines import (
+    draw_delta_sample,
+    make_number_axis,
+    publish_duplicates,
+    recode_clusters,
+)
+from incrowd.papers.downcode import Villages, attack_by_downcoding, make_level_classes
+from incrowd.papers.duplicates import attack_duplicates
+from incrowd.papers.extreme_value import Publish, attack_extreme_value
+from incrowd.papers.full_disclosure import attack_full_disclosure
+from incrowd.papers.minimal_recoder import recode_minimally
+from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success, draw_cells
 from incrowd.privacy.events import GeometricCounts, SafeRelease
 from incrowd.privacy.randomness import Randomness, SeededRandomness
-from incrowd.release.folder import fill
+from incrowd.release.folder import fill_folder
 
 SEED = 2011
 DELTA = 1e-6
@@ -53,98 +58,106 @@ class Exhibit:
     held: tuple[Estimate, ...]
 
 
-def attacks(seed: int = SEED, progress: Callable[[str], None] = lambda _: None) -> list[Exhibit]:
-    """All attacks; ``progress`` hears of each before it starts. The seed decides everything."""
-    found = []
+def run_attacks(
+    seed: int = SEED, progress: Callable[[str], None] = lambda _: None
+) -> list[Exhibit]:
+    """Run all attacks; ``progress`` hears of each before it starts."""
+    attacks = []
     for at, (title, exhibit) in enumerate(EXHIBITS.items()):
         progress(title)
-        found.append(exhibit(title, np.random.default_rng([seed, at])))
-    return found
+        attacks.append(exhibit(title, np.random.default_rng([seed, at])))
+    return attacks
 
 
-def _extreme(title: str, rng: np.random.Generator) -> Exhibit:
+def _exhibit_extreme_value(title: str, rng: np.random.Generator) -> Exhibit:
     towns = 60
 
-    def recoded_by(by: str) -> Publish:
-        return lambda points, _: clustered(rich.axes(), points, k=K, by=by).boxes
+    def recode_by(by: str) -> Publish:
+        return lambda points, _: recode_clusters(rich.make_town_axes(), points, k=K, by=by).boxes
 
-    def safely(scheme: SafeSteps) -> Publish:
-        return lambda points, rng: scheme.publish(points, _bits(rng))
+    def publish_safely(scheme: SteppedRelease) -> Publish:
+        return lambda points, rng: scheme.publish(points, _make_bits(rng))
 
     return Exhibit(
         title,
         f"{towns} towns of 200 people, in each of which one has more than 10 million, as is known. "
         f"Classes have at least {K} rows.",
         tuple(
-            extreme(recoded_by(by), name=name, rng=rng, towns=towns)
+            attack_extreme_value(recode_by(by), name=name, rng=rng, towns=towns)
             for by, name in (
                 ("cluster", "clustering and local recoding"),
                 ("mondrian", "Mondrian, boxes from the data"),
             )
         ),
         tuple(
-            extreme(
-                safely(scheme),
+            attack_extreme_value(
+                publish_safely(scheme),
                 name=name,
                 rng=rng,
                 towns=towns,
-                bound=most([scheme], 1 / rich.VALUES, delta=DELTA),
+                bound=bound_attack_success([scheme], 1 / rich.VALUES, delta=DELTA),
             )
-            for name, scheme in _schemes((rich.AREAS, 125))
+            for name, scheme in _make_safe_schemes((rich.AREAS, 125))
         ),
     )
 
 
-def _schemes(widths: tuple[int, ...]) -> list[tuple[str, SafeSteps]]:
-    """A public scheme, for either kind of safe release."""
-    return [(name, SafeSteps(widths, event)) for name, event in SAFE.items()]
+def _make_safe_schemes(widths: tuple[int, ...]) -> list[tuple[str, SteppedRelease]]:
+    """Return a public scheme for either kind of safe release."""
+    return [(name, SteppedRelease(widths, event)) for name, event in SAFE.items()]
 
 
 _SIZES = (100, 1000, 50, 100, 20)  # of columns: how many values each has
 _WIDTHS = (25, 250, 50, 25, 20)
 
 
-def _register(number: int, rng: np.random.Generator) -> Codes:
-    """People whose columns are independent and uniform: nothing can be told but by the release."""
+def _draw_register(number: int, rng: np.random.Generator) -> Codes:
+    """Draw people whose columns are independent and uniform."""
     return np.column_stack([rng.integers(0, size, number) for size in _SIZES]).astype(np.int32)
 
 
-def _duplicates(title: str, rng: np.random.Generator) -> Exhibit:
-    members, others = _register(10_000, rng), _register(10_000, rng)
+def _exhibit_duplicates(title: str, rng: np.random.Generator) -> Exhibit:
+    members, others = _draw_register(10_000, rng), _draw_register(10_000, rng)
 
-    def attacked(shown: Boxes, name: str) -> Estimate:
-        return duplicates(shown, members, others, known=(0, 1, 2), name=name, rng=rng)
+    def attack_groups(shown: ClassBounds, name: str) -> Estimate:
+        return attack_duplicates(shown, members, others, known=(0, 1, 2), name=name, rng=rng)
 
-    copies = k_duplication([line(size) for size in _SIZES], members, k=K, bits=_bits(rng))
+    copies = publish_duplicates(
+        [make_number_axis(size) for size in _SIZES], members, k=K, bits=_make_bits(rng)
+    )
     return Exhibit(
         title,
         "A table of 10,000 people; the attacker has three of five columns of them and of 10,000 "
         "others, with their names.",
-        (attacked(copies, f"{K}-Duplication"),),
+        (attack_groups(copies, f"{K}-Duplication"),),
         tuple(
-            attacked(scheme.publish(members, _bits(rng)), name)
-            for name, scheme in _schemes(_WIDTHS)
+            attack_groups(scheme.publish(members, _make_bits(rng)), name)
+            for name, scheme in _make_safe_schemes(_WIDTHS)
         ),
     )
 
 
-def _whole(title: str, rng: np.random.Generator) -> Exhibit:
-    members, others = _register(10_000, rng), _register(10_000, rng)
+def _exhibit_disclosure(title: str, rng: np.random.Generator) -> Exhibit:
+    members, others = _draw_register(10_000, rng), _draw_register(10_000, rng)
     delta = 0.005
 
-    def attacked(shown: Boxes, name: str, bound: float) -> Estimate:
-        return whole(shown, members, others, name=name, rng=rng, bound=bound)
+    def attack_rows(shown: ClassBounds, name: str, bound: float) -> Estimate:
+        return attack_full_disclosure(shown, members, others, name=name, rng=rng, bound=bound)
 
-    drawn = delta_sample(members, delta=delta, bits=_bits(rng))
+    drawn = draw_delta_sample(members, delta=delta, bits=_make_bits(rng))
     return Exhibit(
         title,
         f"A table of 10,000 people: δ-sampling is (0, {delta:g})-private and is expected to show "
         f"{delta * len(members):g} of them whole.",
-        (attacked(drawn, f"δ-sampling, δ = {delta:g}", delta),),
+        (attack_rows(drawn, f"δ-sampling, δ = {delta:g}", delta),),
         tuple(
             # Of people outside the table it shows no whole record: the chance is 0.
-            attacked(scheme.publish(members, _bits(rng)), name, most([scheme], 0.0, delta=DELTA))
-            for name, scheme in _schemes(_WIDTHS)
+            attack_rows(
+                scheme.publish(members, _make_bits(rng)),
+                name,
+                bound_attack_success([scheme], 0.0, delta=DELTA),
+            )
+            for name, scheme in _make_safe_schemes(_WIDTHS)
         ),
     )
 
@@ -153,85 +166,88 @@ _ILLNESSES = 100
 _PLACES = (80, 60, 100)
 
 
-def _patients(number: int, rng: np.random.Generator) -> Persons:
-    """What is known of patients, and their illness; some illnesses are more common."""
-    known = np.column_stack([rng.integers(0, size, number) for size in _PLACES])
+def _draw_patients(number: int, rng: np.random.Generator) -> KnownPeople:
+    """Draw what is known of patients, and their illness; some are more common."""
+    known_people = np.column_stack([rng.integers(0, size, number) for size in _PLACES])
     shares = 1 / np.arange(3, 3 + _ILLNESSES)
     illness = rng.choice(_ILLNESSES, number, p=shares / shares.sum())
-    return Persons(known.astype(np.int32), illness.astype(np.int32))
+    return KnownPeople(known_people.astype(np.int32), illness.astype(np.int32))
 
 
-def _intersection(title: str, rng: np.random.Generator) -> Exhibit:
-    number, asked, k = 6000, 1000, 5
-    patients, others = _patients(number, rng), _patients(asked, rng)
+def _exhibit_intersection(title: str, rng: np.random.Generator) -> Exhibit:
+    number, result, k = 6000, 1000, 5
+    patients, others = _draw_patients(number, rng), _draw_patients(result, rng)
     known, illness = patients.points, patients.sensitive
-    members = Persons(known[:asked], illness[:asked])
-    axes = [line(size) for size in _PLACES]
+    members = KnownPeople(known[:result], illness[:result])
+    axes = [make_number_axis(size) for size in _PLACES]
 
-    def listed(k: int, by: str, weights: Sequence[float]) -> Listed:
-        found = clustered(axes, known, k=k, by=by, weights=np.array(weights))
-        return Listed.of_classes(found.boxes, found.members, illness, _ILLNESSES)
+    def list_illnesses(k: int, by: str, weights: Sequence[float]) -> SensitiveBoxes:
+        illnesses = recode_clusters(axes, known, k=k, by=by, weights=np.array(weights))
+        return SensitiveBoxes.from_classes(illnesses.boxes, illnesses.members, illness, _ILLNESSES)
 
-    first = listed(k, "mondrian", (400, 20, 1))
-    weighted = listed(k + 1, "mondrian", (1, 20, 400))
-    greedy = listed(k + 1, "cluster", (1, 1, 1))
+    first = list_illnesses(k, "mondrian", (400, 20, 1))
+    weighted = list_illnesses(k + 1, "mondrian", (1, 20, 400))
+    greedy = list_illnesses(k + 1, "cluster", (1, 1, 1))
     table = np.column_stack([known, illness]).astype(np.int32)
 
-    def held(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
-        schemes = [SafeSteps((20, 60, 100, 1), event), SafeSteps((80, 15, 100, 1), event)]
-        cells = [scheme.publish(table, _bits(rng)) for scheme in schemes]
-        shown = [Listed.of_cells(cell, _ILLNESSES) for cell in cells]
-        found = intersection(shown, members, others, name=f"twice: {name}")
-        assert found.control is not None
-        return replace(found, bound=most(schemes, found.control.high, delta=DELTA))
+    def attack_safe_releases(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
+        schemes = [SteppedRelease((20, 60, 100, 1), event), SteppedRelease((80, 15, 100, 1), event)]
+        cells = [scheme.publish(table, _make_bits(rng)) for scheme in schemes]
+        shown = [SensitiveBoxes.from_cells(cell, _ILLNESSES) for cell in cells]
+        safe_releases = intersect_boxes(shown, members, others, name=f"twice: {name}")
+        assert safe_releases.control is not None
+        return replace(
+            safe_releases,
+            bound=bound_attack_success(schemes, safe_releases.control.high, delta=DELTA),
+        )
 
     mondrians = f"Mondrian, k = {k}, and with other weights, k = {k + 1}"
     clusters = f"Mondrian, k = {k}, and clustering, k = {k + 1}"
     return Exhibit(
         title,
         f"A table of {number} patients with {_ILLNESSES} illnesses, published twice; the attacker "
-        f"is after {asked} of them. The most that the guarantee allows is told from the upper end "
+        f"is after {result} of them. The most that the guarantee allows is told from the upper end "
         f"of the control.",
         (
-            intersection([first, weighted], members, others, name=mondrians),
-            intersection([first, greedy], members, others, name=clusters),
+            intersect_boxes([first, weighted], members, others, name=mondrians),
+            intersect_boxes([first, greedy], members, others, name=clusters),
         ),
-        tuple(held(name, event) for name, event in SAFE.items()),
+        tuple(attack_safe_releases(name, event) for name, event in SAFE.items()),
     )
 
 
-def _downcoding(title: str, rng: np.random.Generator) -> Exhibit:
+def _exhibit_downcoding(title: str, rng: np.random.Generator) -> Exhibit:
     k = 5
-    villages = Villages.drawn(600, k=k, columns=8, width=4, rng=rng)
-    minimal = recoded(villages.hierarchies, villages.codes, k=k).classes
+    villages = Villages.draw_villages(600, k=k, columns=8, width=4, rng=rng)
+    minimal = recode_minimally(villages.hierarchies, villages.codes, k=k).classes
     levels = (1, 0, 1, *[2] * 6)  # of a safe release: one column by values, one by groups
-    counted = merged(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
-    cells = counted.rolled(between(villages.hierarchies, [0] * len(levels), levels))
+    counted = merge_tuples(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
+    cells = counted.roll_up(map_levels(villages.hierarchies, [0] * len(levels), levels))
 
-    def held(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
-        shown = shown_of(cells, event, bits=_bits(rng))
-        classes = at_levels(levels, shown.codes, shown.counts)
-        return downcoding(classes, villages, name=name, rng=rng)
+    def attack_safe_release(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
+        shown = draw_cells(cells, event, bits=_make_bits(rng))
+        classes = make_level_classes(levels, shown.codes, shown.counts)
+        return attack_by_downcoding(classes, villages, name=name, rng=rng)
 
     return Exhibit(
         title,
         f"{len(villages.groups)} villages with {k} people in the table each; the recoder "
         f"generalises no record more than {k}-anonymity asks for.",
-        (downcoding(minimal, villages, name="minimal local recoding", rng=rng),),
-        tuple(held(name, event) for name, event in SAFE.items()),
+        (attack_by_downcoding(minimal, villages, name="minimal local recoding", rng=rng),),
+        tuple(attack_safe_release(name, event) for name, event in SAFE.items()),
     )
 
 
-def _bits(rng: np.random.Generator) -> Randomness:
+def _make_bits(rng: np.random.Generator) -> Randomness:
     return SeededRandomness(int(rng.integers(2**62)))
 
 
 EXHIBITS: dict[str, Callable[[str, np.random.Generator], Exhibit]] = {
-    "The extreme value as the end of an interval": _extreme,
-    "Identical rows that are one person": _duplicates,
-    "People published whole": _whole,
-    "Two releases of one table, intersected": _intersection,
-    "Downcoding": _downcoding,
+    "The extreme value as the end of an interval": _exhibit_extreme_value,
+    "Identical rows that are one person": _exhibit_duplicates,
+    "People published whole": _exhibit_disclosure,
+    "Two releases of one table, intersected": _exhibit_intersection,
+    "Downcoding": _exhibit_downcoding,
 }
 STEPS = len(EXHIBITS) + 1
 
@@ -246,24 +262,24 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
     from incrowd.papers import paper_a_attacks_figure as drawn
 
     names = [f"{FIGURE}.{form}" for form in ("svg", "png")]
-    with fill(folder, replacing=[*names, "numbers.json", "index.html"]) as draft:
-        found = attacks(progress=progress)
+    with fill_folder(folder, replacing=[*names, "numbers.json", "index.html"]) as draft:
+        attacks = run_attacks(progress=progress)
         progress("The figure")
-        drawn.save(found, FIGURE, draft)
-        (draft / "numbers.json").write_text(_json(found), encoding="utf-8")
-        (draft / "index.html").write_text(_page(found), encoding="utf-8")
-    return found
+        drawn.save_figure(attacks, FIGURE, draft)
+        (draft / "numbers.json").write_text(_format_json(attacks), encoding="utf-8")
+        (draft / "index.html").write_text(_render_page(attacks), encoding="utf-8")
+    return attacks
 
 
-def _json(found: Sequence[Exhibit]) -> str:
+def _format_json(found: Sequence[Exhibit]) -> str:
     exhibits = [asdict(exhibit) for exhibit in found]
     return json.dumps({"seed": SEED, "exhibits": exhibits}, indent=1) + "\n"
 
 
-def _page(found: Sequence[Exhibit]) -> str:
-    from incrowd.release.render import render
+def _render_page(found: Sequence[Exhibit]) -> str:
+    from incrowd.release.render import render_page
 
-    return render(
+    return render_page(
         "incrowd.papers", "paper_a_attacks.html",
         exhibits=found, figure=FIGURE, sample=SAMPLE, counts=COUNTS, delta=DELTA,
     )  # fmt: skip

@@ -14,21 +14,21 @@ from incrowd.papers.paper_a_attacks import Exhibit
 _BROKEN, _HELD, _REST = "#d1495b", "#0b4f8a", "#777777"
 
 
-def save(exhibits: Sequence[Exhibit], name: str, folder: Path) -> None:
+def save_figure(exhibits: Sequence[Exhibit], name: str, folder: Path) -> None:
     """Write the figure as SVG and PNG, the same bytes every time."""
-    figure = paper_a_figures.Figure(name, "Attacks", "", lambda: _drawn(exhibits))
-    paper_a_figures.save(figure, folder)
+    figure = paper_a_figures.Figure(name, "Attacks", "", lambda: _draw_figure(exhibits))
+    paper_a_figures.save_figure(figure, folder)
 
 
-def _drawn(exhibits: Sequence[Exhibit]) -> Canvas:
+def _draw_figure(exhibits: Sequence[Exhibit]) -> Canvas:
     lines: list[tuple[str, Estimate, str]] = []
     for exhibit in exhibits:
-        lines += [(_label(estimate), estimate, _BROKEN) for estimate in exhibit.broken]
-        lines += [(_label(estimate), estimate, _HELD) for estimate in exhibit.held]
+        lines += [(_format_label(estimate), estimate, _BROKEN) for estimate in exhibit.broken]
+        lines += [(_format_label(estimate), estimate, _HELD) for estimate in exhibit.held]
     canvas = Canvas(figsize=(9, 0.42 * len(lines) + 1.4), layout="constrained")
     panel = canvas.subplots()
     for at, (_, estimate, colour) in enumerate(lines):
-        rate, rest = estimate.success, estimate.rest
+        rate, rest = estimate.success, estimate.baseline
         panel.plot([rest.low, rest.high], [at + 0.22] * 2, color=_REST, linewidth=2)
         panel.plot(rest.value, at + 0.22, "|", color=_REST, markersize=7)
         panel.plot([rate.low, rate.high], [at, at], color=colour, linewidth=2)
@@ -43,5 +43,5 @@ def _drawn(exhibits: Sequence[Exhibit]) -> Canvas:
     return canvas
 
 
-def _label(estimate: Estimate) -> str:
+def _format_label(estimate: Estimate) -> str:
     return f"{estimate.attack}: {estimate.name}"

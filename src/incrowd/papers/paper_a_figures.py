@@ -20,8 +20,8 @@ from matplotlib.figure import Figure as Canvas
 from incrowd.arrays import Floats
 from incrowd.privacy import inverse
 from incrowd.privacy.accountant import Accountant, BasicAccountant
-from incrowd.privacy.binomial import Definition, delta
 from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.sample import Definition, delta
 from incrowd.privacy.smooth import smooth_bound
 from incrowd.privacy.tails import log_pmf
 
@@ -57,7 +57,7 @@ class Figure:
     single: bool = False
 
 
-def save(figure: Figure, folder: Path) -> None:
+def save_figure(figure: Figure, folder: Path) -> None:
     """Write a figure as SVG and PNG, the same bytes every time."""
     with mpl.rc_context(_STYLE):
         canvas = figure.draw()
@@ -65,7 +65,7 @@ def save(figure: Figure, folder: Path) -> None:
         canvas.savefig(folder / f"{figure.name}.png", metadata={"Software": None})
 
 
-def _panels(**axes: Any) -> tuple[Canvas, Sequence[Axes]]:
+def _make_panels(**axes: Any) -> tuple[Canvas, Sequence[Axes]]:
     canvas = Canvas(figsize=(10, 4.2), layout="constrained")
     panels = canvas.subplots(1, 2, sharex=True, sharey=True)
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
@@ -74,30 +74,32 @@ def _panels(**axes: Any) -> tuple[Canvas, Sequence[Axes]]:
     return canvas, panels
 
 
-def _with_legend(canvas: Canvas, panels: Sequence[Axes]) -> Canvas:
-    """One legend for both panels, beside them: the labels are the same."""
+def _add_legend(canvas: Canvas, panels: Sequence[Axes]) -> Canvas:
+    """Add one legend for both panels, beside them: the labels are the same."""
     handles, labels = panels[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside right center", fontsize=9)
     return canvas
 
 
-def _inverse_delta(pairs: Sequence[tuple[int, float]], *, top: float) -> Canvas:
-    """1/delta against epsilon for several (k, beta)."""
-    canvas, panels = _panels(xlabel="ε", ylabel="1 / δ", yscale="log", xlim=(0, 2), ylim=(1, top))
+def _draw_inverse_delta(pairs: Sequence[tuple[int, float]], *, top: float) -> Canvas:
+    """Draw 1/delta against epsilon for several (k, beta)."""
+    canvas, panels = _make_panels(
+        xlabel="ε", ylabel="1 / δ", yscale="log", xlim=(0, 2), ylim=(1, top)
+    )
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         for colour, (k, beta) in zip(_COLOURS, pairs, strict=False):
             least = -math.log1p(-beta) if definition == "paper" else 0.0
             epsilons = np.linspace(least, 2, 161)[1 if definition == "paper" else 0 :]
             deltas = delta(k=k, beta=beta, epsilon=epsilons, definition=definition)
             panel.plot(epsilons, 1 / deltas, color=colour, label=f"k = {k}, β = {beta:g}")
-    return _with_legend(canvas, panels)
+    return _add_legend(canvas, panels)
 
 
-def _tail() -> Canvas:
-    """One cell at its worst size: which outcomes count, and how much of each."""
+def _draw_tail() -> Canvas:
+    """Draw one cell at its worst size: which outcomes count, and how much of each."""
     k, beta, epsilon = 6, 0.2, 0.25
     g = 1 - (1 - beta) * math.exp(-epsilon)
-    canvas, panels = _panels(xlabel="rows of the cell in the sample, j", ylabel="probability")
+    canvas, panels = _make_panels(xlabel="rows of the cell in the sample, j", ylabel="probability")
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         n = math.ceil(k / g) - 1 if definition == "paper" else math.ceil((k - 1) / g)
         j = np.arange(0.0, n + 1)
@@ -118,22 +120,22 @@ def _tail() -> Canvas:
     return canvas
 
 
-def _epsilon_for_k() -> Canvas:
-    """The epsilon that k buys at delta <= 1e-6."""
-    canvas, panels = _panels(xlabel="k", ylabel="ε with δ ≤ 1e-6", xlim=(0, 100), ylim=(0, 2))
+def _draw_epsilon_for_k() -> Canvas:
+    """Draw the epsilon that k buys at delta <= 1e-6."""
+    canvas, panels = _make_panels(xlabel="k", ylabel="ε with δ ≤ 1e-6", xlim=(0, 100), ylim=(0, 2))
     sizes = np.arange(1, 101)
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         for colour, beta in zip(_COLOURS, (0.05, 0.1, 0.2, 0.3, 0.4), strict=True):
             got = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
             shown = np.where(np.isinf(got), np.nan, got)
             panel.plot(sizes, shown, color=colour, label=f"β = {beta:g}")
-    return _with_legend(canvas, panels)
+    return _add_legend(canvas, panels)
 
 
-def _smooth() -> Canvas:
-    """How fast delta falls beyond its starting point: f(z)."""
+def _draw_smooth_bound() -> Canvas:
+    """Draw how fast delta falls beyond its starting point: f(z)."""
     k, beta = 20, 0.2
-    canvas, panels = _panels(xlabel="z = ε / ε₀", ylabel="f(z)", yscale="log", xlim=(1, 4))
+    canvas, panels = _make_panels(xlabel="z = ε / ε₀", ylabel="f(z)", yscale="log", xlim=(1, 4))
     panels[0].set_title("Chernoff bound on the paper's δ, over its value at z = 1")
     panels[1].set_title("tight δ, over its value at z = 1")
     z = np.linspace(1, 4, 121)
@@ -144,11 +146,11 @@ def _smooth() -> Canvas:
         )
         curve: Floats = delta(k=k, beta=beta, epsilon=start * z)
         panels[1].plot(z, curve / curve[0], color=colour, label=label)
-    return _with_legend(canvas, panels)
+    return _add_legend(canvas, panels)
 
 
-def _releases() -> Canvas:
-    """epsilon against the number of releases: adding up, and composing."""
+def _draw_composition() -> Canvas:
+    """Draw epsilon against the number of releases: summed, and composed."""
     canvas = Canvas(figsize=(7, 4.4), layout="constrained")
     panel = canvas.subplots()
     counts = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]
@@ -184,40 +186,40 @@ FIGURES: tuple[Figure, ...] = (
         "One cell of the worst size for k = 6, β = 0.2, ε = 0.25. The paper counts every outcome "
         "beyond γn in full; (ε, δ)-privacy needs only the part by which its probability exceeds "
         "e^ε times that of the neighbouring table.",
-        _tail,
+        _draw_tail,
     ),
     Figure(
         "figure-2",
         "Figure 2: 1/δ against ε for several k at β = 0.2",
         "A larger k makes δ smaller almost exponentially. The paper's bound starts at "
         "ε = −ln(1 − β) = 0.223; the tight one holds from ε = 0.",
-        lambda: _inverse_delta([(k, 0.2) for k in (5, 10, 20, 30, 50)], top=1e32),
+        lambda: _draw_inverse_delta([(k, 0.2) for k in (5, 10, 20, 30, 50)], top=1e32),
     ),
     Figure(
         "figure-3",
         "Figure 3: 1/δ against ε for several β at k = 20",
         "Sampling fewer rows makes δ smaller at the same k.",
-        lambda: _inverse_delta([(20, beta) for beta in (0.05, 0.1, 0.2, 0.3, 0.4)], top=1e26),
+        lambda: _draw_inverse_delta([(20, beta) for beta in (0.05, 0.1, 0.2, 0.3, 0.4)], top=1e26),
     ),
     Figure(
         "figure-4",
         "Figure 4: pairs (k, β) of similar strength",
         "Each doubling of β asks for a larger k: 15, 22, 35, 60.",
-        lambda: _inverse_delta([(15, 0.05), (22, 0.1), (35, 0.2), (60, 0.4)], top=1e22),
+        lambda: _draw_inverse_delta([(15, 0.05), (22, 0.1), (35, 0.2), (60, 0.4)], top=1e22),
     ),
     Figure(
         "figure-5",
         "Figure 5: very small k at β = 0.025",
         "With k = 1 nothing is suppressed and all protection comes from sampling: δ stays at "
         "about β. From k = 2 on, suppression adds to it.",
-        lambda: _inverse_delta([(k, 0.025) for k in range(1, 6)], top=1e9),
+        lambda: _draw_inverse_delta([(k, 0.025) for k in range(1, 6)], top=1e9),
     ),
     Figure(
         "figure-6",
         "Figure 6: ε against k at δ ≤ 1e-6",
         "The ε that a given k buys. Below some k no ε will do, because a cell of exactly k rows "
         "is published whole with probability β^k.",
-        _epsilon_for_k,
+        _draw_epsilon_for_k,
     ),
     Figure(
         "figure-7",
@@ -226,13 +228,13 @@ FIGURES: tuple[Figure, ...] = (
         "orders of magnitude, down to a floor: a cell of exactly k rows is drawn whole with "
         "probability β^k, and that no ε excuses. As the paper observed, the curve for ε₀ = 0.25 "
         "cuts through the others. (The paper does not print its β.)",
-        _smooth,
+        _draw_smooth_bound,
     ),
     Figure(
         "figure-8",
         "Ours: ε against the number of releases",
         "Sixteen releases with fresh samples cost 0.48, not 4.0; sixty-four cost 0.91, not 18.4.",
-        _releases,
+        _draw_composition,
         single=True,
     ),
 )

@@ -20,19 +20,25 @@ import numpy as np
 
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Floats, Steps
-from incrowd.codes.axis import Boxes, boxes, positions
-from incrowd.codes.counted import Rows
-from incrowd.engine.count import count_rows
-from incrowd.measure.linkage import linking_risk, mean_of
-from incrowd.methods.k_anonymity.classes import Classes, lattice_of
-from incrowd.methods.k_epsilon.loss import expected_error
-from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
+from incrowd.codes.axis import ClassBounds, bound_classes, locate_points
+from incrowd.codes.counted_table import DistinctRows
+from incrowd.engine.count import count_tuples_with_kept
+from incrowd.measure.linkage import compute_run_mean, linking_risk
+from incrowd.methods.k_anonymity.classes import EquivalenceClasses, make_lattice
+from incrowd.methods.k_epsilon.loss import compute_expected_error
+from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.papers import paper_b_data as paper
-from incrowd.papers.paper_b_data import DataSet, Settings, grouping, release_of, seeded, shown
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import Noise
-from incrowd.release.folder import fill
-from incrowd.spec.build import Declared
+from incrowd.papers.paper_b_data import (
+    DataSet,
+    ExperimentGrid,
+    group_noisy_rows,
+    group_rows,
+    make_release_spec,
+    make_seeded_bits,
+)
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
+from incrowd.release.folder import fill_folder
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
 
@@ -53,7 +59,7 @@ _FAR = 1 << 29  # steps; no class is as wide, and twice as much fits into 32 bit
 # Figures 3 to 6 --------------------------------------------------------------------------
 
 
-class Layout:
+class ClassLayout:
     """One noisy column laid out by class and value, so that a run costs a few passes over it.
 
     A row is linked if its noise leaves it at most half way to the next value on that side; how
@@ -66,13 +72,13 @@ class Layout:
         self.members, self.steps = data.members[order], column.steps[order]
         self.starts = np.searchsorted(self.members, np.arange(data.classes))
         self.sizes = np.bincount(self.members, minlength=data.classes)
-        self.widths = k_epsilon.diameters(self.steps, self.members, data.classes)
+        self.widths = k_epsilon.compute_diameters(self.steps, self.members, data.classes)
         self.inverse = 1 / np.abs(self.steps)
-        self._neighbours()
-        self._ranks(self.steps[self.starts])
+        self._set_neighbors()
+        self._set_ranks(self.steps[self.starts])
 
-    def _neighbours(self) -> None:
-        """Next smaller and larger values of the class, and how many rows have each value."""
+    def _set_neighbors(self) -> None:
+        """Set the next smaller and larger values of the class, and the rows of each value."""
         apart = np.diff(self.steps)
         inside = self.members[1:] == self.members[:-1]
         new = np.append(True, (apart != 0) | ~inside)
@@ -85,8 +91,8 @@ class Layout:
         self.alike_below = np.append(0, alike)[value]
         self.alike_above = np.append(alike, 0)[value + 1]
 
-    def _ranks(self, lowest: Steps) -> None:
-        """For every step of every class how many rows of all lie before it, in this order."""
+    def _set_ranks(self, lowest: Steps) -> None:
+        """Set for every step of every class how many rows of all lie before it, in this order."""
         lengths = self.widths + 2
         begins = np.cumsum(lengths) - lengths
         # Of each row: where its class begins, where that ends, and where its value is.
@@ -96,18 +102,18 @@ class Layout:
         held = np.bincount(self.place, minlength=int(lengths.sum()))
         self.before = (np.cumsum(held) - held).astype(np.int32)
 
-    def linked(self, noise: Steps) -> tuple[float, float]:
-        """The linking risk of a run: ties as successes, and ties shared."""
+    def compute_linking_risk(self, noise: Steps) -> tuple[float, float]:
+        """Compute the linking risk of a run: ties as successes, and ties shared."""
         double = 2 * noise
         won = (double <= self.above) & (-double <= self.below)
         ties = self.alike + np.where(double == self.above, self.alike_above, 0)
         ties += np.where(-double == self.below, self.alike_below, 0)
         return float(won.mean()), float((won / ties).mean())
 
-    def kept(self, noise: Steps, radii: Sequence[Floats], *, k: int) -> list[int]:
-        """How many rows confidence-based k-anonymity keeps, for each list of radii by class."""
+    def count_kept_rows(self, noise: Steps, radii: Sequence[Floats], *, k: int) -> list[int]:
+        """Count the rows that confidence-based k-anonymity keeps, for each list of radii."""
         at = self.place + np.clip(noise, -_FAR, _FAR).astype(np.int32)
-        found = []
+        kept_rows = []
         for radius in radii:
             reach = np.minimum(np.floor(radius), _FAR).astype(np.int32)[self.members]
             low = np.minimum(np.maximum(at - reach, self.first), self.last)
@@ -115,45 +121,47 @@ class Layout:
             within = self.before[high] - self.before[low]
             good = (within == 0) | (within >= k)
             left = np.add.reduceat(good, self.starts, dtype=np.int64)
-            found.append(int(left[left >= k].sum()))
-        return found
+            kept_rows.append(int(left[left >= k].sum()))
+        return kept_rows
 
 
-def measure(
-    data: DataSet, algorithm: str, k: int, rows: Rows, grid: Settings
-) -> tuple[paper.Grouped, list[paper.Cell]]:
+def measure_setting(
+    data: DataSet, algorithm: str, k: int, rows: DistinctRows, grid: ExperimentGrid
+) -> tuple[paper.ClassSummary, list[paper.ResultCell]]:
     """Group once, then run after run for every epsilon and confidence."""
-    found, noisy = shown(data, rows, algorithm, k)
-    layout = Layout(noisy)
-    every = paper.noises(layout.widths, grid.epsilons)
-    bits = seeded(data.paper, algorithm, k)
+    setting, noisy = group_noisy_rows(data, rows, algorithm, k)
+    layout = ClassLayout(noisy)
+    every = paper.make_noises(layout.widths, grid.epsilons)
+    bits = make_seeded_bits(data.paper, algorithm, k)
     kinds = 3 + len(grid.confidences)
     values = np.empty((grid.runs, len(every), kinds))
     for run in range(grid.runs):
-        for at, noise in enumerate(paper.drawn(layout.members, every, bits)):
+        for at, noise in enumerate(paper.draw_nested_noise(layout.members, every, bits)):
             error = float((np.abs(noise) * layout.inverse).mean())
-            radii = [every[at][1].radius(confidence) for confidence in grid.confidences]
-            kept = layout.kept(noise, radii, k=k)
+            radii = [every[at][1].compute_radius(confidence) for confidence in grid.confidences]
+            kept = layout.count_kept_rows(noise, radii, k=k)
             lost = [(len(layout.steps) - left) / data.rows for left in kept]
-            values[run, at] = (error, *layout.linked(noise), *lost)
+            values[run, at] = (error, *layout.compute_linking_risk(noise), *lost)
     cells = []
     (column,) = noisy.columns
     for at, epsilon in enumerate(grid.epsilons):
-        spread = [mean_of(values[:, at, kind]) for kind in range(kinds)]
-        predicted = expected_error(replace(column, noise=every[at][1]), noisy.members)
+        spread = [compute_run_mean(values[:, at, kind]) for kind in range(kinds)]
+        predicted = compute_expected_error(replace(column, noise=every[at][1]), noisy.members)
         lost_by = dict(zip(grid.confidences, spread[3:], strict=True))
         mean, risk, shared = spread[:3]
         cells.append(
-            paper.Cell(data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by)
+            paper.ResultCell(
+                data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by
+            )
         )
-    return _grouped(data, algorithm, k, found, layout), cells
+    return _summarize_classes(data, algorithm, k, setting, layout), cells
 
 
-def _grouped(
-    data: DataSet, algorithm: str, k: int, found: Classes, layout: Layout
-) -> paper.Grouped:
+def _summarize_classes(
+    data: DataSet, algorithm: str, k: int, found: EquivalenceClasses, layout: ClassLayout
+) -> paper.ClassSummary:
     n = len(layout.steps)
-    return paper.Grouped(
+    return paper.ClassSummary(
         data=data.paper,
         algorithm=algorithm,
         k=k,
@@ -169,51 +177,65 @@ def _grouped(
 # Figures 1, 7 and 8 ----------------------------------------------------------------------
 
 
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """The least processor time of some repetitions, in seconds, and what they found."""
+def measure_time(work: Callable[[], T]) -> tuple[float, T]:
+    """Return the least processor time of some repetitions, in seconds, and their result."""
     times = []
     for _ in range(TIMED):
         start = time.process_time()
-        found = work()
+        result = work()
         times.append(time.process_time() - start)
-    return min(times), found
+    return min(times), result
 
 
-def widen(data: DataSet, rows: Rows, algorithm: str, grid: Settings) -> Iterator[paper.Widened]:
-    """The epsilon-quasi among the k-quasis: what that loses, and how long it takes."""
+def compare_widened(
+    data: DataSet, rows: DistinctRows, algorithm: str, grid: ExperimentGrid
+) -> Iterator[paper.WidenedResult]:
+    """Measure what the epsilon-quasi as one more k-quasi loses, and how long it takes."""
     table, noisy = data.table, {data.attribute: data.noisy}
-    counting, _ = timed(lambda: count_rows(table, Declared(data.quasi), (data.attribute,)))
-    counting_wide, wide = timed(lambda: count_rows(table, Declared(data.widened), ()))
+    counting, _ = measure_time(
+        lambda: count_tuples_with_kept(table, ColumnHierarchies(data.quasi), (data.attribute,))
+    )
+    counting_wide, wide = measure_time(
+        lambda: count_tuples_with_kept(table, ColumnHierarchies(data.widened), ())
+    )
     for k in grid.ks:
-        release = release_of(algorithm, k)
-        search, found = timed(partial(grouping, rows, data.quasi | noisy, algorithm, k))
-        search_wide, both = timed(partial(grouping, wide, data.widened, algorithm, k))
-        draw, _ = timed(partial(_noisy, rows, found, noisy, release))
-        proper, (width, error) = len(data.quasi), _attribute(data, wide, both)
-        yield paper.Widened(
-            data.paper, algorithm, k,
-            _loss(rows, found, proper), _loss(wide, both, proper),
-            width, error,
-            float(wide.counted.frequencies.counts[~both.shown].sum() / data.rows),
-            _nodes(rows, release), _nodes(wide, release),
-            paper.Times(counting, search, draw), paper.Times(counting_wide, search_wide, 0.0),
-        )  # fmt: skip
+        release = make_release_spec(algorithm, k)
+        search, result = measure_time(partial(group_rows, rows, data.quasi | noisy, algorithm, k))
+        search_wide, both = measure_time(partial(group_rows, wide, data.widened, algorithm, k))
+        draw, _ = measure_time(partial(_draw_noise, rows, result, noisy, release))
+        proper, (width, error) = len(data.quasi), _compute_attribute_loss(data, wide, both)
+        yield paper.WidenedResult(
+            data.paper,
+            algorithm,
+            k,
+            _compute_precision_loss(rows, result, proper),
+            _compute_precision_loss(wide, both, proper),
+            width,
+            error,
+            float(wide.counted.frequencies.counts[~both.published_mask].sum() / data.rows),
+            _count_schemes(rows, release),
+            _count_schemes(wide, release),
+            paper.RunTimes(counting, search, draw),
+            paper.RunTimes(counting_wide, search_wide, 0.0),
+        )
 
 
-def _noisy(rows: Rows, found: Classes, noisy: dict[str, Column], release: KEpsilonSpec) -> Steps:
-    shown = noisy_rows(rows, found, noisy, release)
-    return shown.columns[0].noise.draw(shown.members, seeded("time"))
+def _draw_noise(
+    rows: DistinctRows, found: EquivalenceClasses, noisy: dict[str, Column], release: KEpsilonSpec
+) -> Steps:
+    shown = make_noisy_rows(rows, found, noisy, release)
+    return shown.columns[0].noise.draw(shown.members, make_seeded_bits("time"))
 
 
-def _nodes(rows: Rows, release: KEpsilonSpec) -> int | None:
-    """How many schemes there are; None where recoding is local."""
+def _count_schemes(rows: DistinctRows, release: KEpsilonSpec) -> int | None:
+    """Count the schemes; None where recoding is local."""
     if release.algorithm != "ola":
         return None
-    return lattice_of(rows, release).size
+    return make_lattice(rows, release).size
 
 
-def _loss(rows: Rows, found: Classes, proper: int) -> float:
-    """The mean precision that the first, proper k-quasis lose, over the rows shown.
+def _compute_precision_loss(rows: DistinctRows, found: EquivalenceClasses, proper: int) -> float:
+    """Compute the mean precision that the first, proper k-quasis lose, over the rows shown.
 
     paper.Numbers lose by the width of their interval where they have one of their own, by their
     level otherwise, as everything else does.
@@ -222,25 +244,27 @@ def _loss(rows: Rows, found: Classes, proper: int) -> float:
         ladders = zip(found.levels, rows.counted.hierarchies, strict=True)
         lost = [level / (hierarchy.height - 1) for level, hierarchy in ladders]
         return float(np.mean(lost[:proper]))
-    held, lost = _boxes(rows, found), []
+    held, lost = _compute_boxes(rows, found), []
     for at, axis in enumerate(rows.counted.axes[:proper]):
         low, high, top = held.low[:, at], held.high[:, at], axis.hierarchy.height - 1
         narrow = (high - low) / max(axis.hierarchy.size - 1, 1)
-        each = narrow if axis.ordered else np.minimum(axis.levels(low, high), top) / top
+        each = narrow if axis.ordered else np.minimum(axis.find_levels(low, high), top) / top
         lost.append(np.average(each, weights=held.sizes))
     return float(np.mean(lost))
 
 
-def _boxes(rows: Rows, found: Classes) -> Boxes:
+def _compute_boxes(rows: DistinctRows, found: EquivalenceClasses) -> ClassBounds:
     counted = rows.counted.frequencies
-    points = positions(rows.counted.axes, counted.codes)
-    return boxes(points, counted.counts, found.members)
+    points = locate_points(rows.counted.axes, counted.codes)
+    return bound_classes(points, counted.counts, found.members)
 
 
-def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]:
-    """The precision that the attribute loses as the last k-quasi, and the midpoint's error."""
+def _compute_attribute_loss(
+    data: DataSet, wide: DistinctRows, found: EquivalenceClasses
+) -> tuple[float, float]:
+    """Compute the precision that the attribute loses as a k-quasi, and the midpoint's error."""
     counted, hierarchy = wide.counted.frequencies, wide.counted.hierarchies[-1]
-    axis, codes, some = wide.counted.axes[-1], counted.codes[:, -1], found.shown
+    axis, codes, some = wide.counted.axes[-1], counted.codes[:, -1], found.published_mask
     if found.levels is not None:
         group = hierarchy.groups[found.levels[-1]]
         places = axis.positions[: hierarchy.size].astype(np.int64)
@@ -251,7 +275,7 @@ def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]
         low, high = low[group[codes]], high[group[codes]]
         loss = np.full(len(codes), found.levels[-1] / (hierarchy.height - 1))
     else:
-        held = _boxes(wide, found)
+        held = _compute_boxes(wide, found)
         low, high = held.low[found.members, -1], held.high[found.members, -1]
         loss = (high - low) / (hierarchy.size - 1)
     value = data.lowest + axis.positions[codes[some]]
@@ -263,25 +287,25 @@ def _attribute(data: DataSet, wide: Rows, found: Classes) -> tuple[float, float]
 # Figure 2 --------------------------------------------------------------------------------
 
 
-def compare(data: DataSet, rows: Rows, grid: Settings) -> paper.Comparison:
-    """Noise by class against noise for all alike, and against uniform noise."""
+def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> paper.NoiseComparison:
+    """Compare noise by class with noise for all alike, and with uniform noise."""
     k = COMPARED_K if COMPARED_K in grid.ks else grid.ks[-1]
-    _, noisy = shown(data, rows, "ola", k)
+    _, noisy = group_noisy_rows(data, rows, "ola", k)
     (column,) = noisy.columns
-    steps, members, bits = column.steps, noisy.members, seeded(data.paper, "compare")
+    steps, members, bits = column.steps, noisy.members, make_seeded_bits(data.paper, "compare")
     size = np.abs(steps).astype(np.float64)
 
-    def matched(epsilon: float) -> tuple[Noise, Noise]:
-        widths = k_epsilon.diameters(steps, members, noisy.classes)
-        exact, most = k_epsilon.shares(epsilon, [1.0])[0], int(steps.max() - steps.min())
-        return class_noise.laplace(widths, exact), class_noise.laplace(
+    def make_laplace_pair(epsilon: float) -> tuple[ClassNoise, ClassNoise]:
+        widths = k_epsilon.compute_diameters(steps, members, noisy.classes)
+        exact, most = k_epsilon.split_epsilon(epsilon, [1.0])[0], int(steps.max() - steps.min())
+        return make_laplace_noise(widths, exact), make_laplace_noise(
             np.full_like(widths, most), exact
         )
 
-    narrow, wide = (noise.draw(members, bits) for noise in matched(COMPARED_EPSILON))
-    matching = round(expected_error(column, members) / (UNIFORM / 2), 2)
-    laplace = matched(matching)[0].draw(members, bits)
-    parts = (bits.words(len(steps)) >> np.uint64(11)) / 2.0**53
+    narrow, wide = (noise.draw(members, bits) for noise in make_laplace_pair(COMPARED_EPSILON))
+    matching = round(compute_expected_error(column, members) / (UNIFORM / 2), 2)
+    laplace = make_laplace_pair(matching)[0].draw(members, bits)
+    parts = (bits.draw_words(len(steps)) >> np.uint64(11)) / 2.0**53
     uniform = np.rint((2 * parts - 1) * UNIFORM * size).astype(np.int64)
     errors = [np.abs(noise) / size for noise in (narrow, wide, laplace, uniform)]
     far = np.linspace(0, float(np.quantile(errors[1], 0.95)), _POINTS)
@@ -293,56 +317,70 @@ def compare(data: DataSet, rows: Rows, grid: Settings) -> paper.Comparison:
     # Who can have become this value by uniform noise? Rounding moved it by half a step at most.
     seen = (steps + uniform).astype(np.float64)
     low, high = (seen - 0.5) / (1 + UNIFORM), (seen + 0.5) / (1 - UNIFORM)
-    left = k_epsilon.within(members, steps, low, high)
+    left = k_epsilon.count_within(members, steps, low, high)
     excluded = 1 - left / np.bincount(members)[members]
     means = [float(error.mean()) for error in errors]
-    return paper.Comparison(
+    return paper.NoiseComparison(
         data.paper,
-        tuple(far.tolist()), _upto(errors[0], far), _upto(errors[1], far), means[0], means[1],
-        tuple(near.tolist()), _upto(errors[2], near), _upto(errors[3], near), matching,
-        means[2], means[3], risks[0], risks[1],
-        float(excluded.mean()), float((left == 1).mean()),
-    )  # fmt: skip
+        tuple(far.tolist()),
+        _compute_error_shares(errors[0], far),
+        _compute_error_shares(errors[1], far),
+        means[0],
+        means[1],
+        tuple(near.tolist()),
+        _compute_error_shares(errors[2], near),
+        _compute_error_shares(errors[3], near),
+        matching,
+        means[2],
+        means[3],
+        risks[0],
+        risks[1],
+        float(excluded.mean()),
+        float((left == 1).mean()),
+    )
 
 
-def _upto(errors: Floats, points: Floats) -> tuple[float, ...]:
-    """The share of errors up to each point."""
+def _compute_error_shares(errors: Floats, points: Floats) -> tuple[float, ...]:
+    """Compute the share of errors up to each point."""
     return tuple((np.searchsorted(np.sort(errors), points, side="right") / len(errors)).tolist())
 
 
 # All of it -------------------------------------------------------------------------------
 
 
-def compute(
+def compute_numbers(
     adult: Path | None = None,
     quick: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-) -> tuple[list[DataSet], paper.Numbers]:
-    """All numbers. What is timed runs alone; the rest on two threads, in no order that matters."""
+) -> tuple[list[DataSet], paper.PaperNumbers]:
+    """Compute all numbers; timed runs alone, the rest on two threads."""
     grid = paper.QUICK if quick else paper.FULL
-    sets = paper.data_sets(grid, adult)
+    sets = paper.make_data_sets(grid, adult)
     rows = {
-        data.paper: count_rows(data.table, Declared(data.quasi), (data.attribute,)) for data in sets
+        data.paper: count_tuples_with_kept(
+            data.table, ColumnHierarchies(data.quasi), (data.attribute,)
+        )
+        for data in sets
     }
-    wider: list[paper.Widened] = []
+    wider: list[paper.WidenedResult] = []
     for data in sets:
         for algorithm in paper.ALGORITHMS:
             progress(f"{data.paper}: {data.attribute} as a k-quasi, {paper.SHOWN[algorithm]}")
-            wider += widen(data, rows[data.paper], algorithm, grid)
+            wider += compare_widened(data, rows[data.paper], algorithm, grid)
     tasks = list(itertools.product(sets, paper.ALGORITHMS, grid.ks))
     measured = []
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(measure, *task, rows[task[0].paper], grid) for task in tasks]
-        for (data, algorithm, k), found in zip(tasks, waiting, strict=True):
-            measured.append(found.result())
+        waiting = [pool.submit(measure_setting, *task, rows[task[0].paper], grid) for task in tasks]
+        for (data, algorithm, k), result in zip(tasks, waiting, strict=True):
+            measured.append(result.result())
             progress(f"{data.paper}: {paper.SHOWN[algorithm]}, k = {k}")
     compared = []
     for data in sets:
         progress(f"{data.paper}: kinds of noise")
-        compared.append(compare(data, rows[data.paper], grid))
+        compared.append(compare_noise(data, rows[data.paper], grid))
     grouped = tuple(group for group, _ in measured)
     cells = tuple(cell for _, some in measured for cell in some)
-    return sets, paper.Numbers(grid, grouped, cells, tuple(wider), tuple(compared))
+    return sets, paper.PaperNumbers(grid, grouped, cells, tuple(wider), tuple(compared))
 
 
 def reproduce(
@@ -351,7 +389,7 @@ def reproduce(
     adult: Path | None = None,
     quick: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-) -> paper.Numbers:
+) -> paper.PaperNumbers:
     """Write tables, figures (SVG and PNG), ``numbers.json`` and ``index.html`` to a folder.
 
     The folder appears whole or not at all; one that holds an earlier reproduction is
@@ -362,34 +400,36 @@ def reproduce(
     from incrowd.papers import paper_b_figures
 
     names = [f"{name}.{form}" for name in paper_b_figures.NAMES for form in ("svg", "png")]
-    with fill(output, replacing=[*names, "numbers.json", "index.html"]) as draft:
-        sets, numbers = compute(adult, quick, progress)
-        figures = paper_b_figures.figures(numbers)
+    with fill_folder(output, replacing=[*names, "numbers.json", "index.html"]) as draft:
+        sets, numbers = compute_numbers(adult, quick, progress)
+        figures = paper_b_figures.list_figures(numbers)
         assert len(figures) == FIGURES
         for figure in figures:
             progress(figure.title)
-            paper_b_figures.save(figure, draft)
-        found = paper_b_figures.findings(numbers)
-        (draft / "numbers.json").write_text(_json(numbers, found), encoding="utf-8")
-        (draft / "index.html").write_text(_page(sets, numbers, figures, found), encoding="utf-8")
+            paper_b_figures.save_figure(figure, draft)
+        findings = paper_b_figures.check_findings(numbers)
+        (draft / "numbers.json").write_text(_format_json(numbers, findings), encoding="utf-8")
+        (draft / "index.html").write_text(
+            _render_page(sets, numbers, figures, findings), encoding="utf-8"
+        )
     return numbers
 
 
-def _json(numbers: paper.Numbers, found: Sequence[paper.Finding]) -> str:
+def _format_json(numbers: paper.PaperNumbers, found: Sequence[paper.PaperFinding]) -> str:
     told = [asdict(finding) | {"verdict": finding.verdict} for finding in found]
     return json.dumps({"seed": paper.SEED, **asdict(numbers), "findings": told}, indent=1) + "\n"
 
 
-def _page(
+def _render_page(
     sets: Sequence[DataSet],
-    numbers: paper.Numbers,
+    numbers: paper.PaperNumbers,
     figures: Sequence[Figure],
-    found: Sequence[paper.Finding],
+    found: Sequence[paper.PaperFinding],
 ) -> str:
-    from incrowd.release.render import render
+    from incrowd.release.render import render_page
 
     own = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
-    return render(
+    return render_page(
         "incrowd.papers", "paper_b.html", paper=paper, sets=sets, numbers=numbers,
         figures=figures, findings=found, own=own, timed=TIMED,
     )  # fmt: skip

@@ -19,16 +19,15 @@ import numpy as np
 
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Members, Steps
-from incrowd.codes.counted import Rows
-from incrowd.curate.demo_tables import _height, sample
+from incrowd.codes.counted_table import DistinctRows
+from incrowd.curate.demo_tables import _draw_heights, make_demo_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.measure.linkage import Mean
-from incrowd.methods.k_anonymity.classes import Classes, classes
-from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import Noise
-from incrowd.privacy.noise import laplace
+from incrowd.measure.linkage import RunMean
+from incrowd.methods.k_anonymity.classes import EquivalenceClasses, form_classes
+from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -55,7 +54,7 @@ TABLE_3_PRINTED = {"Adult": 32_440, "Florida": 134_791, "Michigan": 72_825}
 
 
 @dataclass(frozen=True)
-class Settings:
+class ExperimentGrid:
     """What is varied, and how often each run is repeated."""
 
     ks: tuple[int, ...]
@@ -65,10 +64,10 @@ class Settings:
     rows: int | None
 
 
-FULL = Settings(
+FULL = ExperimentGrid(
     TABLE_4_K, (0.05, 0.5, 1, 2, 4, 8, 16), (0.7, 0.9, 0.99, 0.999, 0.9999, 0.99999), 30, None
 )
-QUICK = Settings((2, 10), (0.5, 8), (0.9, 0.99), 3, 3_000)
+QUICK = ExperimentGrid((2, 10), (0.5, 8), (0.9, 0.99), 3, 3_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,50 +94,59 @@ class DataSet:
         return "cm" if self.attribute == "height" else "kg"
 
 
-def data_sets(grid: Settings, adult: Path | None) -> list[DataSet]:
-    """Our three tables, as large as the paper's unless the grid says otherwise."""
-    voters = sample("voters", rows=grid.rows, seed=SEED)
-    patients = sample("patients", rows=grid.rows, seed=SEED)
-    zips, flat, born = _quasi(mask={"length": 5}), _quasi(flat={}), "birth_year"
+def make_data_sets(grid: ExperimentGrid, adult: Path | None) -> list[DataSet]:
+    """Make our three tables, as large as the paper's unless the grid says otherwise."""
+    voters = make_demo_table("voters", rows=grid.rows, seed=SEED)
+    patients = make_demo_table("patients", rows=grid.rows, seed=SEED)
+    zips, flat, born = (
+        _make_quasi_column(mask={"length": 5}),
+        _make_quasi_column(flat={}),
+        "birth_year",
+    )
     people = (
-        _adult(adult, grid.rows)
+        _load_adult(adult, grid.rows)
         if adult is not None
-        else sample("census", rows=grid.rows, seed=SEED)
+        else make_demo_table("census", rows=grid.rows, seed=SEED)
     )
     named = "the Adult table, with heights made up" if adult else "census sample"
-    marital = _quasi(groups=MARITAL)
+    marital = _make_quasi_column(groups=MARITAL)
     return [
-        _data_set(
+        _make_data_set(
             ("Adult", named),
             people,
-            {"age": _years(people, "age"), "sex": flat, "race": flat, "marital_status": marital},
+            {
+                "age": _make_year_column(people, "age"),
+                "sex": flat,
+                "race": flat,
+                "marital_status": marital,
+            },
             "height",
         ),
-        _data_set(
+        _make_data_set(
             ("Florida", "voters sample"),
             voters,
-            {"zip": zips, "sex": flat, born: _years(voters, born), "race": flat},
+            {"zip": zips, "sex": flat, born: _make_year_column(voters, born), "race": flat},
             "height",
         ),
-        _data_set(
+        _make_data_set(
             ("Michigan", "patients sample"),
             patients,
-            {"zip": zips, "sex": flat, born: _years(patients, born)},
+            {"zip": zips, "sex": flat, born: _make_year_column(patients, born)},
             "weight",
         ),
     ]
 
 
-def _quasi(**hierarchy: Any) -> Column:
+def _make_quasi_column(**hierarchy: Any) -> Column:
     return Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
 
 
-def _years(table: Table, name: str) -> Column:
+def _make_year_column(table: Table, name: str) -> Column:
     met = [int(str(year)) for year in table.values(name)]
-    return _quasi(intervals={"from": min(met), "to": max(met), "widths": YEARS})
+    return _make_quasi_column(intervals={"from": min(met), "to": max(met), "widths": YEARS})
 
 
-def _data_set(
+def _make_data_set(
     names: tuple[str, str], table: Table, quasi: dict[str, Column], attribute: str
 ) -> DataSet:
     met = [Decimal(str(value)) for value in table.values(attribute)]
@@ -152,12 +160,12 @@ def _data_set(
         attribute=attribute,
         lowest=int(min(met) / STEP),
         noisy=Column(role="noisy", precision=STEP),
-        widened={**quasi, attribute: _quasi(intervals=intervals)},
+        widened={**quasi, attribute: _make_quasi_column(intervals=intervals)},
     )
 
 
-def _adult(path: Path, rows: int | None) -> Table:
-    """The real Adult table, with heights drawn by sex and age from a fixed seed."""
+def _load_adult(path: Path, rows: int | None) -> Table:
+    """Load the real Adult table, with heights drawn by sex and age from a fixed seed."""
     from incrowd.engine.source import open_table
 
     table = open_table(path)
@@ -170,7 +178,7 @@ def _adult(path: Path, rows: int | None) -> Table:
             f"File '{path.name}': no column '{missing[0]}'. The Adult table needs "
             f"{', '.join(wanted)}."
         )
-    frame = table.frame()
+    frame = table.to_frame()
     columns = {name: [str(value).strip() for value in frame[known[name]]] for name in wanted}
     try:
         age = np.array([int(text) for text in columns["age"]], dtype=np.int64)
@@ -179,7 +187,7 @@ def _adult(path: Path, rows: int | None) -> Table:
             f"File '{path.name}': column 'age' must hold whole numbers. Correct it."
         ) from error
     sex = np.char.lower(np.array(columns["sex"]))
-    height = _height(sex, age.astype(np.float64), np.random.default_rng(SEED))
+    height = _draw_heights(sex, age.astype(np.float64), np.random.default_rng(SEED))
     texts = {name: np.array(columns[name]) for name in ("race", "marital_status")}
     return table.engine.from_columns({"sex": sex, "age": age, **texts, "height": height})
 
@@ -187,43 +195,51 @@ def _adult(path: Path, rows: int | None) -> Table:
 # Classes and noise -----------------------------------------------------------------------
 
 
-def release_of(algorithm: str, k: int) -> KEpsilonSpec:
-    """The search for classes as the paper has it: OLA chooses among minimal nodes by precision."""
+def make_release_spec(algorithm: str, k: int) -> KEpsilonSpec:
+    """Return the search for classes as the paper has it: by OLA, or by Mondrian."""
     ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
-    given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return KEpsilonSpec.model_validate(given | (ola if algorithm == "ola" else {}))
+    release_spec = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
+    return KEpsilonSpec.model_validate(release_spec | (ola if algorithm == "ola" else {}))
 
 
-def seeded(*what: object) -> Randomness:
-    """Random bits that the names of an experiment decide, whatever ran before it."""
+def make_seeded_bits(*what: object) -> Randomness:
+    """Return random bits that the names of an experiment decide, whatever ran before it."""
     return SeededRandomness(zlib.crc32("/".join(map(str, what)).encode()))
 
 
-def grouping(rows: Rows, columns: dict[str, Column], algorithm: str, k: int) -> Classes:
-    """The rows in classes of at least k."""
-    return classes(rows, columns, release_of(algorithm, k), bits=seeded(algorithm, k))
+def group_rows(
+    rows: DistinctRows, columns: dict[str, Column], algorithm: str, k: int
+) -> EquivalenceClasses:
+    """Group the rows in classes of at least k."""
+    return form_classes(
+        rows, columns, make_release_spec(algorithm, k), bits=make_seeded_bits(algorithm, k)
+    )
 
 
-def shown(data: DataSet, rows: Rows, algorithm: str, k: int) -> tuple[Classes, NoisyRows]:
-    """The classes of a data set and the rows in them, with noise for epsilon = 1."""
-    found = grouping(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
-    noisy = noisy_rows(rows, found, {data.attribute: data.noisy}, release_of(algorithm, k))
-    return found, noisy
+def group_noisy_rows(
+    data: DataSet, rows: DistinctRows, algorithm: str, k: int
+) -> tuple[EquivalenceClasses, NoisyRows]:
+    """Return the classes of a data set and the rows in them, with noise for epsilon = 1."""
+    noisy_rows = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
+    noisy = make_noisy_rows(
+        rows, noisy_rows, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
+    )
+    return noisy_rows, noisy
 
 
-def noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Noise]]:
-    """For each epsilon its noise, and how many times the smallest epsilon it is."""
-    exact = [k_epsilon.shares(epsilon, [1.0])[0] for epsilon in epsilons]
+def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, ClassNoise]]:
+    """Return for each epsilon its noise, and how many times the smallest epsilon it is."""
+    exact = [k_epsilon.split_epsilon(epsilon, [1.0])[0] for epsilon in epsilons]
     times = [epsilon / min(exact) for epsilon in exact]
     assert all(ratio.denominator == 1 for ratio in times)
     pairs = zip(times, exact, strict=True)
-    return [(int(ratio), class_noise.laplace(widths, epsilon)) for ratio, epsilon in pairs]
+    return [(int(ratio), make_laplace_noise(widths, epsilon)) for ratio, epsilon in pairs]
 
 
-def drawn(
-    members: Members, every: Sequence[tuple[int, Noise]], bits: Randomness
+def draw_nested_noise(
+    members: Members, every: Sequence[tuple[int, ClassNoise]], bits: Randomness
 ) -> Iterator[Steps]:
-    """The noise of one run for each epsilon, from one draw.
+    """Draw the noise of one run for each epsilon, from one draw.
 
     Claim: for each epsilon, alone, exactly the noise that it asks for. If X is geometric with
     ratio q, X // m is geometric with ratio q^m. With a fair sign, where a negative zero is
@@ -233,17 +249,17 @@ def drawn(
     (finest,) = (noise for times, noise in every if times == 1)
     fine = finest.draw(members, bits)
     size, negative = np.abs(fine), fine < 0
-    found = [size // times for times, _ in every]
-    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in found]
+    result = [size // times for times, _ in every]
+    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in result]
     # What is drawn again is drawn at once, with t and s of each multiplied to the same s.
     common = math.lcm(*(noise.s for _, noise in every))
     wide = [
         noise.t[members[rows]] * (common // noise.s)
         for rows, (_, noise) in zip(again, every, strict=True)
     ]
-    fresh = laplace(np.concatenate(wide), common, bits)
+    fresh = sample_laplace(np.concatenate(wide), common, bits)
     ends = np.cumsum([len(rows) for rows in again])[:-1]
-    for coarse, rows, drawn in zip(found, again, np.split(fresh, ends), strict=True):
+    for coarse, rows, drawn in zip(result, again, np.split(fresh, ends), strict=True):
         signed = np.where(negative, -coarse, coarse)
         signed[rows] = drawn
         yield signed
@@ -253,7 +269,7 @@ def drawn(
 
 
 @dataclass(frozen=True)
-class Grouped:
+class ClassSummary:
     """A data set in classes.
 
     ``suppressed`` is a share of the table's rows. Means over the rows shown: ``prosecutor`` of
@@ -272,7 +288,7 @@ class Grouped:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ResultCell:
     """One point of Figures 3 to 6.
 
     ``linking`` counts a tie for nearest as a success, ``linking_shared`` one of t as 1 / t.
@@ -285,14 +301,14 @@ class Cell:
     k: int
     epsilon: float
     predicted_error: float
-    error: Mean
-    linking: Mean
-    linking_shared: Mean
-    suppressed: dict[float, Mean]
+    error: RunMean
+    linking: RunMean
+    linking_shared: RunMean
+    suppressed: dict[float, RunMean]
 
 
 @dataclass(frozen=True)
-class Times:
+class RunTimes:
     """Seconds: counting the table, searching for classes, and drawing noise (or none)."""
 
     count: float
@@ -306,7 +322,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Widened:
+class WidenedResult:
     """The epsilon-quasi as one more k-quasi, against (k,epsilon)-anonymity.
 
     Losses are precisions over the rows shown, the mean over the other k-quasis: without the
@@ -324,12 +340,12 @@ class Widened:
     suppressed_widened: float
     lattice: int | None
     lattice_widened: int | None
-    times: Times
-    times_widened: Times
+    times: RunTimes
+    times_widened: RunTimes
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NoiseComparison:
     """Figure 2 for one data set: shares of rows with at most so large a relative error.
 
     Under uniform noise ``excluded_uniform`` is the mean share of a class that a released value
@@ -355,18 +371,18 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class PaperNumbers:
     """Everything computed."""
 
-    grid: Settings
-    grouped: tuple[Grouped, ...]
-    cells: tuple[Cell, ...]
-    widened: tuple[Widened, ...]
-    compared: tuple[Comparison, ...]
+    grid: ExperimentGrid
+    grouped: tuple[ClassSummary, ...]
+    cells: tuple[ResultCell, ...]
+    widened: tuple[WidenedResult, ...]
+    compared: tuple[NoiseComparison, ...]
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperFinding:
     """Whether each data set shows a finding of the paper, which the page puts into words."""
 
     key: str

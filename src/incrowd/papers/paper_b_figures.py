@@ -16,114 +16,121 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from incrowd.papers import paper_b_data as paper
-from incrowd.papers.paper_a_figures import Figure, save
+from incrowd.papers.paper_a_figures import Figure, save_figure
 from incrowd.papers.paper_b_data import (
     ALGORITHMS,
     CONFIDENCE,
     SHOWN,
-    Cell,
-    Finding,
-    Numbers,
-    Widened,
+    PaperFinding,
+    PaperNumbers,
+    ResultCell,
+    WidenedResult,
 )
 
-__all__ = ["NAMES", "figures", "findings", "save"]
+__all__ = ["NAMES", "check_findings", "list_figures", "save_figure"]
 NAMES = tuple(f"figure-{number}" for number in ("1", "1b", "2", "3", "4", "5", "6", "7", "8"))
 TABLES = tuple(paper.TABLE_3_PRINTED)
 _BLUE, _RED, _ORANGE, _GREY = "#0b4f8a", "#d1495b", "#e9a23b", "#888888"
 _LEVEL: dict[str, Any] = {"color": "#444444", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
 
-def _grid(**axes: Any) -> tuple[Canvas, dict[tuple[str, str], Axes]]:
-    """A row of panels for each algorithm, a column for each data set."""
+def _make_panel_grid(**axes: Any) -> tuple[Canvas, dict[tuple[str, str], Axes]]:
+    """Make a row of panels for each algorithm, a column for each data set."""
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(len(ALGORITHMS), len(TABLES), sharex=True, sharey="row")
-    found = {}
+    panel_grid = {}
     for row, name in zip(panels, ALGORITHMS, strict=True):
         for panel, data in zip(row, TABLES, strict=True):
-            panel.set(title=f"{_named(data)}: {SHOWN[name]}", xscale="log", **axes)
+            panel.set(title=f"{_format_data_name(data)}: {SHOWN[name]}", xscale="log", **axes)
             panel.label_outer()
-            found[name, data] = panel
-    return canvas, found
+            panel_grid[name, data] = panel
+    return canvas, panel_grid
 
 
-def _named(data: str) -> str:
+def _format_data_name(data: str) -> str:
     return f"{data}, {'weight' if data == 'Michigan' else 'height'}"
 
 
-def _ticks(panels: Iterable[Axes], values: Sequence[float]) -> None:
+def _set_ticks(panels: Iterable[Axes], values: Sequence[float]) -> None:
     for panel in panels:
         panel.set_xticks(values, [f"{value:g}" for value in values])
         panel.minorticks_off()
 
 
-def _percent(panels: Iterable[Axes]) -> None:
+def _set_percent_axis(panels: Iterable[Axes]) -> None:
     for panel in panels:
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g} %")
 
 
-def _shades(count: int) -> list[Any]:
+def _choose_shades(count: int) -> list[Any]:
     return list(mpl.colormaps["viridis"](np.linspace(0.0, 0.88, count)))
 
 
-def _legend(canvas: Canvas, panel: Axes, title: str | None = None) -> Canvas:
+def _add_legend(canvas: Canvas, panel: Axes, title: str | None = None) -> Canvas:
     handles, labels = panel.get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside right center", fontsize=9, title=title)
     return canvas
 
 
-def _of(found: Iterable[Any], **wanted: Any) -> list[Any]:
-    """Records with these values, in their order."""
+def _select_records(found: Iterable[Any], **wanted: Any) -> list[Any]:
+    """Return the records with these values, in their order."""
     return [x for x in found if all(getattr(x, name) == value for name, value in wanted.items())]
 
 
-def _quasi_loss(numbers: Numbers) -> Canvas:
-    canvas, panels = _grid(xlabel="k", ylabel="precision lost")
+def _draw_quasi_loss(numbers: PaperNumbers) -> Canvas:
+    canvas, panels = _make_panel_grid(xlabel="k", ylabel="precision lost")
     for (algorithm, data), panel in panels.items():
-        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
-        ks = [x.k for x in found]
+        widened_results: list[WidenedResult] = _select_records(
+            numbers.widened, algorithm=algorithm, data=data
+        )
+        ks = [x.k for x in widened_results]
         for values, colour, name in (
-            ([x.attribute_loss for x in found], _RED, "height or weight\nas a k-quasi"),
-            ([x.loss_widened for x in found], _ORANGE, "the other k-quasis\nthen"),
-            ([x.loss for x in found], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
+            ([x.attribute_loss for x in widened_results], _RED, "height or weight\nas a k-quasi"),
+            ([x.loss_widened for x in widened_results], _ORANGE, "the other k-quasis\nthen"),
+            ([x.loss for x in widened_results], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
         ):
             below: dict[str, Any] = {"linewidth": 4, "alpha": 0.7} if colour == _ORANGE else {}
             panel.plot(ks, values, "o-", markersize=4, color=colour, label=name, **below)
     for panel in panels.values():
         panel.set_ylim(bottom=0)
-    _ticks(panels.values(), numbers.grid.ks)
-    return _legend(canvas, next(iter(panels.values())))
+    _set_ticks(panels.values(), numbers.grid.ks)
+    return _add_legend(canvas, next(iter(panels.values())))
 
 
-def _attribute_error(numbers: Numbers) -> Canvas:
-    canvas, panels = _grid(xlabel="k", ylabel="mean relative error", yscale="log")
+def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
+    canvas, panels = _make_panel_grid(xlabel="k", ylabel="mean relative error", yscale="log")
     chosen = [epsilon for epsilon in numbers.grid.epsilons if epsilon >= 2]
     for (algorithm, data), panel in panels.items():
-        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
-        ks = [x.k for x in found]
-        for epsilon, colour in zip(chosen, _shades(len(chosen)), strict=True):
-            cells = _of(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
+        widened_results: list[WidenedResult] = _select_records(
+            numbers.widened, algorithm=algorithm, data=data
+        )
+        ks = [x.k for x in widened_results]
+        for epsilon, colour in zip(chosen, _choose_shades(len(chosen)), strict=True):
+            cells = _select_records(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
             label = f"(k,ε), ε = {epsilon:g}"
             panel.plot(ks, [x.predicted_error for x in cells], "-", color=colour, label=label)
-        middle, label = [x.midpoint_error for x in found], "as a k-quasi:\nmiddle of the\ninterval"
+        middle, label = (
+            [x.midpoint_error for x in widened_results],
+            "as a k-quasi:\nmiddle of the\ninterval",
+        )
         panel.plot(ks, middle, "o-", markersize=4, color=_RED, label=label)
-    _ticks(panels.values(), numbers.grid.ks)
-    _percent(panels.values())
-    return _legend(canvas, next(iter(panels.values())))
+    _set_ticks(panels.values(), numbers.grid.ks)
+    _set_percent_axis(panels.values())
+    return _add_legend(canvas, next(iter(panels.values())))
 
 
-def _kinds_of_noise(numbers: Numbers) -> Canvas:
+def _draw_noise_kinds(numbers: PaperNumbers) -> Canvas:
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(2, len(TABLES), sharey=True)
-    for at, found in enumerate(numbers.compared):
+    for at, result in enumerate(numbers.compared):
         above, below = panels[0][at], panels[1][at]
-        far, near = 100 * np.array(found.errors), 100 * np.array(found.small_errors)
-        above.plot(far, found.by_class, color=_BLUE, label="Laplace by class")
-        above.plot(far, found.overall, color=_RED, label="Laplace for the whole column")
-        same = f"Laplace, ε = {found.matching_epsilon:g}"
-        below.plot(near, found.laplace, color=_BLUE, label=same)
-        below.plot(near, found.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
-        above.set(title=_named(found.data), ylim=(0, 1.02))
+        far, near = 100 * np.array(result.errors), 100 * np.array(result.small_errors)
+        above.plot(far, result.by_class, color=_BLUE, label="Laplace by class")
+        above.plot(far, result.overall, color=_RED, label="Laplace for the whole column")
+        same = f"Laplace, ε = {result.matching_epsilon:g}"
+        below.plot(near, result.laplace, color=_BLUE, label=same)
+        below.plot(near, result.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
+        above.set(title=_format_data_name(result.data), ylim=(0, 1.02))
         for panel in (above, below):
             panel.set(xlabel="relative error in %", xlim=(0, None))
             panel.legend(loc="lower right", fontsize=9)
@@ -132,106 +139,112 @@ def _kinds_of_noise(numbers: Numbers) -> Canvas:
     return canvas
 
 
-def _curves(
-    numbers: Numbers, along: str, panels: dict[tuple[str, str], Axes],
-    value: Callable[[Cell], Any], line: Callable[[Cell], float] | None = None,
+def _draw_curves(
+    numbers: PaperNumbers, along: str, panels: dict[tuple[str, str], Axes],
+    value: Callable[[ResultCell], Any], line: Callable[[ResultCell], float] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """One curve for each k over epsilon, or for each epsilon over k, with intervals."""
+    """Draw a curve for each k over epsilon, or for each epsilon over k, with intervals."""
     other = "k" if along == "epsilon" else "epsilon"
     every = numbers.grid.ks if other == "k" else numbers.grid.epsilons
-    colours = _shades(len(every))
+    colours = _choose_shades(len(every))
     for (algorithm, data), panel in panels.items():
-        for one, colour in zip(every, colours, strict=True):
-            cells = _of(numbers.cells, algorithm=algorithm, data=data, **{other: one})
+        for first, colour in zip(every, colours, strict=True):
+            cells = _select_records(numbers.cells, algorithm=algorithm, data=data, **{other: first})
             x = [getattr(cell, along) for cell in cells]
-            found = [value(cell) for cell in cells]
-            mean = np.array([y.mean for y in found])
-            reach = [mean - [y.low for y in found], [y.high for y in found] - mean]
-            label = f"k = {one}" if other == "k" else f"ε = {one:g}"
+            result = [value(cell) for cell in cells]
+            mean = np.array([y.mean for y in result])
+            reach = [mean - [y.low for y in result], [y.high for y in result] - mean]
+            label = f"k = {first}" if other == "k" else f"ε = {first:g}"
             shown = np.where(mean > 0, mean, np.nan)
             style: dict[str, Any] = {"color": colour, "markersize": 3.5, "capsize": 2}
             panel.errorbar(x, shown, reach, fmt="o" if line else "o-", label=label, **style)
             if line:
                 panel.plot(x, [line(cell) for cell in cells], color=colour, linewidth=1)
-    _percent(panels.values())
-    _ticks(panels.values(), numbers.grid.ks if along == "k" else numbers.grid.epsilons)
+    _set_percent_axis(panels.values())
+    _set_ticks(panels.values(), numbers.grid.ks if along == "k" else numbers.grid.epsilons)
     return colours
 
 
-def _error(numbers: Numbers, along: str) -> Canvas:
+def _draw_error(numbers: PaperNumbers, along: str) -> Canvas:
     name = "k" if along == "k" else "ε"
-    canvas, panels = _grid(xlabel=name, ylabel="mean relative error", yscale="log")
-    _curves(numbers, along, panels, lambda cell: cell.error, lambda cell: cell.predicted_error)
+    canvas, panels = _make_panel_grid(xlabel=name, ylabel="mean relative error", yscale="log")
+    _draw_curves(numbers, along, panels, lambda cell: cell.error, lambda cell: cell.predicted_error)
     for panel in panels.values():
         panel.axhline(0.05, **_LEVEL)
-    return _legend(canvas, next(iter(panels.values())), "dots measured,\nlines predicted")
+    return _add_legend(canvas, next(iter(panels.values())), "dots measured,\nlines predicted")
 
 
-def _linking(numbers: Numbers) -> Canvas:
-    canvas, panels = _grid(xlabel="ε", ylabel="rows linked", yscale="log", ylim=(5e-4, 1.1))
-    colours = _curves(numbers, "epsilon", panels, lambda cell: cell.linking)
+def _draw_linking(numbers: PaperNumbers) -> Canvas:
+    canvas, panels = _make_panel_grid(
+        xlabel="ε", ylabel="rows linked", yscale="log", ylim=(5e-4, 1.1)
+    )
+    colours = _draw_curves(numbers, "epsilon", panels, lambda cell: cell.linking)
     edge = 1.7 * max(numbers.grid.epsilons)
     for panel in panels.values():
         panel.axhline(0.05, **_LEVEL)
         for k, colour in zip(numbers.grid.ks, colours, strict=True):
             panel.plot(edge, 1 / k, "<", color=colour, markersize=6)
-    return _legend(canvas, next(iter(panels.values())), "triangles: 1/k")
+    return _add_legend(canvas, next(iter(panels.values())), "triangles: 1/k")
 
 
-def _confidence(numbers: Numbers) -> Canvas:
-    canvas, panels = _grid(xlabel="k", ylabel="rows suppressed", yscale="log", ylim=(2e-5, 1))
-    _curves(numbers, "k", panels, lambda cell: cell.suppressed[CONFIDENCE])
+def _draw_confidence(numbers: PaperNumbers) -> Canvas:
+    canvas, panels = _make_panel_grid(
+        xlabel="k", ylabel="rows suppressed", yscale="log", ylim=(2e-5, 1)
+    )
+    _draw_curves(numbers, "k", panels, lambda cell: cell.suppressed[CONFIDENCE])
     for (algorithm, data), panel in panels.items():
         panel.axhline(0.02, **_LEVEL)
-        own = _of(numbers.grouped, algorithm=algorithm, data=data)
+        own = _select_records(numbers.grouped, algorithm=algorithm, data=data)
         if algorithm == "ola":
             shown = [x.suppressed or np.nan for x in own]
             panel.plot([x.k for x in own], shown, color=_GREY, linewidth=2.5, label="by OLA itself")
-    return _legend(canvas, next(iter(panels.values())))
+    return _add_legend(canvas, next(iter(panels.values())))
 
 
-def _times(numbers: Numbers, algorithm: str) -> Canvas:
+def _draw_times(numbers: PaperNumbers, algorithm: str) -> Canvas:
     canvas = Canvas(figsize=(11, 3.8), layout="constrained")
     panels = canvas.subplots(1, len(TABLES))
     places = np.arange(len(numbers.grid.ks))
     for panel, data in zip(panels, TABLES, strict=True):
-        found: list[Widened] = _of(numbers.widened, algorithm=algorithm, data=data)
+        widened_results: list[WidenedResult] = _select_records(
+            numbers.widened, algorithm=algorithm, data=data
+        )
         for shift, times, parts in (
-            (-0.21, [x.times for x in found], (_GREY, _BLUE, "#2a9d8f")),
-            (0.21, [x.times_widened for x in found], ("#bbbbbb", _RED, "none")),
+            (-0.21, [x.times for x in widened_results], (_GREY, _BLUE, "#2a9d8f")),
+            (0.21, [x.times_widened for x in widened_results], ("#bbbbbb", _RED, "none")),
         ):
-            base = np.zeros(len(found))
+            base = np.zeros(len(widened_results))
             wide = "" if shift < 0 else ", with the attribute"
             for name, colour in zip(("count", "search", "noise"), parts, strict=True):
                 high = np.array([getattr(time, name) for time in times])
                 label = None if colour == "none" else f"{name}{wide}"
                 panel.bar(places + shift, high, 0.4, bottom=base, color=colour, label=label)
                 base = base + high
-        for place, x in zip(places, found, strict=True):
+        for place, x in zip(places, widened_results, strict=True):
             top = max(x.times.total, x.times_widened.total)
             ratio = x.times_widened.search / x.times.search
             panel.annotate(f"×{ratio:.1f}", (place, top), (0, 3), textcoords="offset points",
                            ha="center", fontsize=9)  # fmt: skip
-        panel.set(title=_named(data), xlabel="k")
+        panel.set(title=_format_data_name(data), xlabel="k")
         panel.set_xticks(places, [str(k) for k in numbers.grid.ks])
         panel.set_ylim(0, 1.12 * max(panel.get_ylim()))
         panel.grid(axis="x", visible=False)
     panels[0].set_ylabel("processor seconds")
-    return _legend(canvas, panels[0], "× search, with\nover without")
+    return _add_legend(canvas, panels[0], "× search, with\nover without")
 
 
-def figures(numbers: Numbers) -> tuple[Figure, ...]:
-    """All figures, in the order of the page."""
-    drawn: tuple[tuple[str, Callable[[Numbers], Canvas]], ...] = (
-        ("Figure 1: height or weight as one more k-quasi", _quasi_loss),
-        ("Figure 1, in errors: the same as a reader sees it", _attribute_error),
-        ("Figure 2: kinds of noise", _kinds_of_noise),
-        ("Figure 3: error against k", partial(_error, along="k")),
-        ("Figure 4: error against ε", partial(_error, along="epsilon")),
-        ("Figure 5: linking risk against ε", _linking),
-        ("Figure 6: suppression for 99 % confidence against k", _confidence),
-        ("Figure 7: run time with Mondrian", partial(_times, algorithm="mondrian")),
-        ("Figure 8: run time with OLA", partial(_times, algorithm="ola")),
+def list_figures(numbers: PaperNumbers) -> tuple[Figure, ...]:
+    """Return all figures, in the order of the page."""
+    drawn: tuple[tuple[str, Callable[[PaperNumbers], Canvas]], ...] = (
+        ("Figure 1: height or weight as one more k-quasi", _draw_quasi_loss),
+        ("Figure 1, in errors: the same as a reader sees it", _draw_attribute_error),
+        ("Figure 2: kinds of noise", _draw_noise_kinds),
+        ("Figure 3: error against k", partial(_draw_error, along="k")),
+        ("Figure 4: error against ε", partial(_draw_error, along="epsilon")),
+        ("Figure 5: linking risk against ε", _draw_linking),
+        ("Figure 6: suppression for 99 % confidence against k", _draw_confidence),
+        ("Figure 7: run time with Mondrian", partial(_draw_times, algorithm="mondrian")),
+        ("Figure 8: run time with OLA", partial(_draw_times, algorithm="ola")),
     )
     return tuple(
         Figure(name, title, "", partial(draw, numbers))
@@ -242,102 +255,123 @@ def figures(numbers: Numbers) -> tuple[Figure, ...]:
 # What they say ---------------------------------------------------------------------------
 
 
-Check = Callable[[Numbers, str], tuple[bool, str]]
+Check = Callable[[PaperNumbers, str], tuple[bool, str]]
 
 
-def _pc(share: float, digits: int = 1) -> str:
+def _format_percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}\u00a0%"
 
 
-def _span(values: Iterable[float], unit: str = "\u00a0%", digits: str = ".3g") -> str:
-    low, high = min(found := list(values)), max(found)
+def _format_span(values: Iterable[float], unit: str = "\u00a0%", digits: str = ".3g") -> str:
+    low, high = min(result := list(values)), max(result)
     scale = 100 if unit == "\u00a0%" else 1
     ends = [f"{scale * low:{digits}}", f"{scale * high:{digits}}"]
     return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
 
 
-def _curse(numbers: Numbers, data: str) -> tuple[bool, str]:
-    found: list[Widened] = _of(numbers.widened, data=data, algorithm="ola")
-    hit = [x for x in found if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
-    gone = [x.k for x in found if x.attribute_loss >= 0.8]
-    return len(hit) == len(found), (
-        f"at {len(hit)} of {len(found)} k the attribute loses at least 0.8 of its precision "
+def _check_dimensionality(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="ola"
+    )
+    hit = [x for x in widened_results if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
+    gone = [x.k for x in widened_results if x.attribute_loss >= 0.8]
+    return len(hit) == len(widened_results), (
+        f"at {len(hit)} of {len(widened_results)} k the attribute loses at least 0.8 of its "
+        "precision "
         f"(k = {', '.join(map(str, gone)) or 'none'}) or the others lose over a fifth more"
     )
 
 
-def _mondrian_loss(numbers: Numbers, data: str) -> tuple[bool, str]:
-    found: list[Widened] = _of(numbers.widened, data=data, algorithm="mondrian")
-    saved = [1 - x.loss / (x.loss_widened or 1) for x in found]
-    return min(saved) > 0, f"they lose {_span(saved)} less"
+def _check_mondrian_loss(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="mondrian"
+    )
+    saved = [1 - x.loss / (x.loss_widened or 1) for x in widened_results]
+    return min(saved) > 0, f"they lose {_format_span(saved)} less"
 
 
-def _mondrian_error(numbers: Numbers, data: str) -> tuple[bool, str]:
+def _check_mondrian_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     most = max(numbers.grid.epsilons)
-    cells: list[Cell] = _of(numbers.cells, data=data, algorithm="mondrian", epsilon=most)
-    found: list[Widened] = _of(numbers.widened, data=data, algorithm="mondrian")
-    pairs = list(zip([x.predicted_error for x in cells], found, strict=True))
+    cells: list[ResultCell] = _select_records(
+        numbers.cells, data=data, algorithm="mondrian", epsilon=most
+    )
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="mondrian"
+    )
+    pairs = list(zip([x.predicted_error for x in cells], widened_results, strict=True))
     fits = [x.k for error, x in pairs if error <= x.midpoint_error]
-    return len(fits) == len(found), (
-        f"{_span(error for error, _ in pairs)} at ε = {most:g}, the largest tried, against "
-        f"{_span(x.midpoint_error for x in found)}; no larger at {len(fits)} of {len(found)} k"
+    return len(fits) == len(widened_results), (
+        f"{_format_span(error for error, _ in pairs)} at ε = {most:g}, the largest tried, against "
+        f"{_format_span(x.midpoint_error for x in widened_results)}; no larger at {len(fits)} of "
+        f"{len(widened_results)} k"
     )
 
 
-def _global(numbers: Numbers, data: str) -> tuple[bool, str]:
-    (found,) = _of(numbers.compared, data=data)
-    pairs = zip(found.by_class, found.overall, strict=True)
+def _check_global_noise(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    (global_noise,) = _select_records(numbers.compared, data=data)
+    pairs = zip(global_noise.by_class, global_noise.overall, strict=True)
     return all(near >= far for near, far in pairs), (
-        f"mean error {_pc(found.mean_by_class)} by class, {_pc(found.mean_overall)} overall"
+        f"mean error {_format_percent(global_noise.mean_by_class)} by class, "
+        f"{_format_percent(global_noise.mean_overall)} overall"
     )
 
 
-def _inverse(numbers: Numbers, data: str) -> tuple[bool, str]:
+def _check_inverse_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     products: dict[tuple[str, int], list[float]] = {}
-    for cell in _of(numbers.cells, data=data):
+    for cell in _select_records(numbers.cells, data=data):
         products.setdefault((cell.algorithm, cell.k), []).append(cell.epsilon * cell.error.mean)
-    worst = max(max(found) / min(found) - 1 for found in products.values())
-    return worst < 0.05, f"ε times the error varies by at most {_pc(worst)} over ε"
+    worst = max(max(product) / min(product) - 1 for product in products.values())
+    return worst < 0.05, f"ε times the error varies by at most {_format_percent(worst)} over ε"
 
 
-def _predicted(numbers: Numbers, data: str) -> tuple[bool, str]:
-    found = _of(numbers.cells, data=data)
-    inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in found)
-    off = [abs(cell.error.mean - cell.predicted_error) for cell in found]
-    reach = [cell.error.high - cell.error.mean for cell in found]
-    far = max(x / cell.predicted_error for x, cell in zip(off, found, strict=True))
+def _check_prediction(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    records = _select_records(numbers.cells, data=data)
+    inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in records)
+    off = [abs(cell.error.mean - cell.predicted_error) for cell in records]
+    reach = [cell.error.high - cell.error.mean for cell in records]
+    far = max(x / cell.predicted_error for x, cell in zip(off, records, strict=True))
     beyond = sum(x > 2 * y for x, y in zip(off, reach, strict=True))
     return beyond == 0, (
-        f"in {inside} of {len(found)} settings the prediction lies in the 95 % interval, in "
-        f"{beyond} beyond twice its reach; the largest deviation is {_pc(far, 2)}"
+        f"in {inside} of {len(records)} settings the prediction lies in the 95 % interval, in "
+        f"{beyond} beyond twice its reach; the largest deviation is {_format_percent(far, 2)}"
     )
 
 
-def _small_error(numbers: Numbers, data: str) -> tuple[bool, str]:
-    found = [cell for cell in _of(numbers.cells, data=data) if cell.epsilon >= 8]
-    by = {e: _span(c.error.mean for c in _of(found, epsilon=e)) for e in {c.epsilon for c in found}}
+def _check_small_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    small_error = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon >= 8]
+    by = {
+        e: _format_span(c.error.mean for c in _select_records(small_error, epsilon=e))
+        for e in {c.epsilon for c in small_error}
+    }
     words = "; ".join(f"{by[epsilon]} at ε = {epsilon:g}" for epsilon in sorted(by))
-    return all(cell.error.mean < 0.05 for cell in found), words
+    return all(cell.error.mean < 0.05 for cell in small_error), words
 
 
-def _attainable(numbers: Numbers, data: str) -> tuple[bool, str]:
+def _check_attainability(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     words, good = [], True
     for algorithm in ALGORITHMS:
-        found: list[Cell] = _of(numbers.cells, data=data, algorithm=algorithm)
-        moderate = [c for c in found if 10 <= c.k <= 50 and 0.5 <= c.epsilon <= 8]
+        result_cells: list[ResultCell] = _select_records(
+            numbers.cells, data=data, algorithm=algorithm
+        )
+        moderate = [c for c in result_cells if 10 <= c.k <= 50 and 0.5 <= c.epsilon <= 8]
         low = [c for c in moderate if c.linking.mean < 0.05]
         good &= bool(low)
         best = min(low, key=lambda c: c.error.mean, default=None)
         words.append(
             f"{SHOWN[algorithm]}: {len(low)} of {len(moderate)} settings"
-            + (f", of which k = {best.k} with ε = {best.epsilon:g} has the least error, "
-               f"{_pc(best.error.mean)}, at a risk of {_pc(best.linking.mean)}" if best else "")
-        )  # fmt: skip
+            + (
+                f", of which k = {best.k} with ε = {best.epsilon:g} has the least error, "
+                f"{_format_percent(best.error.mean)}, at a risk of "
+                f"{_format_percent(best.linking.mean)}"
+                if best
+                else ""
+            )
+        )
     return good, "; ".join(words)
 
 
-def _falls(numbers: Numbers, data: str) -> tuple[bool, str]:
-    cells = {(c.algorithm, c.k, c.epsilon): c for c in _of(numbers.cells, data=data)}
+def _check_risk_decrease(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    cells = {(c.algorithm, c.k, c.epsilon): c for c in _select_records(numbers.cells, data=data)}
     ks, epsilons = numbers.grid.ks, numbers.grid.epsilons
     pairs = [
         (cells[a, k, e], cells[a, more, e])
@@ -351,48 +385,53 @@ def _falls(numbers: Numbers, data: str) -> tuple[bool, str]:
     return rises == 0, f"{fine} of {len(pairs)} steps to a larger k or smaller ε do not raise it"
 
 
-def _confident(numbers: Numbers, data: str) -> tuple[bool, str]:
-    found = [cell for cell in _of(numbers.cells, data=data) if cell.epsilon <= 1]
-    most = max(cell.suppressed[CONFIDENCE].mean for cell in found)
-    own = {x.k: x.suppressed for x in _of(numbers.grouped, data=data, algorithm="ola")}
-    ola = _of(found, algorithm="ola")
+def _check_confidence(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
+    result = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon <= 1]
+    most = max(cell.suppressed[CONFIDENCE].mean for cell in result)
+    own = {x.k: x.suppressed for x in _select_records(numbers.grouped, data=data, algorithm="ola")}
+    ola = _select_records(result, algorithm="ola")
     both = sum(own[c.k] + c.suppressed[CONFIDENCE].mean <= 0.05 for c in ola)
-    words = f"at most {_pc(most, 2)} for ε ≤ 1; with OLA's own at most 5 % in {both} of {len(ola)}"
+    words = (
+        f"at most {_format_percent(most, 2)} for ε ≤ 1; "
+        f"with OLA's own at most 5 % in {both} of {len(ola)}"
+    )
     return most < 0.02, f"{words} settings"
 
 
-def _faster(
-    numbers: Numbers, data: str, algorithm: str = "ola", part: str = "search"
+def _check_run_time(
+    numbers: PaperNumbers, data: str, algorithm: str = "ola", part: str = "search"
 ) -> tuple[bool, str]:
-    found: list[Widened] = _of(numbers.widened, data=data, algorithm=algorithm)
-    ratios = [getattr(x.times_widened, part) / getattr(x.times, part) for x in found]
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm=algorithm
+    )
+    ratios = [getattr(x.times_widened, part) / getattr(x.times, part) for x in widened_results]
     good = min(ratios) >= 2 if algorithm == "ola" else max(ratios) < 1
-    return good, f"{_span(ratios, ' times', '.1f')} as long with the attribute as without"
+    return good, f"{_format_span(ratios, ' times', '.1f')} as long with the attribute as without"
 
 
 CHECKS: tuple[tuple[str, str, Check], ...] = (
-    ("curse", "figure-1", _curse),
-    ("mondrian-loss", "figure-1", _mondrian_loss),
-    ("mondrian-error", "figure-1b", _mondrian_error),
-    ("global", "figure-2", _global),
-    ("predicted", "figure-3", _predicted),
-    ("inverse", "figure-4", _inverse),
-    ("small-error", "figure-4", _small_error),
-    ("attainable", "figure-5", _attainable),
-    ("falls", "figure-5", _falls),
-    ("confident", "figure-6", _confident),
-    ("mondrian-slower", "figure-7", partial(_faster, algorithm="mondrian", part="total")),
-    ("faster", "figure-8", _faster),
-    ("faster-whole", "figure-8", partial(_faster, part="total")),
+    ("curse", "figure-1", _check_dimensionality),
+    ("mondrian-loss", "figure-1", _check_mondrian_loss),
+    ("mondrian-error", "figure-1b", _check_mondrian_error),
+    ("global", "figure-2", _check_global_noise),
+    ("predicted", "figure-3", _check_prediction),
+    ("inverse", "figure-4", _check_inverse_error),
+    ("small-error", "figure-4", _check_small_error),
+    ("attainable", "figure-5", _check_attainability),
+    ("falls", "figure-5", _check_risk_decrease),
+    ("confident", "figure-6", _check_confidence),
+    ("mondrian-slower", "figure-7", partial(_check_run_time, algorithm="mondrian", part="total")),
+    ("faster", "figure-8", _check_run_time),
+    ("faster-whole", "figure-8", partial(_check_run_time, part="total")),
 )
 
 
-def findings(numbers: Numbers) -> tuple[Finding, ...]:
-    """Every finding, held against our numbers."""
-    found = []
+def check_findings(numbers: PaperNumbers) -> tuple[PaperFinding, ...]:
+    """Check every finding of the paper against our numbers."""
+    findings = []
     for key, figure, check in CHECKS:
         told = {data: check(numbers, data) for data in TABLES}
         agrees = {data: bool(good) for data, (good, _) in told.items()}
         seen = {data: words for data, (_, words) in told.items()}
-        found.append(Finding(key, figure, agrees, seen))
-    return tuple(found)
+        findings.append(PaperFinding(key, figure, agrees, seen))
+    return tuple(findings)

@@ -7,11 +7,11 @@ Somebody who is in the table and somebody who is not are two directions; each is
 by itself and the larger answer is given.
 
 **Which number a float stands for.** Noise and choices are drawn with the decimal that epsilon is
-written as (:func:`incrowd.privacy.rounded.as_written`), which is not the binary number that a
-computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are therefore
-sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is reported
-holds for either, if anything that is drawn is among the events. Pure events are read as they are
-written.
+written as (:func:`incrowd.privacy.presentation.read_as_decimal`), which is not the binary number
+that a computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are
+therefore sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is
+reported holds for either, if anything that is drawn is among the events. Pure events are read as
+they are written.
 
 *Claim.* Events that satisfy (E, D) together satisfy (x, D + 1 - e^(x - E)) for each x < E, so
 (x, D + E - x). *Proof.* Outside of an event of P whose probability is at most D (in the sense of
@@ -33,9 +33,8 @@ import numpy.typing as npt
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import pld
-from incrowd.privacy.amplification import amplified
-from incrowd.privacy.binomial import SMALLEST
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.amplification import amplify_guarantee
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
@@ -47,22 +46,23 @@ from incrowd.privacy.events import (
     Mechanism,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
 from incrowd.privacy.gaussian import of_measurements
-from incrowd.privacy.inverse import bracket
+from incrowd.privacy.inverse import narrow_bracket
 from incrowd.privacy.pld import LossDistribution
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.profile import (
     Profile,
-    mixed,
+    amplify_profile,
+    build_guarantee_profile,
+    build_release_profile,
+    build_worst_profile,
+    mix_profiles,
     of_bounded_range,
-    of_guarantee,
-    of_safe_release,
-    sampled,
-    worst,
 )
-from incrowd.privacy.rounded import as_written
+from incrowd.privacy.sample import SMALLEST
 
 _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 
@@ -89,11 +89,11 @@ class Accountant:
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
         if step is not None and not 0 < step < math.inf:
             raise ParameterError("step", "be a finite number above 0", step)
-        self._counts = _count(events)
+        self._counts = _count_events(events)
         self._step = step
 
     def epsilon(self, *, delta: float) -> float:
-        """Return the smallest epsilon that holds with a delta.
+        """Return the smallest epsilon that holds with ``delta``; inf if there is none.
 
         Args:
             delta: The delta. With 0 the answer is finite for pure events alone.
@@ -102,23 +102,23 @@ class Accountant:
             Epsilon, rounded up; infinity if there is none.
         """
         if _check_delta(delta) == 0 or not self._counts:
-            return _basic_epsilon(self._counts, delta)
+            return _compute_basic_epsilon(self._counts, delta)
         tail = delta * 1e-5 / self._counts.total()
         if self._counts.total() == 1:
             (event,) = self._counts
-            answer = _smallest_epsilon(profile_of(event, tail=tail), delta)
-            if math.isfinite(answer) and _wants_delta(event):
+            answer = _find_smallest_epsilon(build_profile(event, tail=tail), delta)
+            if math.isfinite(answer) and _needs_delta(event):
                 return answer
             # A profile is rounded up; a delta that just suffices is only seen by adding up.
-            return min(answer, _basic_epsilon(self._counts, delta))
-        answer = max(losses.epsilon(delta) for losses in self._losses(tail))
-        if len(self._counts) == 1 and any(_wants_delta(event) for event in self._counts):
+            return min(answer, _compute_basic_epsilon(self._counts, delta))
+        answer = max(losses.epsilon(delta) for losses in self._compose_losses(tail))
+        if len(self._counts) == 1 and any(_needs_delta(event) for event in self._counts):
             return answer
         # Between unlike events the grid may be too coarse for one of them; both bounds hold.
-        return min(answer, _basic_epsilon(self._counts, delta))
+        return min(answer, _compute_basic_epsilon(self._counts, delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """Return the smallest delta that holds with an epsilon.
+        """Return the smallest delta that holds with ``epsilon``; 0 only for pure events.
 
         Args:
             epsilon: The epsilon.
@@ -127,39 +127,43 @@ class Accountant:
             Delta, rounded up; 0 for pure events alone.
         """
         at = check_at_least_zero("epsilon", epsilon).reshape(1)
-        own = _own_sum(self._counts)
-        if own < 1 and (over := _beyond(self._counts, own, float(at[0]))) <= _NEARLY:
-            return own if over <= 0 else min(_float_up(Fraction(own) + Fraction(over)), 1.0)
+        own = _sum_own_deltas(self._counts)
+        if own < 1 and (over := _compute_overshoot(self._counts, own, float(at[0]))) <= _NEARLY:
+            return (
+                own if over <= 0 else min(_round_up_to_float(Fraction(own) + Fraction(over)), 1.0)
+            )
         # What is cut off counts as lost, so cut far below the answer, which is not known yet.
         cut = 1e-10
         while True:
-            answer = self._delta_at(at, cut / self._counts.total())
+            answer = self._compute_delta(at, cut / self._counts.total())
             if cut <= 1e-4 * answer or cut < 1e-290:
                 return max(answer, SMALLEST)
             cut = min(1e-5 * answer, answer**2)
 
-    def _delta_at(self, epsilon: Floats, tail: float) -> float:
+    def _compute_delta(self, epsilon: Floats, tail: float) -> float:
         if self._counts.total() == 1:
             (event,) = self._counts
-            return float(profile_of(event, tail=tail).delta(epsilon)[0])
-        return max(float(losses.delta(epsilon)[0]) for losses in self._losses(tail))
+            return float(build_profile(event, tail=tail).delta(epsilon)[0])
+        return max(float(losses.delta(epsilon)[0]) for losses in self._compose_losses(tail))
 
-    def _losses(self, tail: float) -> Iterator[LossDistribution]:
-        """The composed losses, first with P the output on the table that has the row."""
-        profiles = {event: profile_of(event, tail=tail) for event in self._counts}
-        step = self._step or self._fitting_step(profiles, tail)
-        turns: tuple[Callable[[Profile], Profile], ...] = (lambda p: p, Profile.reversed)
+    def _compose_losses(self, tail: float) -> Iterator[LossDistribution]:
+        """Yield the composed losses, first with P the output on the table that has the row."""
+        profiles = {event: build_profile(event, tail=tail) for event in self._counts}
+        step = self._step or self._choose_step(profiles, tail)
+        turns: tuple[Callable[[Profile], Profile], ...] = (lambda p: p, Profile.swap_tables)
         for turn in turns:
             parts = (
-                pld.power(pld.discretise(turn(profiles[event]), step, tail), count, tail)
+                pld.compose_repeatedly(
+                    pld.discretize_losses(turn(profiles[event]), step, tail), count, tail
+                )
                 for event, count in self._counts.items()
             )
-            yield reduce(lambda one, other: pld.compose(one, other, tail), parts)
+            yield reduce(lambda one, other: pld.compose_losses(one, other, tail), parts)
 
-    def _fitting_step(self, profiles: dict[Event, Profile], tail: float) -> float:
-        """A thirtieth of the smallest spread, but no more than 8,000 points for one event."""
+    def _choose_step(self, profiles: dict[Event, Profile], tail: float) -> float:
+        """Return a thirtieth of the smallest spread; at most 8,000 points for one event."""
         rough = [
-            pld.discretise(profile, max(profile.reach, 1e-6) / 500, tail)
+            pld.discretize_losses(profile, max(profile.reach, 1e-6) / 500, tail)
             for profile in profiles.values()
         ]
         spread = min(math.sqrt(losses.variance) for losses in rough)
@@ -168,7 +172,7 @@ class Accountant:
 
 
 class BasicAccountant:
-    """Compose events by adding their epsilons and deltas, for comparison.
+    """Basic composition: each event by itself at a share of delta, epsilons added.
 
     A mechanism gets its own delta. The rest of delta is shared equally among the other events.
 
@@ -181,10 +185,10 @@ class BasicAccountant:
     """
 
     def __init__(self, events: Event | Iterable[Event]) -> None:
-        self._counts = _count(events)
+        self._counts = _count_events(events)
 
     def epsilon(self, *, delta: float) -> float:
-        """Return the smallest sum of epsilons that holds with a delta.
+        """Return the smallest epsilon that holds with ``delta``; inf if there is none.
 
         Args:
             delta: The delta of all events together.
@@ -192,10 +196,10 @@ class BasicAccountant:
         Returns:
             Epsilon; infinity if there is none.
         """
-        return _basic_epsilon(self._counts, _check_delta(delta))
+        return _compute_basic_epsilon(self._counts, _check_delta(delta))
 
     def delta(self, *, epsilon: float) -> float:
-        """Return the smallest delta that holds with an epsilon, to one part in a million.
+        """Return the smallest delta that holds with ``epsilon``, to one part in a million.
 
         Args:
             epsilon: The sum of epsilons.
@@ -214,33 +218,33 @@ class BasicAccountant:
         return math.exp(high)
 
 
-def _count(events: Event | Iterable[Event]) -> Counter[Event]:
+def _count_events(events: Event | Iterable[Event]) -> Counter[Event]:
     whole = events if isinstance(events, Event) else Composition(events)
-    return Counter(_leaves(whole))
+    return Counter(_iterate_leaves(whole))
 
 
 def _check_delta(delta: float) -> float:
     return 0.0 if delta == 0 else float(check_fraction("delta", delta))
 
 
-def _leaves(event: Event) -> Iterator[Event]:
-    """The parts of an event that compose, each in its simplest form."""
+def _iterate_leaves(event: Event) -> Iterator[Event]:
+    """Yield the parts of an event that compose, each in its simplest form."""
     match event:
         case Composition(events):
             for part in events:
-                yield from _leaves(part)
-        case Sampled(part, rate):
-            inner = tuple(_leaves(part))
+                yield from _iterate_leaves(part)
+        case SampledEvent(part, rate):
+            inner = tuple(_iterate_leaves(part))
             if len(inner) == 1:
-                yield _sampled_once(inner[0], rate)
+                yield _merge_sampling(inner[0], rate)
             elif inner:
-                yield Sampled(Composition(inner), rate)
+                yield SampledEvent(Composition(inner), rate)
         case _:
             yield event
 
 
-def _sampled_once(leaf: Event, rate: float) -> Event:
-    """A sampled leaf, with two samplings before it made one.
+def _merge_sampling(leaf: Event, rate: float) -> Event:
+    """Return a sampled leaf, with two samplings before it merged into one.
 
     Whoever is drawn with ``rate`` and then with the inner rate is in the table with their
     product; as for one sampling, only the target's own membership need be secret. The
@@ -249,43 +253,43 @@ def _sampled_once(leaf: Event, rate: float) -> Event:
     membership is secret.)
     """
     match leaf:
-        case Sampled(part, inner):
-            return Sampled(part, math.nextafter(rate * inner, 1.0))
+        case SampledEvent(part, inner):
+            return SampledEvent(part, math.nextafter(rate * inner, 1.0))
         case _:
-            return Sampled(leaf, rate)
+            return SampledEvent(leaf, rate)
 
 
-def profile_of(event: Event, *, tail: float) -> Profile:
-    """The profile of an event; ``tail`` is what a composition inside it may cut off."""
+def build_profile(event: Event, *, tail: float) -> Profile:
+    """Return the profile of an event; ``tail`` is what a composition inside it may cut off."""
     match event:
         case SafeRelease(k, beta):
-            return of_safe_release(k, beta)
+            return build_release_profile(k, beta)
         case GeometricCounts() | GaussianCounts():
-            return law_of(event).profile()
+            return build_event_law(event).build_profile()
         case Coin(first, second, chance):
-            both = (profile_of(first, tail=tail), profile_of(second, tail=tail))
-            return mixed(*both, chance)
+            both = (build_profile(first, tail=tail), build_profile(second, tail=tail))
+            return mix_profiles(*both, chance)
         case Selection(epsilon):
-            return of_guarantee(epsilon, 0.0)
+            return build_guarantee_profile(epsilon, 0.0)
         case BoundedChoice(epsilon):
             return of_bounded_range(epsilon)
         case GaussianMeasurements(information):
             return of_measurements(information)
         case Mechanism(epsilon, delta):
-            return of_guarantee(epsilon, delta)
-        case Sampled(part, rate):
-            return sampled(profile_of(part, tail=tail), rate)
+            return build_guarantee_profile(epsilon, delta)
+        case SampledEvent(part, rate):
+            return amplify_profile(build_profile(part, tail=tail), rate)
         case OneOf(events):
-            return worst([profile_of(part, tail=tail) for part in events])
+            return build_worst_profile([build_profile(part, tail=tail) for part in events])
         case Composition():
             inner = Accountant(event)
-            present, absent = inner._losses(tail / inner._counts.total())
+            present, absent = inner._compose_losses(tail / inner._counts.total())
             top = max(float(losses.values[-1]) for losses in (present, absent))
             return Profile(present.delta, absent.delta, max(top, 0.0))
 
 
-def _smallest_epsilon(profile: Profile, delta: float) -> float:
-    """The smallest epsilon at which a profile is at most delta; inf if there is none."""
+def _find_smallest_epsilon(profile: Profile, delta: float) -> float:
+    """Return the smallest epsilon at which a profile is at most delta; inf if there is none."""
     low, high = np.zeros(1), np.array([profile.reach])
 
     def fails(epsilon: Floats) -> npt.NDArray[np.bool_]:
@@ -296,23 +300,23 @@ def _smallest_epsilon(profile: Profile, delta: float) -> float:
     if not fails(low)[0]:
         return 0.0
     for _ in range(10):
-        low, high = bracket(fails, low, high)
+        low, high = narrow_bracket(fails, low, high)
     return float(high[0])
 
 
-def _beyond(counts: Counter[Event], own: float, epsilon: float) -> Fraction | float:
-    """How far the sum of epsilons that the events have at their own delta lies above an epsilon.
+def _compute_overshoot(counts: Counter[Event], own: float, epsilon: float) -> Fraction | float:
+    """Return how far the sum of epsilons at the events' own delta lies above an epsilon.
 
     Both are read as they are written. Where something is drawn, epsilon is also read as the binary
     number, and the larger difference counts; a mechanism is then read as epsilon is.
     """
-    total = _total_epsilon(counts, own)
+    total = _sum_epsilons(counts, own)
     if total is None or math.isinf(epsilon):
         return math.inf if total is None else -math.inf
-    over = total - as_written(epsilon)
+    over = total - read_as_decimal(epsilon)
     if own:
         moved = sum(
-            (Fraction(part.epsilon) - as_written(part.epsilon)) * count
+            (Fraction(part.epsilon) - read_as_decimal(part.epsilon)) * count
             for part, count in counts.items()
             if isinstance(part, Mechanism)
         )
@@ -320,102 +324,110 @@ def _beyond(counts: Counter[Event], own: float, epsilon: float) -> Fraction | fl
     return over
 
 
-def _basic_epsilon(counts: Counter[Event], delta: float) -> float:
-    """The sum of the epsilons at which the events, each by itself, need delta in all.
+def _compute_basic_epsilon(counts: Counter[Event], delta: float) -> float:
+    """Return the sum of the epsilons at which the events, each by itself, need delta in all.
 
     It is the smallest float that is written as no less than the sum. Unless all are pure, it may
     as a binary number lie below the sum by no more than what is left of delta (see the module).
     """
-    total = _total_epsilon(counts, delta)
+    total = _sum_epsilons(counts, delta)
     if total is None:
         return math.inf
     nearest = float(total)
-    if as_written(nearest) < total:
+    if read_as_decimal(nearest) < total:
         return math.nextafter(nearest, math.inf)
-    own = _own_sum(counts)
-    if own and nearest < total and _beyond(counts, own, nearest) > Fraction(delta) - Fraction(own):
+    own = _sum_own_deltas(counts)
+    if (
+        own
+        and nearest < total
+        and _compute_overshoot(counts, own, nearest) > Fraction(delta) - Fraction(own)
+    ):
         return math.nextafter(nearest, math.inf)
     return nearest
 
 
-def _total_epsilon(counts: Counter[Event], delta: float) -> Fraction | None:
-    """The exact sum of the epsilons at which the events need delta in all, or None."""
-    spare = delta - _own_sum(counts)
-    takers = sum(count for event, count in counts.items() if _wants_delta(event))
+def _sum_epsilons(counts: Counter[Event], delta: float) -> Fraction | None:
+    """Return the exact sum of the epsilons at which the events need delta in all, or None."""
+    spare = delta - _sum_own_deltas(counts)
+    takers = sum(count for event, count in counts.items() if _needs_delta(event))
     if spare < 0 or (takers and not spare):
         return None
     share = spare / takers if takers else 0.0
     total = Fraction(0)
     for event, count in counts.items():
-        part = _epsilon_at(event, share)
+        part = _find_event_epsilon(event, share)
         if part is None:
             return None
         total += part * count
     return total
 
 
-def _sum_up(parts: Iterable[tuple[float, int]]) -> float:
-    """The sum of value times count, exact, then rounded up."""
+def _sum_rounded_up(parts: Iterable[tuple[float, int]]) -> float:
+    """Return the sum of value times count, exact, then rounded up."""
     parts = list(parts)
     if any(math.isinf(value) for value, _ in parts):
         return math.inf
-    return _float_up(sum((Fraction(value) * count for value, count in parts), Fraction(0)))
+    return _round_up_to_float(sum((Fraction(value) * count for value, count in parts), Fraction(0)))
 
 
-def _float_up(exact: Fraction) -> float:
-    """The smallest float that is not below."""
+def _round_up_to_float(exact: Fraction) -> float:
+    """Return the smallest float that is not below a fraction."""
     nearest = float(exact)
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
-def _own_sum(counts: Counter[Event]) -> float:
-    """The delta that events together need whatever epsilon they are given, rounded up."""
-    return _sum_up((_own_delta(event), count) for event, count in counts.items())
+def _sum_own_deltas(counts: Counter[Event]) -> float:
+    """Return the delta that events together need whatever epsilon they are given, rounded up."""
+    return _sum_rounded_up((_find_own_delta(event), count) for event, count in counts.items())
 
 
-def own_delta(event: Event) -> float:
+def compute_own_delta(event: Event) -> float:
     """Return the delta that an event needs whatever epsilon it is given, rounded up."""
-    return _own_sum(_count(event))
+    return _sum_own_deltas(_count_events(event))
 
 
-def _own_delta(event: Event) -> float:
-    """The delta that an event needs whatever epsilon it is given, rounded up."""
+def _find_own_delta(event: Event) -> float:
+    """Return the delta that an event needs whatever epsilon it is given, rounded up."""
     match event:
         case Mechanism(_, delta):
             return delta
         case GeometricCounts() | GaussianCounts():
-            return law_of(event).beyond
+            return build_event_law(event).min_delta
         case Coin(first, second, chance):
             heads = Fraction(chance)
-            own = heads * Fraction(_own_delta(first)) + (1 - heads) * Fraction(_own_delta(second))
-            return _float_up(own)
-        case Sampled(part, rate):
-            return _float_up(Fraction(rate) * Fraction(_own_sum(_count(part))))
+            own = heads * Fraction(_find_own_delta(first)) + (1 - heads) * Fraction(
+                _find_own_delta(second)
+            )
+            return _round_up_to_float(own)
+        case SampledEvent(part, rate):
+            return _round_up_to_float(
+                Fraction(rate) * Fraction(_sum_own_deltas(_count_events(part)))
+            )
         case OneOf(events):
-            return max(_own_delta(part) for part in events)
+            return max(_find_own_delta(part) for part in events)
         case Composition():
-            return _own_sum(_count(event))
+            return _sum_own_deltas(_count_events(event))
         case _:
             return 0.0
 
 
-def _wants_delta(event: Event) -> bool:
-    """Whether an event has no finite epsilon without a share of delta."""
+def _needs_delta(event: Event) -> bool:
+    """Return whether an event has no finite epsilon without a share of delta."""
     match event:
         case SafeRelease() | GaussianMeasurements():
             return True
-        case Sampled(part, _):
-            return _wants_delta(part)
+        case SampledEvent(part, _):
+            return _needs_delta(part)
         case OneOf(events) | Composition(events):
-            return any(_wants_delta(part) for part in events)
+            return any(_needs_delta(part) for part in events)
         case Coin(first, second, _):
-            return _wants_delta(first) or _wants_delta(second)
+            return _needs_delta(first) or _needs_delta(second)
         case _:
             return False
 
 
-def _epsilon_at(event: Event, share: float) -> Fraction | None:
-    """The epsilon of one event that may use ``share`` of delta besides its own, or None.
+def _find_event_epsilon(event: Event, share: float) -> Fraction | None:
+    """Return the epsilon of an event that may use ``share`` of delta besides its own, or None.
 
     What an event names is taken as it is written, what is computed here by the larger reading.
     """
@@ -426,36 +438,42 @@ def _epsilon_at(event: Event, share: float) -> Fraction | None:
             | Mechanism(epsilon, _)
             | GeometricCounts(_, epsilon)
         ):
-            return _finite(epsilon)
+            return _read_as_written(epsilon)
         case GaussianCounts():
             # What it has of its own is part of its profile.
-            profile = law_of(event).profile()
-            return _larger(_smallest_epsilon(profile, _own_delta(event) + share))
+            profile = build_event_law(event).build_profile()
+            return _read_as_larger(_find_smallest_epsilon(profile, _find_own_delta(event) + share))
         case Coin(first, second, _):
-            return _largest([_epsilon_at(first, share), _epsilon_at(second, share)])
-        case Sampled(part, rate):
-            counts = _count(part)
-            inner = _total_epsilon(counts, min(_own_sum(counts) + share / rate, 1.0))
+            return _take_largest(
+                [_find_event_epsilon(first, share), _find_event_epsilon(second, share)]
+            )
+        case SampledEvent(part, rate):
+            counts = _count_events(part)
+            inner = _sum_epsilons(counts, min(_sum_own_deltas(counts) + share / rate, 1.0))
             if inner is None:
                 return None
             # Rounded up by far more than its two readings differ.
-            return _finite(amplified(epsilon=_float_up(inner), rate=rate).epsilon)
+            return _read_as_written(
+                amplify_guarantee(epsilon=_round_up_to_float(inner), rate=rate).epsilon
+            )
         case OneOf(events):
-            return _largest([_epsilon_at(part, share) for part in events])
+            return _take_largest([_find_event_epsilon(part, share) for part in events])
         case _:
-            return _larger(_smallest_epsilon(profile_of(event, tail=share * 1e-5), share))
+            return _read_as_larger(
+                _find_smallest_epsilon(build_profile(event, tail=share * 1e-5), share)
+            )
 
 
-def _finite(epsilon: float) -> Fraction | None:
-    """A float as it is written; None if it is infinite."""
-    return as_written(epsilon) if math.isfinite(epsilon) else None
+def _read_as_written(epsilon: float) -> Fraction | None:
+    """Return a float as it is written; None if it is infinite."""
+    return read_as_decimal(epsilon) if math.isfinite(epsilon) else None
 
 
-def _larger(epsilon: float) -> Fraction | None:
-    """A float by whichever reading is the larger; None if it is infinite."""
-    return max(Fraction(epsilon), as_written(epsilon)) if math.isfinite(epsilon) else None
+def _read_as_larger(epsilon: float) -> Fraction | None:
+    """Return a float by whichever reading is the larger; None if it is infinite."""
+    return max(Fraction(epsilon), read_as_decimal(epsilon)) if math.isfinite(epsilon) else None
 
 
-def _largest(each: list[Fraction | None]) -> Fraction | None:
-    known = [epsilon for epsilon in each if epsilon is not None]
-    return max(known) if len(known) == len(each) else None
+def _take_largest(each: list[Fraction | None]) -> Fraction | None:
+    largest = [epsilon for epsilon in each if epsilon is not None]
+    return max(largest) if len(largest) == len(each) else None

@@ -35,8 +35,8 @@ class Guarantee:
     delta: float = 0.0
 
 
-def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
-    """Return the guarantee for a population, from the guarantee for a random sample of it.
+def amplify_guarantee(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
+    """Return what (epsilon, delta) on the sample guarantees for the population.
 
     Args:
         epsilon: Epsilon on the sample.
@@ -53,15 +53,15 @@ def amplified(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
         >>> round(amplified(epsilon=1.0, rate=0.1).epsilon, 3)
         0.159
     """
-    epsilon, rate, delta = _checked(epsilon, rate, delta)
-    more = float(outer_epsilon(np.array([epsilon]), rate)[0])
+    epsilon, rate, delta = _check_parameters(epsilon, rate, delta)
+    more = float(amplify_epsilon(np.array([epsilon]), rate)[0])
     return Guarantee(more, math.nextafter(rate * delta, 1.0) if delta else 0.0)
 
 
-def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
-    """Return the guarantee to ask for on a random sample, from that for the population.
+def invert_amplification(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
+    """Return the budget on the sample under which (epsilon, delta) holds for the population.
 
-    The inverse of :func:`amplified`.
+    The inverse of :func:`amplify_guarantee`.
 
     Args:
         epsilon: Epsilon for the population.
@@ -78,13 +78,13 @@ def allowed(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
         >>> round(allowed(epsilon=0.1, rate=0.01).epsilon, 2)
         2.44
     """
-    epsilon, rate, delta = _checked(epsilon, rate, delta)
-    inside = float(inner_epsilon(np.array([epsilon]), rate)[0])
+    epsilon, rate, delta = _check_parameters(epsilon, rate, delta)
+    inside = float(invert_epsilon(np.array([epsilon]), rate)[0])
     return Guarantee(inside, min(math.nextafter(delta / rate, 0.0), 1.0))
 
 
-def outer_epsilon(epsilon: Floats, rate: float) -> Floats:
-    """ln(1 + rate (e^epsilon - 1)), never below it.
+def amplify_epsilon(epsilon: Floats, rate: float) -> Floats:
+    """Return ln(1 + rate (e^epsilon - 1)), never below it.
 
     Where e^epsilon leaves the floats it is ln((1 - rate) + e^(epsilon + ln rate)), whose parts
     are as exact as their sizes allow.
@@ -96,8 +96,8 @@ def outer_epsilon(epsilon: Floats, rate: float) -> Floats:
     return np.where(far, further, near) * (1 + _ROUNDING)
 
 
-def inner_epsilon(epsilon: Floats, rate: float) -> Floats:
-    """ln(1 + (e^epsilon - 1) / rate), the inverse, never above it.
+def invert_epsilon(epsilon: Floats, rate: float) -> Floats:
+    """Return ln(1 + (e^epsilon - 1) / rate), the inverse, never above it.
 
     From 1 on as epsilon - ln rate + ln(1 - (1 - rate) e^-epsilon), of which the last part is
     small beside the first: nothing overflows.
@@ -108,7 +108,7 @@ def inner_epsilon(epsilon: Floats, rate: float) -> Floats:
     return np.where(epsilon > 1, further, near) * (1 - _ROUNDING)
 
 
-def _checked(epsilon: float, rate: float, delta: float) -> tuple[float, float, float]:
+def _check_parameters(epsilon: float, rate: float, delta: float) -> tuple[float, float, float]:
     return (
         float(check_at_least_zero("epsilon", epsilon)),
         float(check_fraction("rate", rate)),

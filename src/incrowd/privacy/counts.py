@@ -30,10 +30,10 @@ dropped instead, it would not be private: what is dropped would depend on n, not
 
 Rounding: probabilities are sums of up to r terms, each off by a few units in its last place, and
 nothing is subtracted; ``_UP`` is far more than what that comes to. The law that is drawn has the
-decimal that epsilon, or v, is written as (:mod:`incrowd.anonymize.counts`), the floats here are
-computed from the binary number, one part in 10^16 apart. An exponent is at most 745 where a float
-is left of the probability, so that moves it by 1.7e-13 of itself, which ``_UP`` covers; losses are
-rounded up by 1e-15 of themselves.
+decimal that epsilon, or v, is written as (:mod:`incrowd.anonymize.safe_counts`), the floats here
+are computed from the binary number, one part in 10^16 apart. An exponent is at most 745 where a
+float is left of the probability, so that moves it by 1.7e-13 of itself, which ``_UP`` covers;
+losses are rounded up by 1e-15 of themselves.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
-from incrowd.privacy import noise
-from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.events import LARGEST_R, Coin, GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
-from incrowd.privacy.randomness import Randomness, below
+from incrowd.privacy.randomness import Randomness, sample_below
+from incrowd.privacy.sample import SMALLEST
 
 _UP = 1 + 1e-12
 _RAREST = 2.0**-11
@@ -58,36 +58,36 @@ _AT_ONCE = 1 << 22  # so many numbers are held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
-    """A law of noise: p(0), p(1), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
+class NoiseLaw:
+    """A distribution of noise: p(0), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
 
     tail: Floats
     losses: Floats
 
     @property
-    def beyond(self) -> float:
+    def min_delta(self) -> float:
         """P[X = r]: the delta that no epsilon takes away; rounded up, and never 0."""
         return min(max(float(self.tail[-1]) * _UP, SMALLEST), 1.0)
 
-    def profile(self) -> Profile:
-        """Delta at every epsilon, both directions alike; see the module's claim."""
-        inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.beyond
+    def build_profile(self) -> Profile:
+        """Return delta at every epsilon, both directions alike; see the module's claim."""
+        inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.min_delta
         if len(losses) and losses[0] == losses[-1]:  # they rise, or are all the same
             inside, losses = np.array([math.fsum(inside)]), losses[:1]
 
         def either(x: Floats) -> Floats:
-            found = np.empty(len(x))
+            result = np.empty(len(x))
             width = max(_AT_ONCE // max(len(losses), 1), 1)
             for start in range(0, len(x), width):
                 here = x[start : start + width, None]
                 share = -np.expm1(np.minimum(here - losses * (1 + 1e-15), 0.0))
-                found[start : start + width] = beyond + share @ inside
-            return np.minimum(found, 1.0)
+                result[start : start + width] = beyond + share @ inside
+            return np.minimum(result, 1.0)
 
         return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
 
-    def within(self, share: float) -> int:
-        """The smallest t with P[|X| <= t] at least a share."""
+    def find_error_bound(self, share: float) -> int:
+        """Return the smallest t with P[|X| <= t] at least a share."""
         both = np.cumsum(np.append(self.tail[0], 2 * self.tail[1:]))
         return int(np.searchsorted(both, share * both[-1]))
 
@@ -102,8 +102,8 @@ class Law:
         x = np.arange(len(self.tail), dtype=np.float64)
         return float(2 * (x**2 * self.tail).sum())
 
-    def at_least(self, x: int) -> float:
-        """P[X >= x]: how likely a cell is to be shown that lacks so many rows."""
+    def compute_tail(self, x: int) -> float:
+        """Return P[X >= x]: how likely a cell that lacks x rows is to be published."""
         r = self.reach
         if x > r:
             return 0.0
@@ -112,30 +112,30 @@ class Law:
         return float(self.tail[x:].sum()) if x > 0 else 1.0 - float(self.tail[1 - x :].sum())
 
 
-def geometric_law(epsilon: float, r: int) -> Law:
-    """P[X = x] proportional to e^(-epsilon |x|), up to r either way."""
+def build_geometric_law(epsilon: float, r: int) -> NoiseLaw:
+    """Return the law P[X = x] proportional to e^(-epsilon |x|), up to r either way."""
     weights = np.exp(-epsilon * np.arange(r + 1, dtype=np.float64))
     total = weights[0] + 2 * math.fsum(weights[1:])
-    return Law(weights / total, np.full(r, epsilon))
+    return NoiseLaw(weights / total, np.full(r, epsilon))
 
 
-def gaussian_law(variance: float, r: int) -> Law:
-    """P[X = x] proportional to e^(-x^2 / (2 variance)), up to r either way."""
+def build_gaussian_law(variance: float, r: int) -> NoiseLaw:
+    """Return the law P[X = x] proportional to e^(-x^2 / (2 variance)), up to r either way."""
     x = np.arange(r + 1, dtype=np.float64)
     weights = np.exp(-(x**2) / (2 * variance))
     total = weights[0] + 2 * math.fsum(weights[1:])
-    return Law(weights / total, (1 + 2 * x[:-1]) / (2 * variance))
+    return NoiseLaw(weights / total, (1 + 2 * x[:-1]) / (2 * variance))
 
 
-def law_of(event: GeometricCounts | GaussianCounts) -> Law:
-    """The law of the noise of an event."""
+def build_event_law(event: GeometricCounts | GaussianCounts) -> NoiseLaw:
+    """Return the law of the noise of an event."""
     if isinstance(event, GeometricCounts):
-        return geometric_law(event.epsilon, event.r)
-    return gaussian_law(event.variance, event.r)
+        return build_geometric_law(event.epsilon, event.r)
+    return build_gaussian_law(event.variance, event.r)
 
 
 def is_even(coin: Coin) -> bool:
-    """Whether a coin takes one bound or the next of the same noise, and delta differs by little.
+    """Return whether a coin takes r or r + 1 of the same noise, and delta differs by little.
 
     It is told how the coin fell. So that this is no bad news to anybody, delta of neither side may
     be more than twice the average, which is what is accounted. A side so rare that its float is no
@@ -146,58 +146,63 @@ def is_even(coin: Coin) -> bool:
         return False
     if second != GeometricCounts(first.r + 1, first.epsilon):
         return False
-    less, more = law_of(first).beyond, law_of(second).beyond
+    less, more = build_event_law(first).min_delta, build_event_law(second).min_delta
     average = coin.chance * less + (1 - coin.chance) * more
     return coin.chance >= _RAREST and less <= 2 * average
 
 
-def smallest_reach(epsilon: float, delta: float) -> int:
-    """The smallest r at which geometric noise is (epsilon, delta)-differentially private.
+def find_smallest_reach(epsilon: float, delta: float) -> int:
+    """Return the smallest r at which geometric noise satisfies (epsilon, delta).
 
     With q = e^-epsilon, p(r) = q^r (1 - q) / (1 + q - 2 q^(r + 1)) is at most delta from
     r = (1 / epsilon) ln((1 - q + 2 q delta) / ((1 + q) delta)) on.
     """
     q = math.exp(-epsilon)
-    found = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
-    if found > LARGEST_R:  # too large to be drawn
-        return math.ceil(found)
-    r = max(math.ceil(found) - 1, 0)
-    while geometric_law(epsilon, r).beyond > delta:
+    smallest_reach = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
+    if smallest_reach > LARGEST_R:  # too large to be drawn
+        return math.ceil(smallest_reach)
+    r = max(math.ceil(smallest_reach) - 1, 0)
+    while build_geometric_law(epsilon, r).min_delta > delta:
         r += 1
     return r
 
 
-def geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
-    """So many independent X of the geometric law, exactly.
+def sample_geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
+    """Draw ``count`` independent X of the geometric law, exactly.
 
-    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise.laplace`); what lies
-    beyond r is drawn again, which leaves the law of the rest as it is. Where most would lie beyond
-    it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the same law.
+    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise_sampler.sample_laplace`);
+    what lies beyond r is drawn again, which leaves the law of the rest as it is. Where most would
+    lie beyond it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the
+    same law.
     """
     if epsilon * r < 1:
-        return _few_sizes(count, epsilon, r, bits)
+        return _sample_by_rejection(count, epsilon, r, bits)
     t = np.full(count, epsilon.denominator, dtype=np.int64)
-    return _up_to(r, count, lambda some: noise.laplace(t[:some], epsilon.numerator, bits))
+    return _redraw_beyond(
+        r, count, lambda some: noise_sampler.sample_laplace(t[:some], epsilon.numerator, bits)
+    )
 
 
-def _few_sizes(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
+def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
     drawn, waiting = np.zeros(count, dtype=np.int64), np.arange(count)
     while len(waiting):
         each = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
-        x = below(each, bits) - r
+        x = sample_below(each, bits) - r
         t = np.full(len(waiting), epsilon.denominator, dtype=np.int64)
-        kept = noise.with_exp(np.abs(x) * epsilon.numerator, t, bits)
+        kept = noise_sampler.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
         drawn[waiting[kept]] = x[kept]
         waiting = waiting[~kept]
     return drawn
 
 
-def gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
-    """So many independent X of the Gaussian law, exactly; as above."""
-    return _up_to(r, count, lambda some: noise.gaussian_of(variance, some, bits))
+def sample_gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
+    """Draw ``count`` independent X of the Gaussian law, exactly; as above."""
+    return _redraw_beyond(
+        r, count, lambda some: noise_sampler.sample_rational_gaussian(variance, some, bits)
+    )
 
 
-def _up_to(r: int, count: int, draw: Callable[[int], Counts]) -> Counts:
+def _redraw_beyond(r: int, count: int, draw: Callable[[int], Counts]) -> Counts:
     drawn = draw(count)
     far: Bools = np.abs(drawn) > r
     while far.any():

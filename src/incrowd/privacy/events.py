@@ -21,9 +21,9 @@ from incrowd.errors import (
     check_at_least_zero,
     check_fraction,
     check_whole,
-    single,
+    require_single,
 )
-from incrowd.privacy.rounded import as_written
+from incrowd.privacy.presentation import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
@@ -48,11 +48,11 @@ class SafeRelease:
     beta: float
 
     def __post_init__(self) -> None:
-        k = int(single("k", check_whole("k", self.k)))
+        k = int(require_single("k", check_whole("k", self.k)))
         if k > LARGEST_K:
             raise ParameterError("k", f"be at most {LARGEST_K:,}", k)
         object.__setattr__(self, "k", k)
-        object.__setattr__(self, "beta", single("beta", check_fraction("beta", self.beta)))
+        object.__setattr__(self, "beta", require_single("beta", check_fraction("beta", self.beta)))
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class GeometricCounts:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "r", _reach(self.r))
-        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
-        if not epsilon > 0 or as_written(epsilon).denominator > _MILLION:
+        object.__setattr__(self, "r", _check_reach(self.r))
+        epsilon = require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        if not epsilon > 0 or read_as_decimal(epsilon).denominator > _MILLION:
             raise ParameterError("epsilon", "be above 0 and have at most six decimals", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
 
@@ -103,9 +103,9 @@ class GaussianCounts:
     variance: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "r", _reach(self.r))
-        variance = single("variance", check_at_least_zero("variance", self.variance))
-        if not 0 < variance <= _MILLION or as_written(variance).denominator > 1000:
+        object.__setattr__(self, "r", _check_reach(self.r))
+        variance = require_single("variance", check_at_least_zero("variance", self.variance))
+        if not 0 < variance <= _MILLION or read_as_decimal(variance).denominator > 1000:
             raise ParameterError(
                 "variance",
                 "be above 0, at most a million, and have at most three decimals",
@@ -139,14 +139,16 @@ class Coin:
     def __post_init__(self) -> None:
         _check_event("first", self.first)
         _check_event("second", self.second)
-        object.__setattr__(self, "chance", single("chance", check_fraction("chance", self.chance)))
+        object.__setattr__(
+            self, "chance", require_single("chance", check_fraction("chance", self.chance))
+        )
 
 
-def _reach(r: int) -> int:
-    found = int(single("r", check_whole("r", r)))
-    if found > LARGEST_R:
-        raise ParameterError("r", f"be at most {LARGEST_R:,}", found)
-    return found
+def _check_reach(r: int) -> int:
+    reach = int(require_single("r", check_whole("r", r)))
+    if reach > LARGEST_R:
+        raise ParameterError("r", f"be at most {LARGEST_R:,}", reach)
+    return reach
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         )
 
 
@@ -181,7 +183,7 @@ class BoundedChoice:
     epsilon: float
 
     def __post_init__(self) -> None:
-        epsilon = single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        epsilon = require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         if not epsilon > 0 or _BILLION % Fraction(repr(epsilon)).denominator:
             raise ParameterError("epsilon", "be above 0 and have at most nine decimals", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
@@ -199,7 +201,9 @@ class GaussianMeasurements:
     information: float
 
     def __post_init__(self) -> None:
-        information = single("information", check_at_least_zero("information", self.information))
+        information = require_single(
+            "information", check_at_least_zero("information", self.information)
+        )
         if not 1e-12 <= information <= 1e6:
             requirement = "be at least 1e-12 and at most a million"
             raise ParameterError("information", requirement, information)
@@ -224,14 +228,16 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "epsilon", single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
         )
         if self.delta != 0:
-            object.__setattr__(self, "delta", single("delta", check_fraction("delta", self.delta)))
+            object.__setattr__(
+                self, "delta", require_single("delta", check_fraction("delta", self.delta))
+            )
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledEvent:
     """An event on a table that is itself a random sample of a population.
 
     Each person of the population is in the table with probability ``rate``, independently. The
@@ -254,7 +260,7 @@ class Sampled:
 
     def __post_init__(self) -> None:
         _check_event("event", self.event)
-        object.__setattr__(self, "rate", single("rate", check_fraction("rate", self.rate)))
+        object.__setattr__(self, "rate", require_single("rate", check_fraction("rate", self.rate)))
 
 
 @dataclass(frozen=True)
@@ -303,7 +309,7 @@ class Composition:
 
 Event: TypeAlias = (
     SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
-    | GaussianMeasurements | Mechanism | Sampled | OneOf | Coin | Composition
+    | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin | Composition
 )  # fmt: skip
 
 
@@ -312,8 +318,8 @@ def _check_event(name: str, event: object) -> None:
         raise ParameterError(name, "hold events such as SafeRelease(k=20, beta=0.1)", event)
 
 
-def words(event: Event) -> str:
-    """An event on one line, for people; what happened several times is said once.
+def describe_event(event: Event) -> str:
+    """Return an event on one line, for people; repeated parts are listed once.
 
     >>> words(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
     'private choice (ε = 0.05), 3 x (sample (k = 20, β = 0.1))'
@@ -326,7 +332,8 @@ def words(event: Event) -> str:
         case GaussianCounts(r, variance):
             return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case Coin(first, second, chance):
-            return f"{words(first)} with probability {chance:.4g}, else {words(second)}"
+            likely = f"{describe_event(first)} with probability {chance:.4g}"
+            return f"{likely}, else {describe_event(second)}"
         case Selection(epsilon):
             return f"private choice (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
@@ -335,17 +342,17 @@ def words(event: Event) -> str:
             return f"measurements with Gaussian noise of information {information:g}"
         case Mechanism(epsilon, delta):
             return f"mechanism (ε = {epsilon:g}, δ = {delta:g})"
-        case Sampled(part, rate):
-            return f"on a sample at rate {rate:g}: {words(part)}"
+        case SampledEvent(part, rate):
+            return f"on a sample at rate {rate:g}: {describe_event(part)}"
         case OneOf(events):
-            return f"one of: {' or '.join(words(part) for part in events)}"
+            return f"one of: {' or '.join(describe_event(part) for part in events)}"
         case Composition(events):
-            times = Counter(words(part) for part in events)
-            return ", ".join(one if n == 1 else f"{n} x ({one})" for one, n in times.items())
+            times = Counter(describe_event(part) for part in events)
+            return ", ".join(item if n == 1 else f"{n} x ({item})" for item, n in times.items())
 
 
-def as_dict(event: Event) -> dict[str, Any]:
-    """An event as plain values, for certificates and ledgers."""
+def serialize_event(event: Event) -> dict[str, Any]:
+    """Return an event as plain values, for certificates and ledgers."""
     match event:
         case SafeRelease(k, beta):
             return {"kind": "safe release", "k": k, "beta": beta}
@@ -354,7 +361,7 @@ def as_dict(event: Event) -> dict[str, Any]:
         case GaussianCounts(r, variance):
             return {"kind": "gaussian counts", "r": r, "variance": variance}
         case Coin(first, second, chance):
-            both = {"first": as_dict(first), "second": as_dict(second)}
+            both = {"first": serialize_event(first), "second": serialize_event(second)}
             return {"kind": "coin", "chance": chance, **both}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
@@ -364,16 +371,16 @@ def as_dict(event: Event) -> dict[str, Any]:
             return {"kind": "gaussian measurements", "information": information}
         case Mechanism(epsilon, delta):
             return {"kind": "mechanism", "epsilon": epsilon, "delta": delta}
-        case Sampled(part, rate):
-            return {"kind": "sampled", "rate": rate, "event": as_dict(part)}
+        case SampledEvent(part, rate):
+            return {"kind": "sampled", "rate": rate, "event": serialize_event(part)}
         case OneOf(events):
-            return {"kind": "one of", "events": [as_dict(part) for part in events]}
+            return {"kind": "one of", "events": [serialize_event(part) for part in events]}
         case Composition(events):
-            return {"kind": "composition", "events": [as_dict(part) for part in events]}
+            return {"kind": "composition", "events": [serialize_event(part) for part in events]}
 
 
-def from_dict(value: object) -> Event:
-    """The event of :func:`as_dict`; raises :class:`ParameterError` for anything else."""
+def parse_event(value: object) -> Event:
+    """Return the event of :func:`serialize_event`; raise ParameterError for anything else."""
     made: Event
     match value:
         case {"kind": "safe release", "k": k, "beta": beta, **rest}:
@@ -383,7 +390,7 @@ def from_dict(value: object) -> Event:
         case {"kind": "gaussian counts", "r": r, "variance": variance, **rest}:
             made = GaussianCounts(r, variance)
         case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
-            made = Coin(from_dict(first), from_dict(second), chance)
+            made = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             made = Selection(epsilon)
         case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
@@ -393,11 +400,11 @@ def from_dict(value: object) -> Event:
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
             made = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:
-            made = Sampled(from_dict(event), rate)
+            made = SampledEvent(parse_event(event), rate)
         case {"kind": "one of", "events": list(events), **rest}:
-            made = OneOf(from_dict(part) for part in events)
+            made = OneOf(parse_event(part) for part in events)
         case {"kind": "composition", "events": list(events), **rest}:
-            made = Composition(from_dict(part) for part in events)
+            made = Composition(parse_event(part) for part in events)
         case _:
             raise ParameterError("event", "be a known event", value)
     if rest:

@@ -48,17 +48,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.privacy.accountant import Accountant, BasicAccountant, own_delta
-from incrowd.privacy.amplification import Guarantee, allowed, amplified
-from incrowd.privacy.events import Composition, Event, Sampled
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.accountant import Accountant, BasicAccountant, compute_own_delta
+from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
+from incrowd.privacy.events import Composition, Event, SampledEvent
+from incrowd.privacy.presentation import format_parameter
 
 _WORTH = 1e-3  # a share of delta is taken only where it lowers epsilon by so much of itself
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What an entry of a ledger takes from the budget.
+    """The amount that an entry takes from a budget.
 
     Attributes:
         guarantee: The guarantee of the entry by itself.
@@ -77,9 +77,9 @@ def separate_sampling(event: Event) -> tuple[Event, float | None]:
     The rate is None where parts state different rates, or some state none.
     """
     rates, inner = set(), []
-    for part in _parts(event):
-        rates.add(part.rate if isinstance(part, Sampled) else None)
-        inner.append(part.event if isinstance(part, Sampled) else part)
+    for part in _iterate_parts(event):
+        rates.add(part.rate if isinstance(part, SampledEvent) else None)
+        inner.append(part.event if isinstance(part, SampledEvent) else part)
     rate = rates.pop() if len(rates) == 1 else None
     return (inner[0] if len(inner) == 1 else Composition(inner)), rate
 
@@ -87,7 +87,7 @@ def separate_sampling(event: Event) -> tuple[Event, float | None]:
 def repeat_event(event: Event, times: int) -> Event:
     """Return a planned block: the same event several times, of one sample if it is of a sample."""
     inner, rate = separate_sampling(Composition([event] * times))
-    return inner if rate is None else Sampled(inner, rate)
+    return inner if rate is None else SampledEvent(inner, rate)
 
 
 def charge_guarantee(event: Event, guarantee: Guarantee) -> Charge:
@@ -99,7 +99,7 @@ def charge_guarantee(event: Event, guarantee: Guarantee) -> Charge:
         own = Accountant(inner).delta(epsilon=guarantee.epsilon)
         inside = Guarantee(guarantee.epsilon, max(own, guarantee.delta))
         return Charge(guarantee, inside)
-    inside = allowed(epsilon=guarantee.epsilon, delta=guarantee.delta, rate=rate)
+    inside = invert_amplification(epsilon=guarantee.epsilon, delta=guarantee.delta, rate=rate)
     # The certified guarantee implies this in one direction, not always in the other.
     needed = Accountant(inner).delta(epsilon=inside.epsilon)
     return Charge(guarantee, Guarantee(inside.epsilon, max(inside.delta, needed)), rate)
@@ -112,10 +112,12 @@ def charge_share(event: Event, share: float) -> Charge:
     epsilon. Epsilon is rounded up to six digits; it is infinite where delta does not suffice.
     """
     inner, rate = separate_sampling(event)
-    own = own_delta(inner)
+    own = compute_own_delta(inner)
     extra = min(own + min(share if rate is None else share / rate, 0.5), 0.999)
     points = [
-        Guarantee(_smallest_epsilon(inner, delta), delta) for delta in (own, extra) if delta < 1
+        Guarantee(_find_smallest_epsilon(inner, delta), delta)
+        for delta in (own, extra)
+        if delta < 1
     ]
     if not points:
         points = [Guarantee(math.inf, 1.0)]
@@ -124,17 +126,19 @@ def charge_share(event: Event, share: float) -> Charge:
         inside = points[-1]
     if rate is None or math.isinf(inside.epsilon):
         return Charge(inside, inside, rate)
-    return Charge(amplified(epsilon=inside.epsilon, delta=inside.delta, rate=rate), inside, rate)
+    return Charge(
+        amplify_guarantee(epsilon=inside.epsilon, delta=inside.delta, rate=rate), inside, rate
+    )
 
 
 def sum_charges(charges: Sequence[Charge]) -> Guarantee:
     """Return what all entries satisfy together; see the claim above."""
     if len(charges) == 1:
         return charges[0].guarantee
-    inside, rate = _sum_inside(charges), _common_rate(charges)
+    inside, rate = _sum_inside(charges), _find_common_rate(charges)
     if rate is None or math.isinf(inside.epsilon) or inside.delta >= 1:
         return inside
-    return amplified(epsilon=inside.epsilon, delta=inside.delta, rate=rate)
+    return amplify_guarantee(epsilon=inside.epsilon, delta=inside.delta, rate=rate)
 
 
 def charges_fit(charges: Sequence[Charge], budget: Guarantee) -> bool:
@@ -145,9 +149,9 @@ def charges_fit(charges: Sequence[Charge], budget: Guarantee) -> bool:
     """
     if len(charges) == 1:
         return _is_within(charges[0].guarantee, budget)
-    inside, rate = _sum_inside(charges), _common_rate(charges)
+    inside, rate = _sum_inside(charges), _find_common_rate(charges)
     if rate is not None:
-        budget = allowed(epsilon=budget.epsilon, delta=budget.delta, rate=rate)
+        budget = invert_amplification(epsilon=budget.epsilon, delta=budget.delta, rate=rate)
     return _is_within(inside, budget)
 
 
@@ -158,7 +162,7 @@ def _sum_inside(charges: Sequence[Charge]) -> Guarantee:
     )
 
 
-def _common_rate(charges: Sequence[Charge]) -> float | None:
+def _find_common_rate(charges: Sequence[Charge]) -> float | None:
     rates = {charge.rate for charge in charges}
     return rates.pop() if len(rates) == 1 else None
 
@@ -171,7 +175,7 @@ def _is_within(total: Guarantee, budget: Guarantee) -> bool:
 
 
 def _sum_decimals(numbers: Sequence[float]) -> float:
-    """The sum of decimals, as the smallest float that is not written as less."""
+    """Return the sum of decimals, as the smallest float that is not written as less."""
     if any(math.isinf(number) for number in numbers):
         return math.inf
     exact = sum((Fraction(repr(float(number))) for number in numbers), Fraction(0))
@@ -179,20 +183,26 @@ def _sum_decimals(numbers: Sequence[float]) -> float:
     return nearest if Fraction(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
 
 
-def _smallest_epsilon(event: Event, delta: float) -> float:
+def _find_smallest_epsilon(event: Event, delta: float) -> float:
     # Both hold; adding up is exact where noise comes to its own epsilon.
-    found = min(one(event).epsilon(delta=delta) for one in (Accountant, BasicAccountant))
-    return found if math.isinf(found) else float(rounded("epsilon", found, 6))
+    smallest_epsilon = min(
+        item(event).epsilon(delta=delta) for item in (Accountant, BasicAccountant)
+    )
+    return (
+        smallest_epsilon
+        if math.isinf(smallest_epsilon)
+        else float(format_parameter("epsilon", smallest_epsilon, 6))
+    )
 
 
-def _parts(event: Event) -> Iterator[Event]:
-    """What an event is composed of, down to what was sampled."""
+def _iterate_parts(event: Event) -> Iterator[Event]:
+    """Yield the parts that an event is composed of, down to what was sampled."""
     if isinstance(event, Composition):
         for part in event.events:
-            yield from _parts(part)
+            yield from _iterate_parts(part)
     else:
         yield event
 
 
 def _has_sampling(event: Event) -> bool:
-    return any(isinstance(part, Sampled) for part in _parts(event))
+    return any(isinstance(part, SampledEvent) for part in _iterate_parts(event))

@@ -1,7 +1,7 @@
 """One safe release: any one of k, beta and epsilon from the other two and delta.
 
 Each answer is the best one (smallest epsilon, smallest k, largest beta) that satisfies
-``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.binomial`: a
+``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.sample`: a
 solved value has been evaluated before it is returned. Numbers give a number; arrays are
 broadcast and give an array.
 """
@@ -22,14 +22,14 @@ from incrowd.errors import (
     check_fraction,
     check_whole,
 )
-from incrowd.privacy.binomial import (
+from incrowd.privacy.events import LARGEST_K
+from incrowd.privacy.sample import (
     Definition,
-    as_given,
     check_definition,
     log_delta,
-    round_up,
+    round_up_exp,
+    unwrap_scalar,
 )
-from incrowd.privacy.events import LARGEST_K
 
 Cost: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # k, beta, epsilon -> delta
 
@@ -55,7 +55,7 @@ def epsilon(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """Compute the smallest epsilon of a sample with a given k, beta and delta.
+    """Return the smallest epsilon at which a safe release reaches ``delta``, or inf.
 
     Args:
         k: Threshold: groups with fewer sampled rows are suppressed.
@@ -79,21 +79,21 @@ def epsilon(
         check_fraction("beta", beta),
         check_fraction("delta", delta),
     )
-    shape, (k, beta, delta) = _flat(k, beta, delta * _MARGIN)
+    shape, (k, beta, delta) = _flatten_arrays(k, beta, delta * _MARGIN)
     least = -np.log1p(-beta) if definition == "paper" else np.zeros_like(beta)
     check_definition(definition, beta=beta, epsilon=least)
     # From ln(k + 1) on the worst n is k itself, and delta no longer falls.
     low, high = least, np.maximum(np.log(k + 1), least) + 1
 
     def reaches(x: Floats) -> npt.NDArray[np.bool_]:
-        return _each(cost_of(definition), k, beta, x) <= delta
+        return _broadcast_cost(make_cost(definition), k, beta, x) <= delta
 
     never = ~reaches(high)
     already = reaches(low)
     for _ in range(10):
-        low, high = bracket(lambda x: ~reaches(x), low, high)
+        low, high = narrow_bracket(lambda x: ~reaches(x), low, high)
     solved = np.where(already, least, high)
-    return as_given(np.where(never, np.inf, solved).reshape(shape))
+    return unwrap_scalar(np.where(never, np.inf, solved).reshape(shape))
 
 
 @overload
@@ -115,7 +115,7 @@ def crowd_size(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """Compute the smallest threshold k of a sample with a given beta, epsilon and delta.
+    """Return the smallest k at which a safe release reaches ``delta``.
 
     Args:
         beta: Sampling rate.
@@ -141,15 +141,17 @@ def crowd_size(
         check_fraction("delta", delta),
     )
     check_definition(definition, beta=beta, epsilon=epsilon)
-    shape, (beta, epsilon, delta) = _flat(beta, epsilon, delta * _MARGIN)
-    answer = as_given(smallest_k(beta, epsilon, delta, cost_of(definition)).reshape(shape))
+    shape, (beta, epsilon, delta) = _flatten_arrays(beta, epsilon, delta * _MARGIN)
+    answer = unwrap_scalar(
+        find_smallest_k(beta, epsilon, delta, make_cost(definition)).reshape(shape)
+    )
     return int(answer) if isinstance(answer, float) and answer < np.inf else answer
 
 
-def smallest_k(
+def find_smallest_k(
     beta: Floats, epsilon: Floats, delta: Floats, cost: Cost, most: float = LARGEST_K
 ) -> Floats:
-    """:func:`crowd_size` of flat, checked arrays; inf where more than ``most`` is needed.
+    """Return :func:`crowd_size` of flat, checked arrays; inf where it would exceed ``most``.
 
     ``cost`` is the rounded-up delta of k, beta and epsilon; it falls with k.
     """
@@ -186,7 +188,7 @@ def beta(
     delta: npt.ArrayLike,
     definition: Definition = "tight",
 ) -> float | Floats:
-    """Compute the largest sampling rate of a sample with a given k, epsilon and delta.
+    """Return the largest beta at which a safe release reaches ``delta``.
 
     There always is one: a row that is drawn with probability delta at most satisfies (0, delta).
 
@@ -213,76 +215,81 @@ def beta(
         check_at_least_zero("epsilon", epsilon),
         check_fraction("delta", delta),
     )
-    shape, (k, epsilon, delta) = _flat(k, epsilon, delta * _MARGIN)
+    shape, (k, epsilon, delta) = _flatten_arrays(k, epsilon, delta * _MARGIN)
     check_choice("definition", definition, ("tight", "paper"))
     if definition == "tight":
-        return as_given(largest_beta(k, epsilon, delta, cost_of(definition)).reshape(shape))
+        return unwrap_scalar(
+            find_largest_beta(k, epsilon, delta, make_cost(definition)).reshape(shape)
+        )
     if np.any(epsilon == 0):
         raise OutsideDefinitionError(
             "epsilon", "be above 0 under the paper's definition", 0.0, "Use the tight one."
         )
-    return as_given(_largest_by_paper(k, epsilon, delta).reshape(shape))
+    return unwrap_scalar(_find_largest_paper_beta(k, epsilon, delta).reshape(shape))
 
 
-def largest_beta(k: Floats, epsilon: Floats, delta: Floats, cost: Cost) -> Floats:
-    """:func:`beta` of flat, checked arrays; ``cost`` grows with beta, and is at most it."""
+def find_largest_beta(k: Floats, epsilon: Floats, delta: Floats, cost: Cost) -> Floats:
+    """Return :func:`beta` of flat, checked arrays; ``cost`` grows with beta and is at most it."""
 
     def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
-        return _each(cost, k, _rate(log_odds), epsilon) <= delta
+        return _broadcast_cost(cost, k, _rate_from_log_odds(log_odds), epsilon) <= delta
 
     low, high = np.maximum(np.log(delta) - 1e-9, -700.0), np.full_like(delta, 36.0)
     for _ in range(10):
-        low, high = bracket(reaches, low, high)
-    return _rate(low)
+        low, high = narrow_bracket(reaches, low, high)
+    return _rate_from_log_odds(low)
 
 
-def _largest_by_paper(k: Floats, epsilon: Floats, delta: Floats) -> Floats:
-    cost, most = cost_of("paper"), -np.expm1(-epsilon) * (1 - 1e-12)
+def _find_largest_paper_beta(k: Floats, epsilon: Floats, delta: Floats) -> Floats:
+    cost, most = make_cost("paper"), -np.expm1(-epsilon) * (1 - 1e-12)
 
     def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
-        return _each(cost, k, np.minimum(_rate(log_odds), most), epsilon) <= delta
+        return (
+            _broadcast_cost(cost, k, np.minimum(_rate_from_log_odds(log_odds), most), epsilon)
+            <= delta
+        )
 
     # By Markov's inequality the paper's delta is at most beta / g, and g >= 1 - e^-epsilon.
     low, high = np.log(delta) + np.log(-np.expm1(-epsilon)), np.log(np.expm1(epsilon))
-    low, _ = bracket(reaches, np.maximum(low - 1e-9, -700.0), high, 16 * _POINTS)
-    low, high = bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
+    low, _ = narrow_bracket(reaches, np.maximum(low - 1e-9, -700.0), high, 16 * _POINTS)
+    low, high = narrow_bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
     for _ in range(10):
-        low, high = bracket(reaches, low, high)
-    return np.minimum(_rate(low), most)
+        low, high = narrow_bracket(reaches, low, high)
+    return np.minimum(_rate_from_log_odds(low), most)
 
 
-def _rate(log_odds: Floats) -> Floats:
+def _rate_from_log_odds(log_odds: Floats) -> Floats:
     return 1 / (1 + np.exp(-log_odds))
 
 
-def cost_of(definition: str) -> Cost:
-    """The rounded-up delta of a safe release under a definition, for flat arrays."""
+def make_cost(definition: str) -> Cost:
+    """Return the cost under a definition: a safe release's rounded-up delta, for flat arrays."""
 
     def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-        return round_up(log_delta(k, beta, epsilon, definition))
+        return round_up_exp(log_delta(k, beta, epsilon, definition))
 
     return cost
 
 
-def _each(cost: Cost, k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-    """A cost of arrays of any broadcastable shapes."""
+def _broadcast_cost(cost: Cost, k: Floats, beta: Floats, epsilon: Floats) -> Floats:
+    """Compute a cost of arrays of any broadcastable shapes."""
     k, beta, epsilon = np.broadcast_arrays(k, beta, epsilon)
     return cost(k.ravel(), beta.ravel(), epsilon.ravel()).reshape(k.shape)
 
 
-def _flat(*arrays: Floats) -> tuple[tuple[int, ...], list[Floats]]:
-    """The common shape, and the arrays broadcast to it and laid flat."""
+def _flatten_arrays(*arrays: Floats) -> tuple[tuple[int, ...], list[Floats]]:
+    """Return the common shape, and the arrays broadcast to it and laid flat."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     return shape, [np.broadcast_to(array, shape).ravel() for array in arrays]
 
 
-def bracket(
+def narrow_bracket(
     holds: Callable[[Floats], npt.NDArray[np.bool_]],
     low: Floats,
     high: Floats,
     parts: int = _POINTS,
 ) -> tuple[Floats, Floats]:
-    """One of many equal parts of [low, high], with ``holds`` true below and false above.
+    """Return one of equal parts of [low, high], with ``holds`` true below and false above.
 
     ``holds`` gets one row for each of the points to try; it is true at low and false at
     high by assumption. Of several such parts the uppermost is taken.

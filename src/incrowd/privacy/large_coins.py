@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from incrowd.arrays import Bools
-from incrowd.privacy.randomness import Randomness, below
+from incrowd.privacy.randomness import Randomness, sample_below
 
 
 def flip_large_exp(u: Sequence[int], t: int, bits: Randomness) -> Bools:
     """For each 0 <= u < t a coin that is true with probability exp(-u / t), exactly.
 
-    The throws are those of :func:`incrowd.privacy.noise.with_exp`, for numbers of any size.
+    The throws are those of :func:`incrowd.privacy.noise_sampler.flip_exp_coins`, for numbers of any
+    size.
     """
     odd = np.zeros(len(u), dtype=bool)
     alive = np.arange(len(u))
@@ -21,7 +22,7 @@ def flip_large_exp(u: Sequence[int], t: int, bits: Randomness) -> Bools:
     while len(alive):
         go_on = _flip_fractions([u[at] for at in alive.tolist()], t, bits)
         if throw > 1:
-            go_on &= below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
+            go_on &= sample_below(np.full(len(alive), throw, dtype=np.int64), bits) == 0
         odd[alive[~go_on]] = throw % 2 == 1
         alive = alive[go_on]
         throw += 1
@@ -36,7 +37,7 @@ def _flip_fractions(u: Sequence[int], t: int, bits: Randomness) -> Bools:
     """
     parts = [divmod(number << 64, t) for number in u]
     digits = np.array([part[0] for part in parts], dtype=np.uint64)
-    words = bits.words(len(parts))
+    words = bits.draw_words(len(parts))
     true: Bools = words < digits
     equal = np.flatnonzero(words == digits)
     if len(equal):

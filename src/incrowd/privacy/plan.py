@@ -15,17 +15,17 @@ from incrowd.errors import (
     check_choice,
     check_fraction,
     check_whole,
-    single,
+    require_single,
 )
-from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import Answer, people_alike, rounded
-from incrowd.privacy.solver import solver_for
+from incrowd.privacy.presentation import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.sample import Definition
+from incrowd.privacy.solver import choose_solver
 
 
 @dataclass(frozen=True)
-class Plan(Answer):
+class Plan(PlanResult):
     """Parameters of samples that together satisfy (epsilon, delta)-differential privacy.
 
     Attributes:
@@ -61,17 +61,17 @@ class Plan(Answer):
             "releases": self.releases,
         }
 
-    def words(self) -> str:
-        """What the plan means for the people and the rows, in two sentences."""
+    def describe(self) -> str:
+        """Return what the plan means for the people and the rows, in two sentences."""
         many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
             "The release satisfies"
         )  # fmt: skip
-        crowd = people_alike(self.crowd)
+        crowd = round_crowd_size(self.crowd)
         return (
             f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
             f"{self.beta:.1%} of rows are drawn at random; groups with fewer than {self.k} sampled "
-            f"rows are suppressed. {many} ({rounded('epsilon', self.epsilon, 4)}, "
-            f"{rounded('delta', self.delta, 3)})-differential privacy."
+            f"rows are suppressed. {many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{format_parameter('delta', self.delta, 3)})-differential privacy."
         )
 
 
@@ -166,19 +166,19 @@ def plan(
     if keep is not None:
         if beta is not None or k is not None:
             raise ParameterError("keep", "not be given with beta or k, which it sets", keep)
-        beta = single("keep", check_fraction("keep", keep))
+        beta = require_single("keep", check_fraction("keep", keep))
     if definition == "paper" and epsilon == 0:
         raise OutsideDefinitionError(
             "epsilon", "be above 0 under the paper's definition", epsilon, "Use the tight one."
         )
-    task = _Task(
-        k=None if k is None else int(single("k", check_whole("k", k))),
-        beta=None if beta is None else single("beta", check_fraction("beta", beta)),
+    task = _PlanProblem(
+        k=None if k is None else int(require_single("k", check_whole("k", k))),
+        beta=None if beta is None else require_single("beta", check_fraction("beta", beta)),
         epsilon=None
         if epsilon is None
-        else single("epsilon", check_at_least_zero("epsilon", epsilon)),
-        delta=None if delta is None else single("delta", check_fraction("delta", delta)),
-        releases=int(single("releases", check_whole("releases", releases))),
+        else require_single("epsilon", check_at_least_zero("epsilon", epsilon)),
+        delta=None if delta is None else require_single("delta", check_fraction("delta", delta)),
+        releases=int(require_single("releases", check_whole("releases", releases))),
         definition=definition,
     )
     return task.solve()
@@ -198,14 +198,14 @@ class PlanTable:
     definition: Definition
     releases: int
 
-    def words(self) -> str:
-        """The heading of the grid."""
+    def describe(self) -> str:
+        """Return the heading of the grid."""
         kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
         many = f", {self.releases} releases together" if self.releases > 1 else ""
         return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{many} ({self.definition} δ)"
 
     def as_dict(self) -> dict[str, object]:
-        """The grid as plain values, for JSON; None where there is no answer."""
+        """Return the grid as plain values, for JSON; None where there is no answer."""
         return {
             "unknown": self.unknown,
             "rows": {self.rows_name: list(self.rows)},
@@ -234,7 +234,7 @@ def plan_grid(
     releases: int = 1,
     definition: Definition = "tight",
 ) -> PlanTable:
-    """The unknown (k, beta or epsilon) over usual values of the other two.
+    """Compute the unknown (k, beta or epsilon) over usual values of the other two.
 
     A value that is given joins the usual ones.
     """
@@ -272,8 +272,8 @@ def plan_grid(
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What is known and what is asked; None marks an unknown."""
+class _PlanProblem:
+    """The known parameters and the unknown one; None marks an unknown."""
 
     k: int | None
     beta: float | None
@@ -283,59 +283,61 @@ class _Task:
     definition: Definition
 
     def solve(self) -> Plan:
-        solver = solver_for(self.releases, self.definition)
+        solver = choose_solver(self.releases, self.definition)
         match self:
-            case _Task(int(k), float(beta), float(epsilon), None):
-                return self._plan(k, beta, epsilon, solver.delta(k, beta, epsilon))
-            case _Task(int(k), float(beta), None, float(delta)):
-                epsilon = self._finite_epsilon(solver.epsilon(k, beta, delta))
-                return self._plan(k, beta, epsilon, delta)
-            case _Task(int(k), None, float(epsilon), float(delta)):
-                return self._plan(k, solver.beta(k, epsilon, delta), epsilon, delta)
-            case _Task(None, float(beta), float(epsilon), float(delta)):
-                k = self._finite_k(solver.k(beta, epsilon, delta))
-                return self._plan(k, beta, epsilon, delta)
-            case _Task(None, None, float(epsilon), float(delta)):
-                size, rate = solver.least_crowd(epsilon, delta)
-                k, short = self._finite_k(size), float(rounded("beta", rate, 4))
+            case _PlanProblem(int(k), float(beta), float(epsilon), None):
+                return self._make_plan(k, beta, epsilon, solver.delta(k, beta, epsilon))
+            case _PlanProblem(int(k), float(beta), None, float(delta)):
+                epsilon = self._require_finite_epsilon(solver.epsilon(k, beta, delta))
+                return self._make_plan(k, beta, epsilon, delta)
+            case _PlanProblem(int(k), None, float(epsilon), float(delta)):
+                return self._make_plan(k, solver.beta(k, epsilon, delta), epsilon, delta)
+            case _PlanProblem(None, float(beta), float(epsilon), float(delta)):
+                k = self._require_finite_k(solver.k(beta, epsilon, delta))
+                return self._make_plan(k, beta, epsilon, delta)
+            case _PlanProblem(None, None, float(epsilon), float(delta)):
+                size, rate = solver.minimize_crowd(epsilon, delta)
+                k, short = self._require_finite_k(size), float(format_parameter("beta", rate, 4))
                 # Four digits of beta are enough, unless the paper's sawtooth forbids it.
                 beta = short if solver.delta(k, short, epsilon) <= delta else rate
-                return self._plan(k, beta, epsilon, delta)
-        raise self._wrong_unknowns()
+                return self._make_plan(k, beta, epsilon, delta)
+        raise self._make_unknowns_error()
 
     @property
-    def _count(self) -> str:
+    def _release_count(self) -> str:
         return "1 release" if self.releases == 1 else f"{self.releases} releases"
 
-    def _plan(self, k: int, beta: float, epsilon: float, delta: float) -> Plan:
+    def _make_plan(self, k: int, beta: float, epsilon: float, delta: float) -> Plan:
         return Plan(k, beta, epsilon, delta, self.definition, self.releases)
 
-    def _wrong_unknowns(self) -> IncrowdError:
+    def _make_unknowns_error(self) -> IncrowdError:
         names = ("k", "beta", "epsilon", "delta")
-        given = [name for name in names if getattr(self, name) is not None]
-        listed = ", ".join(given) or "none of them"
+        unknowns_error = [name for name in names if getattr(self, name) is not None]
+        listed = ", ".join(unknowns_error) or "none of them"
         return IncrowdError(
             "A plan needs epsilon and delta, or any three of k, beta, epsilon and delta. "
-            f"Got {listed}" + ("; leave out the one to solve for." if len(given) == 4 else ".")
+            f"Got {listed}"
+            + ("; leave out the one to solve for." if len(unknowns_error) == 4 else ".")
         )
 
-    def _finite_epsilon(self, epsilon: float) -> float:
+    def _require_finite_epsilon(self, epsilon: float) -> float:
         if math.isinf(epsilon):
             assert self.k is not None
             assert self.beta is not None
             floor = min(self.releases * self.beta**self.k, 1.0)
             raise UnsolvableError(
                 f"No ε reaches δ = {self.delta:g} with k = {self.k}, β = {self.beta:g} and "
-                f"{self._count}: δ cannot fall below about {floor:.3g}. Use a larger k, a smaller "
+                f"{self._release_count}: δ cannot fall below about {floor:.3g}. Use a larger k, a "
+                "smaller "
                 "β or a larger δ."
             )
         return epsilon
 
-    def _finite_k(self, k: float) -> int:
+    def _require_finite_k(self, k: float) -> int:
         if math.isinf(k):
             raise UnsolvableError(
                 f"No k up to {LARGEST_K:,} reaches ε = {self.epsilon:g}, δ = {self.delta:g} with "
-                f"{self._count}"
+                f"{self._release_count}"
                 + ("" if self.beta is None else f" and β = {self.beta:g}")
                 + ". Use a larger ε or δ, or a smaller β."
             )

@@ -13,19 +13,19 @@ from incrowd.errors import (
     check_at_least_zero,
     check_fraction,
     check_whole,
-    single,
+    require_single,
 )
-from incrowd.privacy.counts import Law, law_of
+from incrowd.privacy.counts import NoiseLaw, build_event_law
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import Answer, rounded
-from incrowd.privacy.split import CountsEvent, Split, counted, parameters_of
+from incrowd.privacy.presentation import PlanResult, format_parameter
+from incrowd.privacy.split import BudgetSplit, CountsEvent, list_draw_parameters, split_for_counts
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said
 
 
 @dataclass(frozen=True)
-class CountsPlan(Answer):
+class CountsPlan(PlanResult):
     """Parameters of noisy counts that together satisfy (epsilon, delta)-differential privacy.
 
     Attributes:
@@ -53,28 +53,28 @@ class CountsPlan(Answer):
         return self.r + self.k
 
     @property
-    def always(self) -> int:
+    def certain_crowd(self) -> int:
         """Return the group size 2 r + k, which is always published."""
         return 2 * self.r + self.k
 
     @property
     def error(self) -> int:
-        """Return the largest error of a count that is exceeded with probability at most 0.05."""
-        return self.law.within(SHARE)
+        """The bound that the noise of a cell keeps with probability 0.95."""
+        return self.law.find_error_bound(SHARE)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> NoiseLaw:
         """Return the distribution of the noise."""
-        return law_of(self.noise)
+        return build_event_law(self.noise)
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Return the plan as plain values, for JSON."""
-        noise = parameters_of(self.noise)
+        noise = list_draw_parameters(self.noise)
         return {
             "k": self.k,
             "r": self.r,
             "crowd": self.crowd,
-            "always": self.always,
+            "always": self.certain_crowd,
             "error": self.error,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -83,16 +83,18 @@ class CountsPlan(Answer):
             "releases": self.releases,
         }
 
-    def words(self) -> str:
-        """What the plan means for the people and the rows, in a few sentences."""
+    def describe(self) -> str:
+        """Return what the plan means for the people and the rows, in a few sentences."""
         many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
             "The release satisfies"
         )  # fmt: skip
         return (
             f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
-            f"groups of {self.always:,} or more always. 95 % of noise lies within ±{self.error}; "
+            f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
+            f"±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
-            f"{many} ({rounded('epsilon', self.epsilon, 4)}, {rounded('delta', self.delta, 3)})"
+            f"{many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{format_parameter('delta', self.delta, 3)})"
             "-differential privacy."
         )
 
@@ -105,7 +107,7 @@ def plan_counts(
     crowd: int | None = None,
     releases: int = 1,
 ) -> CountsPlan:
-    """Solve for what is not given: two of epsilon, delta and the crowd r + k; k is 5 if not said.
+    """Solve for what is not given of epsilon, delta and the crowd r + k; k is 5 by default.
 
     - epsilon and delta: the smallest crowd.
     - The crowd and delta: the smallest epsilon; the crowd and epsilon: the smallest delta.
@@ -113,51 +115,55 @@ def plan_counts(
     >>> plan_counts(epsilon=1, delta=1e-6, k=1).crowd
     15
     """
-    rows = int(single("k", check_whole("k", USUAL_K if k is None else k)))
-    many = int(single("releases", check_whole("releases", releases)))
+    rows = int(require_single("k", check_whole("k", USUAL_K if k is None else k)))
+    many = int(require_single("releases", check_whole("releases", releases)))
     if epsilon is not None:
-        epsilon = single("epsilon", check_at_least_zero("epsilon", epsilon))
+        epsilon = require_single("epsilon", check_at_least_zero("epsilon", epsilon))
     if delta is not None:
-        delta = single("delta", check_fraction("delta", delta))
+        delta = require_single("delta", check_fraction("delta", delta))
     if crowd is None:
         if epsilon is None or delta is None:
-            raise _wrong_unknowns(epsilon, delta, crowd)
-        return _planned(rows, counted(epsilon=epsilon, delta=delta, tables=many))
-    size = int(single("crowd", check_whole("crowd", crowd)))
+            raise _make_unknowns_error(epsilon, delta, crowd)
+        return _make_counts_plan(rows, split_for_counts(epsilon=epsilon, delta=delta, tables=many))
+    size = int(require_single("crowd", check_whole("crowd", crowd)))
     if size <= rows:
         raise ParameterError("crowd", f"be above k = {rows}, since it is r + k", size)
-    return _planned(rows, _for_crowd(size - rows, epsilon, delta, many))
+    return _make_counts_plan(rows, _split_for_crowd(size - rows, epsilon, delta, many))
 
 
-def _for_crowd(r: int, epsilon: float | None, delta: float | None, tables: int) -> Split:
-    """The smallest epsilon, or delta, at which the noise is at most r."""
+def _split_for_crowd(
+    r: int, epsilon: float | None, delta: float | None, tables: int
+) -> BudgetSplit:
+    """Return the split at the smallest epsilon, or delta, at which the noise is at most r."""
 
-    def split(epsilon: float, delta: float) -> Split | None:
+    def split(epsilon: float, delta: float) -> BudgetSplit | None:
         try:
-            found = counted(epsilon=epsilon, delta=delta, tables=tables)
+            budget_split = split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
         except UnsolvableError:
             return None
-        return found if _bound(found) <= r else None
+        return budget_split if _get_noise_bound(budget_split) <= r else None
 
     within = 1e-6 if tables == 1 else 1e-3  # several take a hundred times as long
     if delta is not None and epsilon is None:
-        found = _least(lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within)
+        least_split = _find_least_split(
+            lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within
+        )
     elif epsilon is not None and delta is None:
-        found = _least(lambda x: split(epsilon, x), (1e-300, 1e-6, 0.99), within)
+        least_split = _find_least_split(lambda x: split(epsilon, x), (1e-300, 1e-6, 0.99), within)
     else:
-        raise _wrong_unknowns(epsilon, delta, r)
-    if found is None:
+        raise _make_unknowns_error(epsilon, delta, r)
+    if least_split is None:
         raise UnsolvableError(
             f"No noisy counts with noise of at most {r} reach this. Use a larger crowd, or a "
             "smaller k."
         )
-    return found
+    return least_split
 
 
-def _least(
-    split: Callable[[float], Split | None], span: tuple[float, float, float], within: float
-) -> Split | None:
-    """The split at the smallest number of a span that has one, to so much of itself.
+def _find_least_split(
+    split: Callable[[float], BudgetSplit | None], span: tuple[float, float, float], within: float
+) -> BudgetSplit | None:
+    """Return the split at the smallest number of a span that has one, to ``within`` of itself.
 
     It is looked for around the number in the middle, further and further out.
     """
@@ -170,24 +176,24 @@ def _least(
     step = 10.0
     while low == high and high > least:
         low = max(high / step, least)
-        found, step = split(low), step**2
-        if found is not None:
-            best, high = found, low
+        result, step = split(low), step**2
+        if result is not None:
+            best, high = result, low
     while high / low > 1 + within:
         middle = math.sqrt(low * high)
-        found = split(middle)
-        low, high = (middle, high) if found is None else (low, middle)
-        best = found or best
+        result = split(middle)
+        low, high = (middle, high) if result is None else (low, middle)
+        best = result or best
     return best
 
 
-def _bound(split: Split) -> int:
+def _get_noise_bound(split: BudgetSplit) -> int:
     largest = split.draws[-1]
     assert isinstance(largest, CountsEvent)
     return largest.r
 
 
-def _planned(k: int, split: Split) -> CountsPlan:
+def _make_counts_plan(k: int, split: BudgetSplit) -> CountsPlan:
     largest = split.draws[-1]
     assert isinstance(largest, CountsEvent)
     chance = split.event.chance if isinstance(split.event, Coin) else 0.0
@@ -196,11 +202,11 @@ def _planned(k: int, split: Split) -> CountsPlan:
     )
 
 
-def _wrong_unknowns(*given: float | None) -> IncrowdError:
+def _make_unknowns_error(*given: float | None) -> IncrowdError:
     names = ("epsilon", "delta", "crowd")
-    known = [name for name, value in zip(names, given, strict=True) if value is not None]
+    unknowns_error = [name for name, value in zip(names, given, strict=True) if value is not None]
     return IncrowdError(
         "A plan for counts needs two of epsilon, delta and crowd. "
-        f"Got {', '.join(known) or 'none of them'}"
-        + ("; leave out the one to solve for." if len(known) == 3 else ".")
+        f"Got {', '.join(unknowns_error) or 'none of them'}"
+        + ("; leave out the one to solve for." if len(unknowns_error) == 3 else ".")
     )

@@ -52,7 +52,7 @@ class LossDistribution:
         return float(self.masses @ (self.values - mean) ** 2 / weight)
 
     def delta(self, epsilon: Floats) -> Floats:
-        """An upper bound on sum [P - e^epsilon Q]_+ for each epsilon."""
+        """Return an upper bound on sum [P - e^epsilon Q]_+ for each epsilon."""
         values = self.values
         finite = [
             self.masses[first:] @ -np.expm1(x - values[first:])
@@ -63,7 +63,7 @@ class LossDistribution:
         return np.minimum((np.array(finite) + self.infinite) * (1 + ROUNDING), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 with ``self.delta`` at most delta; inf if there is none.
+        """Return the smallest epsilon >= 0 with ``self.delta`` at most delta; inf if none has.
 
         With A the mass at or above a loss v and D the delta at it, delta at v + x just below
         is A - e^x (A - D), so the crossing has a closed form.
@@ -72,7 +72,7 @@ class LossDistribution:
         if target < 0:
             return np.inf
         above = np.cumsum(self.masses[::-1])[::-1]
-        at_losses = self._delta_at_losses(above)
+        at_losses = self._compute_delta_at_losses(above)
         first = int(np.argmax(at_losses <= target))
         share = (target - at_losses[first]) / max(above[first] - at_losses[first], 1e-300)
         crossing = self.values[first] + np.log1p(-share) if share < 1 else 0.0
@@ -82,8 +82,8 @@ class LossDistribution:
             more *= 2
         return result
 
-    def _delta_at_losses(self, above: Floats) -> Floats:
-        """The finite part of delta at each loss, by sums of positive terms alone.
+    def _compute_delta_at_losses(self, above: Floats) -> Floats:
+        """Return the finite part of delta at each loss, by sums of positive terms alone.
 
         From one loss v to the next below, e^-v delta grows by e^-v (1 - e^-step) times the
         mass above; in logarithms, because the sums span more than the floats.
@@ -94,10 +94,10 @@ class LossDistribution:
         return np.append(np.exp(sums + self.values[:-1]), 0.0)
 
 
-def discretise(profile: Profile, step: float, tail: float) -> LossDistribution:
-    """The losses of P against Q on a grid, with at most about ``tail`` cut off at each end."""
-    top = max(_first_below(profile.present, profile.reach, step, tail), 1)
-    bottom = _first_below(profile.absent, profile.reach, step, tail)
+def discretize_losses(profile: Profile, step: float, tail: float) -> LossDistribution:
+    """Put the losses of P against Q on a grid; cut off at most about ``tail`` at each end."""
+    top = max(_find_first_below(profile.present, profile.reach, step, tail), 1)
+    bottom = _find_first_below(profile.absent, profile.reach, step, tail)
     up = profile.present(np.arange(top + 1, dtype=np.float64) * step)
     down = profile.absent(np.arange(bottom, 0, -1, dtype=np.float64) * step)
     # What the profile has above [1 - e^epsilon]_+, which every profile has: no cancellation.
@@ -108,8 +108,10 @@ def discretise(profile: Profile, step: float, tail: float) -> LossDistribution:
     return LossDistribution(step, -bottom, np.maximum(masses, 0.0), float(excess[-1]))
 
 
-def _first_below(side: Callable[[Floats], Floats], reach: float, step: float, tail: float) -> int:
-    """The first grid point at which one side of a profile has fallen to its end, up to tail."""
+def _find_first_below(
+    side: Callable[[Floats], Floats], reach: float, step: float, tail: float
+) -> int:
+    """Return the first grid point where a side of a profile has fallen to its end, up to tail."""
     last = int(np.ceil(reach / step))
     floor = float(side(np.array([last * step]))[0]) + tail
     low, high = 0, last
@@ -122,29 +124,29 @@ def _first_below(side: Callable[[Floats], Floats], reach: float, step: float, ta
     return high
 
 
-def compose(one: LossDistribution, other: LossDistribution, tail: float) -> LossDistribution:
-    """The losses of both mechanisms on the same table, independent given the table."""
+def compose_losses(one: LossDistribution, other: LossDistribution, tail: float) -> LossDistribution:
+    """Return the losses of both mechanisms on the same table, independent given the table."""
     masses = np.convolve(one.masses, other.masses)
     infinite = one.infinite + other.infinite - one.infinite * other.infinite
-    return _cut(LossDistribution(one.step, one.lowest + other.lowest, masses, infinite), tail)
+    return _cut_tails(LossDistribution(one.step, one.lowest + other.lowest, masses, infinite), tail)
 
 
-def power(losses: LossDistribution, times: int, tail: float) -> LossDistribution:
-    """``losses`` composed with itself ``times`` times, by repeated squaring."""
+def compose_repeatedly(losses: LossDistribution, times: int, tail: float) -> LossDistribution:
+    """Compose ``losses`` with itself ``times`` times, by repeated squaring."""
     result: LossDistribution | None = None
     square = losses
     while True:
         if times & 1:
-            result = square if result is None else compose(result, square, tail)
+            result = square if result is None else compose_losses(result, square, tail)
         times >>= 1
         if not times:
             assert result is not None
             return result
-        square = compose(square, square, tail)
+        square = compose_losses(square, square, tail)
 
 
-def _cut(losses: LossDistribution, tail: float) -> LossDistribution:
-    """The losses without the outermost grid points that hold at most ``tail`` at each end."""
+def _cut_tails(losses: LossDistribution, tail: float) -> LossDistribution:
+    """Cut off the outermost grid points that hold at most ``tail`` at each end."""
     masses = losses.masses
     first = int(np.searchsorted(np.cumsum(masses), tail, side="right"))
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), tail, side="right"))

@@ -22,9 +22,9 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.privacy.amplification import inner_epsilon, outer_epsilon
-from incrowd.privacy.binomial import log_absent, log_present, round_up
-from incrowd.privacy.rounded import as_written
+from incrowd.privacy.amplification import amplify_epsilon, invert_epsilon
+from incrowd.privacy.presentation import read_as_decimal
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence, round_up_exp
 
 _UP = 1 + 1e-14  # more than a product of a few factors is off by
 
@@ -37,35 +37,35 @@ class Profile:
     absent: Callable[[Floats], Floats]
     reach: float
 
-    def reversed(self) -> Profile:
-        """The same mechanism with the two tables exchanged."""
+    def swap_tables(self) -> Profile:
+        """Return the same mechanism with the two tables exchanged."""
         return Profile(self.absent, self.present, self.reach)
 
     def delta(self, epsilon: Floats) -> Floats:
-        """The larger of the two directions."""
+        """Return the larger of the two directions."""
         return np.maximum(self.present(epsilon), self.absent(epsilon))
 
 
-def of_safe_release(k: float | Floats, beta: float | Floats) -> Profile:
-    """The tight profile of a safe release, each direction at its own worst cell size.
+def build_release_profile(k: float | Floats, beta: float | Floats) -> Profile:
+    """Return the tight profile of a safe release, each direction at its own worst cell size.
 
     Arrays of k and beta give the profiles of as many releases, each at its own epsilon.
     """
     k, beta = np.asarray(k, dtype=np.float64), np.asarray(beta, dtype=np.float64)
 
     def present(epsilon: Floats) -> Floats:
-        return round_up(log_present(*np.broadcast_arrays(k, beta, epsilon)))
+        return round_up_exp(log_present_divergence(*np.broadcast_arrays(k, beta, epsilon)))
 
     def absent(epsilon: Floats) -> Floats:
-        return round_up(log_absent(*np.broadcast_arrays(k, beta, epsilon)))
+        return round_up_exp(log_absent_divergence(*np.broadcast_arrays(k, beta, epsilon)))
 
     # Past ln k the worst cell has exactly k rows (present); past -ln(1 - beta) absent is 0.
     reach = max(float(np.max(np.log(k))), float(np.max(-np.log1p(-beta))))
     return Profile(present, absent, reach + 1e-9)
 
 
-def of_guarantee(epsilon: float, delta: float) -> Profile:
-    """The profile of the worst mechanism that satisfies (epsilon, delta).
+def build_guarantee_profile(epsilon: float, delta: float) -> Profile:
+    """Return the profile of the worst mechanism that satisfies (epsilon, delta).
 
     That is randomised response: with probability delta it tells the truth in a way that
     cannot be denied, otherwise with odds e^epsilon to 1 in favour of it. Epsilon is the float, or
@@ -73,7 +73,7 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
     """
     more = 0.0
     if math.isfinite(epsilon):
-        more = max(float(as_written(epsilon) - Fraction(epsilon)), 0.0) * (1 + 1e-15)
+        more = max(float(read_as_decimal(epsilon) - Fraction(epsilon)), 0.0) * (1 + 1e-15)
 
     def either(x: Floats) -> Floats:
         odds: Floats = -np.expm1(np.minimum(x - epsilon - more, 0.0)) / (1 + np.exp(-epsilon))
@@ -83,7 +83,7 @@ def of_guarantee(epsilon: float, delta: float) -> Profile:
 
 
 def of_bounded_range(epsilon: float) -> Profile:
-    """The profile of the worst mechanism whose privacy losses span at most epsilon.
+    """Return the profile of the worst mechanism whose privacy losses span at most epsilon.
 
     Claim: (1 - e^((x - epsilon) / 2))^2 / (1 - e^-epsilon) at every x from 0 to epsilon, either
     way, and 0 beyond; no smaller one holds. (Dong, Durfee, Rogers 2020.)
@@ -104,8 +104,8 @@ def of_bounded_range(epsilon: float) -> Profile:
     return Profile(either, either, epsilon)
 
 
-def worst(profiles: Sequence[Profile]) -> Profile:
-    """The profile of a mechanism chosen among several, each direction at its largest.
+def build_worst_profile(profiles: Sequence[Profile]) -> Profile:
+    """Return the profile of a mechanism chosen among several, each direction at its largest.
 
     The maximum of profiles is a profile (it is convex in e^epsilon), and its dominating pair
     dominates each of them, hence also whichever is chosen by what came before.
@@ -120,8 +120,8 @@ def worst(profiles: Sequence[Profile]) -> Profile:
     return Profile(present, absent, max(profile.reach for profile in profiles))
 
 
-def mixed(first: Profile, second: Profile, chance: float) -> Profile:
-    """The profile of a mechanism that a coin chooses, one that sees no data and may be told.
+def mix_profiles(first: Profile, second: Profile, chance: float) -> Profile:
+    """Return the profile of a mechanism chosen by a coin that sees no data and may be told.
 
     The output is (coin, what was chosen), and the coin is alike for both tables: divergences are
     averaged. For any two tables that is at most the average of the two profiles.
@@ -138,8 +138,8 @@ def mixed(first: Profile, second: Profile, chance: float) -> Profile:
     return Profile(present, absent, max(first.reach, second.reach))
 
 
-def sampled(profile: Profile, rate: float) -> Profile:
-    """The profile for a population of which the table is a sample with the given rate.
+def amplify_profile(profile: Profile, rate: float) -> Profile:
+    """Return the profile for a population of which the table is a sample with the given rate.
 
     Claim: it holds if the target's own membership of the table is unknown to the attacker,
     whatever he knows of everybody else's, and no smaller one does.
@@ -158,7 +158,7 @@ def sampled(profile: Profile, rate: float) -> Profile:
     """
 
     def present(x: Floats) -> Floats:
-        return rate * profile.present(inner_epsilon(x, rate)) * _UP
+        return rate * profile.present(invert_epsilon(x, rate)) * _UP
 
     def absent(x: Floats) -> Floats:
         share = -np.expm1(-x) / rate * (1 - 2e-15)
@@ -168,7 +168,7 @@ def sampled(profile: Profile, rate: float) -> Profile:
         return np.where(share < 1, value, 0.0)
 
     top = np.array([profile.reach])
-    present_end = float(outer_epsilon(top, rate)[0])
+    present_end = float(amplify_epsilon(top, rate)[0])
     absent_end = float(-np.log1p(rate * np.expm1(-top[0])))
     # A little further, so that y reaches the inner profile's end although it is rounded down.
     return Profile(present, absent, max(present_end, absent_end) * (1 + 1e-12))

@@ -12,7 +12,7 @@ _LARGEST_EXPONENT = 700.0  # beyond this e^epsilon is no float
 
 @dataclass(frozen=True)
 class Strength:
-    """How much a guarantee protects: a name, a sentence, and whether it is a warning."""
+    """The strength of a guarantee: a name, a sentence, and whether it is a warning."""
 
     name: str
     text: str

@@ -33,8 +33,8 @@ class Randomness(Protocol):
         """Whether nobody can know the bits, so that a release may rest on them."""
         ...
 
-    def words(self, count: int) -> Words:
-        """That many random 64-bit words, never handed out before."""
+    def draw_words(self, count: int) -> Words:
+        """Draw ``count`` random 64-bit words, never handed out before."""
         ...
 
 
@@ -52,8 +52,8 @@ class _KeyStream:
 
         return Cipher(algorithms.AES256(self._key), modes.CTR(bytes(16))).encryptor()
 
-    def words(self, count: int) -> Words:
-        """That many random 64-bit words, never handed out before."""
+    def draw_words(self, count: int) -> Words:
+        """Draw ``count`` random 64-bit words, never handed out before."""
         stream = bytearray(8 * count + 15)
         view = memoryview(stream)
         for start in range(0, 8 * count, len(self._zeros)):
@@ -91,8 +91,8 @@ class SeededRandomness(_KeyStream):
         super().__init__(seed.to_bytes(32, "little"))
 
 
-def realised(beta: float) -> float:
-    """The largest multiple of 2**-64 up to beta: the rate that draws have, and are accounted at.
+def round_down_rate(beta: float) -> float:
+    """Return the largest multiple of 2**-64 up to beta: the rate drawn with and accounted at.
 
     A float of at least 2**-11 is one already.
     """
@@ -102,21 +102,21 @@ def realised(beta: float) -> float:
     return threshold / 2**64
 
 
-def thinned(counts: Counts, beta: float, bits: Randomness) -> Counts:
-    """An independent Binomial(count, beta) draw for each count, exactly.
+def sample_binomial(counts: Counts, beta: float, bits: Randomness) -> Counts:
+    """Draw an independent Binomial(count, beta) for each count, exactly.
 
     Claim: each draw is the number of count independent Bernoulli(realised(beta)) bits that
     are 1. A bit is 1 if a uniform 64-bit word is below realised(beta) 2**64, which has
     exactly that probability; every bit has a word of its own.
     """
-    threshold = np.uint64(int(Fraction(realised(beta)) * 2**64))
+    threshold = np.uint64(int(Fraction(round_down_rate(beta)) * 2**64))
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     drawn = np.zeros(len(counts), dtype=np.int64)
     first = 0
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
-        low = bits.words(stop - start) < threshold
+        low = bits.draw_words(stop - start) < threshold
         # Counts first to last have words in this block; where each begins, it adds up its own.
         last = int(np.searchsorted(ends, stop, side="left"))
         begins = np.append(0, ends[first:last] - start)
@@ -127,32 +127,32 @@ def thinned(counts: Counts, beta: float, bits: Randomness) -> Counts:
     return drawn
 
 
-def below(bounds: Counts, bits: Randomness) -> Counts:
-    """For each bound an independent, uniform whole number from 0 up to it, itself excluded.
+def sample_below(bounds: Counts, bits: Randomness) -> Counts:
+    """Draw for each bound an independent, uniform whole number from 0 up to it, exclusive.
 
     Claim: uniform exactly. A 64-bit word is taken modulo the bound, unless it is among the
     last 2**64 mod bound words, which would favour small remainders; those are drawn again.
     """
     sizes = bounds.astype(np.uint64)
-    words = bits.words(len(sizes))
+    words = bits.draw_words(len(sizes))
     drawn = (words % sizes).astype(np.int64)
     # Those are fewer than the bound: hardly any word is near enough to be looked at.
     near = np.flatnonzero(words > _LAST_WORD - sizes)
     surplus = (_LAST_WORD % sizes[near] + np.uint64(1)) % sizes[near]
     again = near[words[near] > _LAST_WORD - surplus]
     if len(again):
-        drawn[again] = below(bounds[again], bits)
+        drawn[again] = sample_below(bounds[again], bits)
     return drawn
 
 
-def permutation(count: int, bits: Randomness) -> Counts:
-    """The numbers from 0 up to count in a uniformly random order.
+def sample_permutation(count: int, bits: Randomness) -> Counts:
+    """Return the numbers from 0 up to count in a uniformly random order.
 
     Each number draws 64 random bits and they are sorted by them. Should two draw alike, all
     draw again, so that every order is equally likely.
     """
     while True:
-        words = bits.words(count)
+        words = bits.draw_words(count)
         order = np.argsort(words)
         if (np.diff(words[order]) != 0).all():
             return order

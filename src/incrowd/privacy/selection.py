@@ -1,6 +1,6 @@
 """Choosing among candidates privately: report noisy max, and the exponential mechanism.
 
-:func:`select` is report noisy max with exact one-sided noise.
+:func:`select_candidate` is report noisy max with exact one-sided noise.
 
 Claim. Let every candidate have a whole-number score that never falls, and rises by at most
 ``sensitivity``, when a row is added to the table. Add to each an independent X >= 0 with
@@ -46,35 +46,39 @@ import numpy.typing as npt
 
 from incrowd.arrays import Counts
 from incrowd.errors import ParameterError, check_whole
-from incrowd.privacy import noise
-from incrowd.privacy.randomness import Randomness, below
+from incrowd.privacy import noise_sampler
+from incrowd.privacy.randomness import Randomness, sample_below
 
 
-def payable(epsilon: float) -> float:
-    """The largest multiple of a millionth up to epsilon: what a choice spends and is charged.
+def round_down_epsilon(epsilon: float) -> float:
+    """Return the largest multiple of a millionth up to epsilon, which a choice is charged.
 
     Few digits keep the noise's fractions small enough for 64 bits.
     """
     return math.floor(epsilon * 1e6 * (1 + 1e-12)) / 1e6
 
 
-def one_sided_noise(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
-    """So many independent X with P[X >= x] = exp(-x epsilon / sensitivity), exactly."""
+def sample_one_sided_noise(
+    count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness
+) -> Counts:
+    """Draw ``count`` independent X with P[X >= x] = exp(-x epsilon / sensitivity), exactly."""
     check_whole("sensitivity", sensitivity)
     if epsilon <= 0 or sensitivity * epsilon.denominator > 2**52:
         raise ParameterError("epsilon", "be above 0 and have at most six decimals", float(epsilon))
     t = np.full(count, sensitivity * epsilon.denominator, dtype=np.int64)
-    return noise.geometric(t, epsilon.numerator, bits)
+    return noise_sampler.sample_geometric(t, epsilon.numerator, bits)
 
 
-def select(scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> int:
-    """The place of a candidate with a large score, chosen privately; see the module's claim."""
-    drawn = one_sided_noise(len(scores), sensitivity=sensitivity, epsilon=epsilon, bits=bits)
+def select_candidate(
+    scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness
+) -> int:
+    """Select privately the place of a candidate with a large score; see the module's claim."""
+    drawn = sample_one_sided_noise(len(scores), sensitivity=sensitivity, epsilon=epsilon, bits=bits)
     return int(np.argmax(scores + drawn))
 
 
 def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
-    """The place of a candidate, with probability proportional to exp(epsilon score), exactly.
+    """Choose a candidate with probability proportional to exp(epsilon score), exactly.
 
     A candidate is drawn uniformly and kept with probability exp(-epsilon gap), its gap being what
     it lacks of the best score; the first that is kept is named. No gap is too large to be named.
@@ -89,7 +93,7 @@ def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
         over = gaps.astype(object) * epsilon.numerator
     tries = np.full(min(max(len(scores), 64), 4096), len(scores), dtype=np.int64)
     while True:
-        drawn = below(tries, bits)
-        kept = noise.flip_exp(over[drawn], epsilon.denominator, bits)
+        drawn = sample_below(tries, bits)
+        kept = noise_sampler.flip_exp(over[drawn], epsilon.denominator, bits)
         if kept.any():
             return int(drawn[np.argmax(kept)])

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, check_whole
-from incrowd.privacy.binomial import SMALLEST, as_given, check_definition
+from incrowd.privacy.sample import SMALLEST, check_definition, unwrap_scalar
 
 
 @dataclass(frozen=True)
-class Smooth:
+class SmoothBound:
     """An f-smooth bound on delta, as in section 6 of paper A.
 
     Attributes:
@@ -35,7 +35,7 @@ class Smooth:
     f: Callable[[Floats], Floats]
 
     def delta_at(self, epsilon: npt.ArrayLike) -> float | Floats:
-        """Return the bound on delta at an epsilon.
+        """Return the bound on delta at an epsilon of at least ``self.epsilon``.
 
         Args:
             epsilon: One or several values of at least ``self.epsilon``.
@@ -51,10 +51,10 @@ class Smooth:
             requirement = f"be at least the bound's own epsilon, {self.epsilon:g}"
             raise ParameterError("epsilon", requirement, float(np.min(at)))
         z = at / self.epsilon if self.epsilon else np.ones_like(at)
-        return as_given(np.maximum(self.delta * self.f(z) * (1 + 1e-12), SMALLEST))
+        return unwrap_scalar(np.maximum(self.delta * self.f(z) * (1 + 1e-12), SMALLEST))
 
-    def composed(self, other: Smooth) -> Smooth:
-        """Return the bound for two algorithms on the same table (Theorem 5 of the paper).
+    def compose(self, other: SmoothBound) -> SmoothBound:
+        """Return the bound for both algorithms on the same table (the paper's Theorem 5).
 
         At x (epsilon_1 + epsilon_2) the deltas add to delta_1 f_1(x) + delta_2 f_2(x), which is at
         most (delta_1 + delta_2) max(f_1, f_2)(x).
@@ -65,15 +65,15 @@ class Smooth:
         Returns:
             The bound for both.
         """
-        return Smooth(
+        return SmoothBound(
             self.epsilon + other.epsilon,
             self.delta + other.delta,
             lambda z: np.maximum(self.f(z), other.f(z)),
         )
 
 
-def smooth_bound(*, k: int, beta: float, epsilon: float) -> Smooth:
-    """Return the f-smooth bound of a sample from an epsilon on (Theorem 6 of the paper).
+def smooth_bound(*, k: int, beta: float, epsilon: float) -> SmoothBound:
+    """Return the f-smooth bound of a safe release from ``epsilon`` on (the paper's Theorem 6).
 
     Claim: delta(z) = exp(-k (ln(g/beta) - (g - beta)/g)), with g = 1 - (1 - beta) e^(-epsilon z),
     is at least the paper's delta at epsilon z. For each j >= k, Chernoff's bound gives
@@ -109,11 +109,11 @@ def smooth_bound(*, k: int, beta: float, epsilon: float) -> Smooth:
 
     log_start = float(log_chernoff(np.array(1.0)))
     first = max(float(np.exp(log_start)), SMALLEST)
-    return Smooth(float(start), first, lambda z: np.exp(log_chernoff(z) - log_start))
+    return SmoothBound(float(start), first, lambda z: np.exp(log_chernoff(z) - log_start))
 
 
-def delta_sampling(*, delta: float, epsilon: float) -> Smooth:
-    """Return the bound of a warning example: publish each row unchanged with probability delta.
+def delta_sampling(*, delta: float, epsilon: float) -> SmoothBound:
+    """Return the warning example: each row published whole with probability delta, else not.
 
     It satisfies (0, delta) and therefore every (epsilon, delta), yet no f that goes to 0 bounds it:
     its f is 1 throughout. Among 50 million people, delta = 1e-7 exposes 5 of them completely.
@@ -133,11 +133,11 @@ def delta_sampling(*, delta: float, epsilon: float) -> Smooth:
         1e-07
     """
     rate = float(check_fraction("delta", delta))
-    return Smooth(float(check_at_least_zero("epsilon", epsilon)), rate, np.ones_like)
+    return SmoothBound(float(check_at_least_zero("epsilon", epsilon)), rate, np.ones_like)
 
 
 def expected_failures(*, delta: float, n: int) -> float:
-    """Compute delta times n, the expected number of people for whom the epsilon bound may fail.
+    """Return delta times n: a bound on the expected number of people for whom epsilon fails.
 
     This reads delta as the probability of an outcome beyond e^epsilon. Use the paper's delta
     (``definition="paper"``): the tight one does not bound that probability.

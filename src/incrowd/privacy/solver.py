@@ -10,19 +10,19 @@ from typing import Protocol
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.privacy import binomial, inverse
+from incrowd.privacy import inverse, sample
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import Definition
-from incrowd.privacy.events import LARGEST_K, SafeRelease, Sampled
+from incrowd.privacy.events import LARGEST_K, SafeRelease, SampledEvent
 from incrowd.privacy.inverse import Cost
-from incrowd.privacy.profile import of_safe_release, sampled
+from incrowd.privacy.profile import amplify_profile, build_release_profile
+from incrowd.privacy.sample import Definition
 
 
-def solver_for(releases: int, definition: Definition) -> Solver:
-    """The tightest solver there is for so many releases under a definition."""
+def choose_solver(releases: int, definition: Definition) -> Solver:
+    """Return the tightest solver there is for so many releases under a definition."""
     if definition == "tight" and releases > 1:
-        return Composed(releases)
-    return Added(releases, definition)
+        return ComposedSolver(releases)
+    return BasicSolver(releases, definition)
 
 
 class Solver(Protocol):
@@ -35,11 +35,11 @@ class Solver(Protocol):
     def epsilon(self, k: int, beta: float, delta: float) -> float: ...
     def k(self, beta: float, epsilon: float, delta: float) -> float: ...
     def beta(self, k: int, epsilon: float, delta: float) -> float: ...
-    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]: ...
+    def minimize_crowd(self, epsilon: float, delta: float) -> tuple[float, float]: ...
 
 
 @dataclass(frozen=True)
-class Added:
+class BasicSolver:
     """Releases whose epsilons and deltas are added up; exact for one release."""
 
     releases: int
@@ -47,47 +47,51 @@ class Added:
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         share = epsilon / self.releases
-        one = binomial.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
-        return min(math.nextafter(one * self.releases, 1.0), 1.0) if self.releases > 1 else one
+        result = sample.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
+        return (
+            min(math.nextafter(result * self.releases, 1.0), 1.0) if self.releases > 1 else result
+        )
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
         share = delta / self.releases
-        one = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
-        return math.nextafter(one * self.releases, math.inf) if self.releases > 1 else one
+        result = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
+        return math.nextafter(result * self.releases, math.inf) if self.releases > 1 else result
 
     def k(self, beta: float, epsilon: float, delta: float) -> float:
-        return float(self._sizes(np.array([beta]), epsilon, delta)[0])
+        return float(self._find_sizes(np.array([beta]), epsilon, delta)[0])
 
     def beta(self, k: int, epsilon: float, delta: float) -> float:
-        return float(self._rates(np.array(k), epsilon, delta))
+        return float(self._find_rates(np.array(k), epsilon, delta))
 
-    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """The k near the best of a grid of betas whose largest beta makes the crowd least."""
+    def minimize_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Return the k near the best of a beta grid whose largest beta makes the crowd least."""
         limit = -math.expm1(-epsilon / self.releases) if self.definition == "paper" else 1.0
         rates = np.minimum(1 / (1 + np.exp(-np.linspace(-14, 7, 33))), limit * (1 - 1e-12))
         best = middle = math.inf
         for rate in np.array_split(rates, 6):
             # From the smallest rates up: a k above the best crowd so far cannot win.
-            sizes = self._sizes(rate, epsilon, delta, most=min(best, LARGEST_K))
+            sizes = self._find_sizes(rate, epsilon, delta, most=min(best, LARGEST_K))
             at = int(np.argmin(sizes / rate))
             if sizes[at] / rate[at] < best:
                 best, middle = float(sizes[at] / rate[at]), float(sizes[at])
         if math.isinf(middle):
             return middle, math.nan
         near = np.unique(np.linspace(max(middle / 1.6, 1.0), middle * 1.6 + 1, 64).round())
-        rates = self._rates(near, epsilon, delta)
+        rates = self._find_rates(near, epsilon, delta)
         best = int(np.argmin(near / rates))
         return float(near[best]), float(rates[best])
 
-    def _sizes(self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K) -> Floats:
+    def _find_sizes(
+        self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
+    ) -> Floats:
         share = np.full_like(beta, epsilon / self.releases)
-        binomial.check_definition(self.definition, beta=beta, epsilon=share)
+        sample.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
-        return inverse.smallest_k(
-            beta, share, part, inverse.cost_of(self.definition), math.floor(most)
+        return inverse.find_smallest_k(
+            beta, share, part, inverse.make_cost(self.definition), math.floor(most)
         )
 
-    def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
+    def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         return np.asarray(
             inverse.beta(
                 k=k,
@@ -99,10 +103,10 @@ class Added:
 
 
 @dataclass(frozen=True)
-class OnSample(Added):
+class SampleSolver(BasicSolver):
     """One release of a table that is itself a sample, drawn with ``rate`` from a population.
 
-    Delta is that of :func:`incrowd.privacy.profile.sampled`, both directions. It falls with
+    Delta is that of :func:`incrowd.privacy.profile.amplify_profile`, both directions. It falls with
     k and grows with beta, as the inner release's does at every epsilon. Its floor, rate
     beta^k, which no epsilon brings down, must fit into delta ``room`` times: a release whose
     floor were all of it would leave a second one of the same table without any epsilon.
@@ -114,31 +118,33 @@ class OnSample(Added):
     room: float = field(default=1.0, kw_only=True)
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
-        return Accountant(Sampled(SafeRelease(k, beta), self.rate)).delta(epsilon=epsilon)
+        return Accountant(SampledEvent(SafeRelease(k, beta), self.rate)).delta(epsilon=epsilon)
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
-        return Accountant(Sampled(SafeRelease(k, beta), self.rate)).epsilon(delta=delta)
+        return Accountant(SampledEvent(SafeRelease(k, beta), self.rate)).epsilon(delta=delta)
 
-    def _sizes(self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K) -> Floats:
-        given = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
-        return inverse.smallest_k(beta, *given, self._cost, math.floor(most))
+    def _find_sizes(
+        self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
+    ) -> Floats:
+        result = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
+        return inverse.find_smallest_k(beta, *result, self._cost, math.floor(most))
 
-    def _rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
+    def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         flat = np.asarray(k, dtype=np.float64).reshape(-1)
-        given = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
-        return inverse.largest_beta(flat, *given, self._cost).reshape(np.shape(k))
+        result = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
+        return inverse.find_largest_beta(flat, *result, self._cost).reshape(np.shape(k))
 
     @property
     def _cost(self) -> Cost:
         def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-            own = sampled(of_safe_release(k, beta), self.rate).delta(epsilon)
+            own = amplify_profile(build_release_profile(k, beta), self.rate).delta(epsilon)
             return np.maximum(own, self.room * self.rate * np.exp(k * np.log(beta)))
 
         return cost
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedSolver:
     """Releases composed by the accountant.
 
     Searches start from one release at epsilon / sqrt(releases) and delta / releases, which
@@ -148,42 +154,51 @@ class Composed:
     releases: int
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
-        return self._accountant(k, beta).delta(epsilon=epsilon)
+        return self._make_accountant(k, beta).delta(epsilon=epsilon)
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
-        return self._accountant(k, beta).epsilon(delta=delta)
+        return self._make_accountant(k, beta).epsilon(delta=delta)
 
     def k(self, beta: float, epsilon: float, delta: float) -> float:
-        guess = self._one.k(beta, epsilon / math.sqrt(self.releases), delta / self.releases)
+        guess = self._single_solver.k(
+            beta, epsilon / math.sqrt(self.releases), delta / self.releases
+        )
         if math.isinf(guess):
             return guess
-        k = smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
+        k = find_smallest_whole(lambda k: self.epsilon(k, beta, delta) <= epsilon, int(guess))
         # Asked for delta, the accountant's grid is another one: the answer must hold there too.
         while k < LARGEST_K and self.delta(int(k), beta, epsilon) > delta:
             k += 1
         return k
 
     def beta(self, k: int, epsilon: float, delta: float) -> float:
-        guess = self._one.beta(k, epsilon / math.sqrt(self.releases), delta / self.releases)
-        rate = _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, guess, 1e-9)
-        return self._within(k, rate, epsilon, delta)
+        guess = self._single_solver.beta(
+            k, epsilon / math.sqrt(self.releases), delta / self.releases
+        )
+        rate = _find_largest_rate(lambda beta: self.epsilon(k, beta, delta), epsilon, guess, 1e-9)
+        return self._lower_rate(k, rate, epsilon, delta)
 
-    def least_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
-        """Downhill in k, each with its largest beta on a rough grid; the last one exactly."""
-        one = self._one.least_crowd(epsilon / math.sqrt(self.releases), delta / self.releases)
-        if math.isinf(one[0]):
-            return one
+    def minimize_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Go downhill in k, each with its largest beta on a rough grid; the last one exactly."""
+        result = self._single_solver.minimize_crowd(
+            epsilon / math.sqrt(self.releases), delta / self.releases
+        )
+        if math.isinf(result[0]):
+            return result
         rates: dict[int, float] = {}
 
         def crowd(k: int, guess: float) -> float:
             if k not in rates:
-                rates[k] = _largest(
-                    lambda beta: self._rough(k, beta).epsilon(delta=delta), epsilon, guess, 1e-4
+                rates[k] = _find_largest_rate(
+                    lambda beta: self._make_rough_accountant(k, beta).epsilon(delta=delta),
+                    epsilon,
+                    guess,
+                    1e-4,
                 )
             return k / rates[k]
 
-        k = int(one[0])
-        best, step = crowd(k, one[1]), max(k // 4, 1)
+        k = int(result[0])
+        best, step = crowd(k, result[1]), max(k // 4, 1)
         while step:
             near = [x for x in (k - step, k + step) if x >= 1]
             nearest = min(near, key=lambda x: crowd(x, rates[k]))
@@ -191,11 +206,13 @@ class Composed:
                 k, best = nearest, nearest / rates[nearest]
             else:
                 step //= 2
-        exact = _largest(lambda beta: self.epsilon(k, beta, delta), epsilon, rates[k], 1e-5)
-        return k, self._within(k, exact, epsilon, delta)
+        exact = _find_largest_rate(
+            lambda beta: self.epsilon(k, beta, delta), epsilon, rates[k], 1e-5
+        )
+        return k, self._lower_rate(k, exact, epsilon, delta)
 
-    def _within(self, k: int, beta: float, epsilon: float, delta: float) -> float:
-        """The rate, or one a little smaller at which delta holds as well as epsilon does."""
+    def _lower_rate(self, k: int, beta: float, epsilon: float, delta: float) -> float:
+        """Return the rate, or one a little smaller at which delta holds as well as epsilon does."""
         less = 1e-9
         while self.delta(k, beta, epsilon) > delta:
             beta *= 1 - less
@@ -203,21 +220,23 @@ class Composed:
         return beta
 
     @property
-    def _one(self) -> Added:
-        return Added(1, "tight")
+    def _single_solver(self) -> BasicSolver:
+        return BasicSolver(1, "tight")
 
-    def _accountant(self, k: int, beta: float) -> Accountant:
+    def _make_accountant(self, k: int, beta: float) -> Accountant:
         return Accountant([SafeRelease(k, beta)] * self.releases)
 
-    def _rough(self, k: int, beta: float) -> Accountant:
-        """The same on a grid of about an eighth of the spread of one loss: quick, and safe."""
+    def _make_rough_accountant(self, k: int, beta: float) -> Accountant:
+        """Return an accountant with a grid of about 1/8 of one loss's spread: quick, and safe."""
         spread = beta / math.sqrt((1 - beta) * k)
         step = max(spread / 8, math.log(k + 1) / 3000)
         return Accountant([SafeRelease(k, beta)] * self.releases, step=step)
 
 
-def _largest(cost: Callable[[float], float], most: float, guess: float, within: float) -> float:
-    """The largest rate whose cost is at most ``most``, to ``within`` of itself.
+def _find_largest_rate(
+    cost: Callable[[float], float], most: float, guess: float, within: float
+) -> float:
+    """Return the largest rate whose cost is at most ``most``, to ``within`` of itself.
 
     The cost grows with the rate, nearly as a power of it, so the crossing is looked for on
     the straight line between two points in logarithms, a little to either side.
@@ -249,8 +268,8 @@ def _largest(cost: Callable[[float], float], most: float, guess: float, within: 
     return low
 
 
-def smallest_whole(holds: Callable[[int], bool], guess: int, most: int = LARGEST_K) -> float:
-    """The smallest whole number from which on ``holds`` is true, looked for near a guess.
+def find_smallest_whole(holds: Callable[[int], bool], guess: int, most: int = LARGEST_K) -> float:
+    """Return the smallest whole number from which on ``holds`` is true, searched near a guess.
 
     Inf where it would be above ``most``.
     """

@@ -41,9 +41,9 @@ import numpy as np
 
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
-from incrowd.privacy.accountant import Accountant, profile_of
-from incrowd.privacy.amplification import Guarantee, allowed
-from incrowd.privacy.counts import geometric_law, is_even, smallest_reach
+from incrowd.privacy.accountant import Accountant, build_profile
+from incrowd.privacy.amplification import Guarantee, invert_amplification
+from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
 from incrowd.privacy.events import (
     LARGEST_K,
     LARGEST_R,
@@ -54,19 +54,19 @@ from incrowd.privacy.events import (
     GeometricCounts,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.profile import Profile, sampled
-from incrowd.privacy.randomness import realised
-from incrowd.privacy.solver import smallest_whole
+from incrowd.privacy.profile import Profile, amplify_profile
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.solver import find_smallest_whole
 
 _LEAST_DELTA = 1e-300
 _WIDEST = 1_000_000  # the largest variance that is drawn
 _LAW_TRIES = 8
 
 
-def counted(
+def split_for_counts(
     *,
     epsilon: float,
     delta: float,
@@ -74,36 +74,38 @@ def counted(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
-) -> Split:
-    """A budget with the counts of smallest bound r: within (epsilon, delta), all together."""
+) -> BudgetSplit:
+    """Split a budget with the counts of smallest r: within (epsilon, delta), all together."""
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
     chosen = (*choices, *tuple(selections) * tables)
     refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
-    empty = Split(
+    empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
-        inside = allowed(epsilon=epsilon, delta=delta, rate=population)
-    geometric = _geometric(empty, inside, chosen)
-    gaussian = _gaussian(empty, inside, chosen) if tables > 1 else None
-    found = [split for split in (geometric, gaussian) if split is not None]
-    if not found:
+        inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
+    geometric = _split_geometric(empty, inside, chosen)
+    gaussian = _split_gaussian(empty, inside, chosen) if tables > 1 else None
+    budget_split = [split for split in (geometric, gaussian) if split is not None]
+    if not budget_split:
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
             f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
         )
-    return min(found, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
+    return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
 
-def _fits(split: Split) -> bool:
-    found = Accountant(split.events).delta(epsilon=split.epsilon)
-    return found * (1 + LAST_DIGITS) <= split.delta
+def _is_within_budget(split: BudgetSplit) -> bool:
+    within_budget = Accountant(split.events).delta(epsilon=split.epsilon)
+    return within_budget * (1 + LAST_DIGITS) <= split.delta
 
 
-def _geometric(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Split | None:
-    """Geometric noise of an equal part of what choices leave; None where they leave nothing."""
+def _split_geometric(
+    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+) -> BudgetSplit | None:
+    """Split for geometric noise of an equal part of what choices leave; None if it is nothing."""
     left = (Fraction(inside.epsilon) - sum(map(Fraction, chosen))) / empty.tables
     millionths = round(left * 1_000_000)
     while Fraction(millionths / 1e6) > left:  # floats add up exactly, and to no more than that
@@ -113,23 +115,23 @@ def _geometric(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Spli
         own = millionths / 1e6
         if own <= 0:
             return None
-        r = max(smallest_reach(own, part * (1 - 2 * LAST_DIGITS)), 1)
+        r = max(find_smallest_reach(own, part * (1 - 2 * LAST_DIGITS)), 1)
         if r > LARGEST_R:
             return None
         split = replace(empty, event=GeometricCounts(r, own))
-        if _fits(split):
-            return _with_coin(split, part) if empty.tables == 1 else split
+        if _is_within_budget(split):
+            return _add_coin(split, part) if empty.tables == 1 else split
         millionths -= 1
     return None
 
 
-def _with_coin(split: Split, delta: float) -> Split:
-    """The same with a coin between r - 1 and r, where delta leaves room for it."""
+def _add_coin(split: BudgetSplit, delta: float) -> BudgetSplit:
+    """Return the same split with a coin between r - 1 and r, where delta leaves room for it."""
     (event,) = split.draws
     assert isinstance(event, GeometricCounts)
     if event.r < 2:
         return split
-    less, more = (geometric_law(event.epsilon, r).beyond for r in (event.r - 1, event.r))
+    less, more = (build_geometric_law(event.epsilon, r).min_delta for r in (event.r - 1, event.r))
     spent = more
     if split.population is None:  # delta of r itself, and what reading epsilon either way may cost
         spent = max(spent, Accountant(split.events).delta(epsilon=split.epsilon))
@@ -138,25 +140,29 @@ def _with_coin(split: Split, delta: float) -> Split:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
     tossed = replace(split, event=coin)
-    return tossed if is_even(coin) and _fits(tossed) else split
+    return tossed if is_even(coin) and _is_within_budget(tossed) else split
 
 
-def _gaussian(empty: Split, inside: Guarantee, chosen: Sequence[float]) -> Split | None:
-    """Gaussian noise of the variance at which r is least."""
-    guess = _guessed(empty.tables, inside, chosen)
+def _split_gaussian(
+    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+) -> BudgetSplit | None:
+    """Split for Gaussian noise of the variance at which r is least."""
+    guess = _guess_variance(empty.tables, inside, chosen)
     if guess is None:
         return None
     variance, near = guess
 
-    def split(r: int) -> Split:
+    def split(r: int) -> BudgetSplit:
         return replace(empty, event=GaussianCounts(r, variance))
 
-    r = smallest_whole(lambda r: _fits(split(r)), near, LARGEST_R)
+    r = find_smallest_whole(lambda r: _is_within_budget(split(r)), near, LARGEST_R)
     return split(int(r)) if math.isfinite(r) else None
 
 
-def _guessed(tables: int, inside: Guarantee, chosen: Sequence[float]) -> tuple[float, int] | None:
-    """The variance at which r is least, and that r, by the formulas of the law without bound.
+def _guess_variance(
+    tables: int, inside: Guarantee, chosen: Sequence[float]
+) -> tuple[float, int] | None:
+    """Return the variance at which r is least, and that r, by formulas of the unbounded law.
 
     Gaussian noise of variance v on so many tables has the profile of one Gaussian whose mean is
     mu = sqrt(tables / v) of its spread; the choices shift epsilon to either side. What is left of
@@ -165,7 +171,7 @@ def _guessed(tables: int, inside: Guarantee, chosen: Sequence[float]) -> tuple[f
     from scipy.special import log_ndtr
 
     variances = np.geomspace(0.05, _WIDEST, 2000)
-    sums, shares = signs(chosen)
+    sums, shares = enumerate_sign_sums(chosen)
     mu = np.sqrt(tables / variances)[:, None]
     at = inside.epsilon - sums[None, :]
     tails = np.exp(log_ndtr(mu / 2 - at / mu)) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
@@ -190,8 +196,8 @@ Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
-class Split:
-    """What is spent, settled before the table is seen; ``epsilon`` and ``delta`` hold for all.
+class BudgetSplit:
+    """A budget split fixed before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
@@ -208,18 +214,18 @@ class Split:
     population: float | None = None
 
     @property
-    def shared(self) -> dict[str, float | str]:
-        """What certificates say of several tables together."""
-        known: dict[str, float | str] = {}
+    def shared_parameters(self) -> dict[str, float | str]:
+        """The parameters that certificates state of several tables together."""
+        result: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
-            known["slices_epsilon"] = _in_millionths(self.choices)
+            result["slices_epsilon"] = _sum_millionths(self.choices)
         if self.tables > 1 and self.population is not None:
-            known["already_sampled"] = self.population
-        return known
+            result["already_sampled"] = self.population
+        return result
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """What a table may be drawn with: of a coin, first the side that it names first."""
+        """The draws that a table may have: of a coin, first the side that it names first."""
         match self.event:
             case OneOf(events):
                 return tuple(part for part in events if isinstance(part, Draw))
@@ -229,17 +235,17 @@ class Split:
                 return (self.event,)
         raise AssertionError(self.event)
 
-    def parameters(self, draw: Draw) -> dict[str, float | str]:
-        """What certificates say of a table that was drawn with one of the draws.
+    def list_parameters(self, draw: Draw) -> dict[str, float | str]:
+        """Return what certificates state of a table that was drawn with one of the draws.
 
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
-        known = {**parameters_of(draw), **coin_of(self.event)}
+        parameters = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
         if self.selections:
-            known["search_epsilon"] = _in_millionths(self.selections)
+            parameters["search_epsilon"] = _sum_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
-            known["already_sampled"] = self.population
-        return known
+            parameters["already_sampled"] = self.population
+        return parameters
 
     @property
     def events(self) -> list[Event]:
@@ -251,11 +257,11 @@ class Split:
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
-        return [Sampled(inside, self.population)]
+        return [SampledEvent(inside, self.population)]
 
 
-def parameters_of(draw: Draw) -> dict[str, float | str]:
-    """What certificates say of how a table was drawn."""
+def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
+    """Return what certificates state of how a table was drawn."""
     match draw:
         case SafeRelease(k, beta):
             return {"k": float(k), "beta": beta}
@@ -265,20 +271,20 @@ def parameters_of(draw: Draw) -> dict[str, float | str]:
             return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
 
 
-def coin_of(event: Event) -> dict[str, float | str]:
-    """What certificates say of the coin between two bounds; nothing where there is none."""
+def list_coin_parameters(event: Event) -> dict[str, float | str]:
+    """Return what certificates state of the coin between two bounds; nothing if there is none."""
     match event:
         case Coin(_, GeometricCounts(r, _), chance):
             return {"coin": chance, "coin_r": float(r)}
     return {}
 
 
-def _in_millionths(epsilons: Sequence[float]) -> float:
-    """A sum of epsilons that are payable, and so multiples of a millionth."""
+def _sum_millionths(epsilons: Sequence[float]) -> float:
+    """Return the sum of epsilons that are multiples of a millionth, as all payable ones are."""
     return round(math.fsum(epsilons), 6)
 
 
-def paired(
+def split_for_samples(
     *,
     epsilon: float,
     delta: float,
@@ -287,21 +293,21 @@ def paired(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
-) -> Split:
-    """A budget with the smallest k for each rate: within (epsilon, delta), all together."""
+) -> BudgetSplit:
+    """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
     chosen = (*choices, *tuple(selections) * tables)
     refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
-    empty = Split(
+    empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
-    target, sums = delta, signs(chosen)
+    target, sums = delta, enumerate_sign_sums(chosen)
     for _ in range(_TRIES):
-        pairs = tuple(_smallest(rate, empty, target, sums) for rate in rates)
+        pairs = tuple(_find_smallest_k(rate, empty, target, sums) for rate in rates)
         split = replace(empty, event=OneOf(pairs) if selections else pairs[0])
-        found = Accountant(split.events).delta(epsilon=epsilon)
-        if found * (1 + LAST_DIGITS) <= delta:
+        result = Accountant(split.events).delta(epsilon=epsilon)
+        if result * (1 + LAST_DIGITS) <= delta:
             return split
-        target *= 0.98 * delta / found
+        target *= 0.98 * delta / result
     raise UnsolvableError(f"No k and β fit ε = {epsilon:g}, δ = {delta:g}. Use a larger ε or δ.")
 
 
@@ -310,26 +316,30 @@ def refuse_if_spent(
 ) -> None:
     """Refuse choices that leave nothing for a release."""
     spent = math.fsum(chosen)
-    if spent >= epsilon and _alone(chosen, delta, population) > 0.999 * epsilon:
+    if spent >= epsilon and _compute_choice_epsilon(chosen, delta, population) > 0.999 * epsilon:
         raise IncrowdError(
             f"The search would use ε = {spent:g} of {epsilon:g}, and leave none for the release. "
             "Use a smaller `search_epsilon`."
         )
 
 
-def _alone(epsilons: Sequence[float], delta: float, population: float | None) -> float:
-    """What choices cost by themselves: of many, or on a sample, less than their sum."""
+def _compute_choice_epsilon(
+    epsilons: Sequence[float], delta: float, population: float | None
+) -> float:
+    """Return what choices cost by themselves: of many, or on a sample, less than their sum."""
     event: Event = Composition(Selection(epsilon) for epsilon in epsilons)
     if population is not None:
-        event = Sampled(event, population)
+        event = SampledEvent(event, population)
     return Accountant(event).epsilon(delta=delta)
 
 
-def _smallest(rate: float, split: Split, delta: float, sums: tuple[Floats, Floats]) -> SafeRelease:
-    """The smallest k at a rate, by bisection; delta falls as k grows."""
-    beta = realised(rate)
+def _find_smallest_k(
+    rate: float, split: BudgetSplit, delta: float, sums: tuple[Floats, Floats]
+) -> SafeRelease:
+    """Return the pair with the smallest k at a rate, by bisection; delta falls as k grows."""
+    beta = round_down_rate(rate)
     low, high = 0, 1
-    while _delta(SafeRelease(high, beta), split, delta, sums) > delta:
+    while _compute_delta(SafeRelease(high, beta), split, delta, sums) > delta:
         low, high = high, 2 * high
         if high > LARGEST_K:
             raise UnsolvableError(
@@ -338,13 +348,13 @@ def _smallest(rate: float, split: Split, delta: float, sums: tuple[Floats, Float
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _delta(SafeRelease(middle, beta), split, delta, sums) <= delta
+        fits = _compute_delta(SafeRelease(middle, beta), split, delta, sums) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return SafeRelease(high, beta)
 
 
-def signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
-    """The sums of signed epsilons, equal ones together, and how likely each is."""
+def enumerate_sign_sums(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
+    """Return the sums of signed epsilons, equal ones together, and how likely each is."""
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
         plus = 1 / (1 + math.exp(-epsilon))
@@ -355,28 +365,30 @@ def signs(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     return sums, shares
 
 
-def _delta(pair: SafeRelease, split: Split, target: float, sums: tuple[Floats, Floats]) -> float:
-    """Delta if each release had this pair, near the target or above it."""
+def _compute_delta(
+    pair: SafeRelease, split: BudgetSplit, target: float, sums: tuple[Floats, Floats]
+) -> float:
+    """Return delta if each release had this pair, near the target or above it."""
     event = pair if split.tables == 1 else Composition([pair] * split.tables)
-    profile = _after(sums, profile_of(event, tail=target * 1e-5 / split.tables))
+    profile = _compose_responses(sums, build_profile(event, tail=target * 1e-5 / split.tables))
     if split.population is not None:
-        profile = sampled(profile, split.population)
+        profile = amplify_profile(profile, split.population)
     return float(profile.delta(np.array([split.epsilon]))[0])
 
 
-def _after(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
-    """A profile after randomised responses; each side below zero follows from the other."""
+def _compose_responses(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
+    """Return a profile after randomized responses; a side below zero follows from the other."""
     sums, shares = chosen
 
     def side(one: Side, other: Side) -> Side:
-        def mixed(epsilon: Floats) -> Floats:
+        def mix_profiles(epsilon: Floats) -> Floats:
             at = epsilon[:, None] - sums
             above = one(np.maximum(at, 0.0).ravel()).reshape(at.shape)
             below = np.minimum(at, 0.0)
             turned = -np.expm1(below) + np.exp(below) * other(-below.ravel()).reshape(at.shape)
             return np.asarray(np.where(at < 0, turned, above) @ shares)
 
-        return mixed
+        return mix_profiles
 
     present = side(profile.present, profile.absent)
     absent = side(profile.absent, profile.present)

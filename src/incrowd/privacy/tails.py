@@ -27,7 +27,7 @@ _STIRLING_TABLE = np.array(
 
 
 def _stirling_error(n: Floats) -> Floats:
-    """ln n! minus Stirling's formula for it; n >= 1."""
+    """Return ln n! minus Stirling's formula for it; n >= 1."""
     small = _STIRLING_TABLE[np.minimum(n, _SMALL - 1).astype(np.int64)]
     inverse = 1 / np.maximum(n, _SMALL)
     square = inverse * inverse
@@ -38,7 +38,7 @@ def _stirling_error(n: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: Floats, difference: Floats) -> Floats:
-    """x ln(x / mean) - (x - mean) for x, mean > 0, given ``difference = x - mean``.
+    """Return x ln(x / mean) - (x - mean) for x, mean > 0, given ``difference = x - mean``.
 
     Near x = mean the plain formula cancels; there a series in (x - mean) / (x + mean)
     with only positive terms past the first is used.
@@ -55,7 +55,7 @@ def _deviance(x: Floats, mean: Floats, difference: Floats) -> Floats:
 
 
 def log_pmf(j: Floats, n: Floats, p: Floats, q: Floats) -> Floats:
-    """ln P[Binomial(n, p) = j] for 0 <= j <= n, by Loader's saddle-point expansion.
+    """Return ln P[Binomial(n, p) = j] for 0 <= j <= n, by Loader's saddle-point expansion.
 
     The error is a few units in the last place of the result, plus about 1e-14: the large
     logarithms of the factorials never appear, so nothing cancels, however large n is.
@@ -73,24 +73,24 @@ def log_pmf(j: Floats, n: Floats, p: Floats, q: Floats) -> Floats:
         - _deviance(y, size * q, -difference)
         - 0.5 * np.log(2 * math.pi * x * (y / size))
     )
-    edge = np.where(j > 0, n * _log_of(p, q), n * _log_of(q, p))
+    edge = np.where(j > 0, n * _log_probability(p, q), n * _log_probability(q, p))
     return np.where(inside, middle, edge)
 
 
-def _log_of(p: Floats, q: Floats) -> Floats:
-    """ln p, by way of the complement q where p is close to 1."""
+def _log_probability(p: Floats, q: Floats) -> Floats:
+    """Return ln p, by way of the complement q where p is close to 1."""
     with np.errstate(divide="ignore"):
         return np.where(p < 0.5, np.log(p), np.log1p(-q))
 
 
 def log_survival(j: Floats, n: Floats, p: Floats, q: Floats) -> Floats:
-    """ln P[Binomial(n, p) >= j] for j > n p, rounded up by the truncated rest."""
-    sums, _ = _outward_sums(n - j, j, p / q)
+    """Return ln P[Binomial(n, p) >= j] for j > n p, rounded up by the truncated rest."""
+    sums, _ = _bound_outward_sums(n - j, j, p / q)
     return log_pmf(j, n, p, q) + np.log(sums)
 
 
 def log_excess(n: Floats, p: Floats, q: Floats, g: Floats, h: Floats) -> Floats:
-    """ln E[(mean - g)_+] for the mean of n Bernoulli(p) draws, where p <= g < 1, h = 1 - g.
+    """Return ln E[(mean - g)_+] of the mean of n Bernoulli(p) draws; p <= g < 1, h = 1 - g.
 
     All terms of the sum are positive, so nothing cancels; the part cut off is bounded and
     added. Where g n is a whole number up to rounding, the term in doubt is zero up to
@@ -98,26 +98,26 @@ def log_excess(n: Floats, p: Floats, q: Floats, g: Floats, h: Floats) -> Floats:
     """
     j = np.minimum(np.floor(np.where(g < h, g * n, n - h * n)) + 1, n)
     above = np.where(g < h, j - g * n, h * n - (n - j))
-    sums, moments = _outward_sums(n - j, j, p / q)
+    sums, moments = _bound_outward_sums(n - j, j, p / q)
     mean: Floats = (np.maximum(above, 0.0) * sums + moments) / n
     return log_pmf(j, n, p, q) + np.log(mean)
 
 
 def log_shortfall(n: Floats, p: Floats, q: Floats, h: Floats) -> Floats:
-    """ln E[(h - mean)_+] for the mean of n Bernoulli(p) draws, where 0 < h <= p.
+    """Return ln E[(h - mean)_+] for the mean of n Bernoulli(p) draws, where 0 < h <= p.
 
     The same, downwards from the last count below h n. The counts stay small however large
     n is, so nothing is lost even where n itself is no longer exact.
     """
     j = np.maximum(np.ceil(h * n) - 1, 0.0)
     below = h * n - j
-    sums, moments = _outward_sums(j, n - j, q / p)
+    sums, moments = _bound_outward_sums(j, n - j, q / p)
     mean: Floats = (below * sums + moments) / n
     return log_pmf(j, n, p, q) + np.log(mean)
 
 
-def _outward_sums(left: Floats, gone: Floats, odds: Floats) -> tuple[Floats, Floats]:
-    """Upper bounds on sum_i r_1...r_i and sum_i i r_1...r_i over i >= 0.
+def _bound_outward_sums(left: Floats, gone: Floats, odds: Floats) -> tuple[Floats, Floats]:
+    """Return upper bounds on sum_i r_1...r_i and sum_i i r_1...r_i over i >= 0.
 
     r_i = (left - i + 1) / (gone + i) odds is the ratio of neighbouring binomial terms on the
     way out from the mean. It falls with i and is below 1, so the rest after any term is at

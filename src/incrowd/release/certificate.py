@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import from_dict
+from incrowd.privacy.events import parse_event
 from incrowd.release.parameters import (
     BOTH,
     METHODS,
     Parameters,
+    allows_parameters,
     check_parameters,
-    check_whole,
-    implies,
+    check_whole_number,
     parameters_from_events,
 )
 from incrowd.release.statement import Facts, Sentence, write_statement
@@ -47,11 +47,11 @@ SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
 
 
-class _Part(BaseModel):
+class _CertificatePart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
-class Promise(_Part):
+class CertifiedGuarantee(_CertificatePart):
     """What is guaranteed, in numbers and in words."""
 
     kind: str
@@ -71,7 +71,7 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
-class SchemeColumn(_Part):
+class SchemeColumn(_CertificatePart):
     """How one column was generalized: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
@@ -87,7 +87,7 @@ class SchemeColumn(_Part):
     rule: dict[str, Any] | None = None
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> SchemeColumn:
+    def _check_file_or_rule(self) -> SchemeColumn:
         listed = (self.file is not None, self.sha256 is not None)
         if listed != (self.rule is None, self.rule is None):
             raise ValueError("a column has a file with its hash, or a rule")
@@ -96,7 +96,7 @@ class SchemeColumn(_Part):
         return self
 
 
-class NoisyColumn(_Part):
+class NoisyColumn(_CertificatePart):
     """The grid that noisy values lie on: multiples of a step, in numbers or in days."""
 
     kind: Literal["number", "date"]
@@ -104,7 +104,7 @@ class NoisyColumn(_Part):
     bounds: tuple[str, str] | None = None
 
     @model_validator(mode="after")
-    def _positive(self) -> NoisyColumn:
+    def _check_step(self) -> NoisyColumn:
         if not Decimal(self.step) > 0:
             raise ValueError("a step must be above 0")
         if self.bounds is not None and not all(map(_is_number, self.bounds)):
@@ -116,7 +116,7 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?", text) is not None
 
 
-class Data(_Part):
+class ReleasedFile(_CertificatePart):
     """Facts about the released file, recomputable from it.
 
     ``formulas`` says that texts a spreadsheet would run begin with an apostrophe.
@@ -131,23 +131,23 @@ class Data(_Part):
     formulas: Literal["escaped"] | None = None
 
 
-class Signature(_Part):
+class Signature(_CertificatePart):
     """An Ed25519 signature of the certificate without it, in hexadecimal."""
 
     public_key: Hash
     value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
 
 
-class Slice(_Part):
+class Slice(_CertificatePart):
     """One of several tables: its own parameters, scheme and file."""
 
     parameters: dict[str, float | str]
     scheme: dict[str, SchemeColumn]
-    release: Data
+    release: ReleasedFile
 
 
-class Certificate(_Part):
-    """All of it. ``seal`` is the SHA-256 of the rest, but for the signature.
+class Certificate(_CertificatePart):
+    """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
     at the top, are those of all together. A ``rehearsal`` is of a table that was made up.
@@ -157,13 +157,13 @@ class Certificate(_Part):
     incrowd: Annotated[str, Field(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}[a-z0-9.]{0,12}$")]
     method: str
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-    guarantee: Promise
+    guarantee: CertifiedGuarantee
     parameters: dict[str, float | str]
     events: list[dict[str, Any]]
     scheme: dict[str, SchemeColumn] | None = None
     kept: list[str] = []
     noisy: dict[str, NoisyColumn] = {}
-    release: Data | None = None
+    release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -172,9 +172,9 @@ class Certificate(_Part):
     signature: Signature | None = None
 
     @model_validator(mode="after")
-    def _one_table_or_slices(self) -> Certificate:
-        one = (self.scheme is not None, self.release is not None)
-        if one != (self.slices is None, self.slices is None):
+    def _check_tables(self) -> Certificate:
+        first = (self.scheme is not None, self.release is not None)
+        if first != (self.slices is None, self.slices is None):
             raise ValueError("a certificate has a scheme and a release, or slices")
         ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
         for number, table in enumerate(self.tables, 1):
@@ -186,7 +186,7 @@ class Certificate(_Part):
         return self
 
     @model_validator(mode="after")
-    def _plausible(self) -> Certificate:
+    def _check_values(self) -> Certificate:
         dt.date.fromisoformat(self.date)
         if self.method not in METHODS:
             raise ValueError(f"'{self.method}' is no method that certificates know")
@@ -202,21 +202,21 @@ class Certificate(_Part):
 
         Of counts, in the original table.
         """
-        return min((_whole(table.parameters, "k") for table in self.tables), default=0)
+        return min((_get_whole(table.parameters, "k") for table in self.tables), default=0)
 
     @property
-    def least(self) -> int:
+    def threshold(self) -> int:
         """The smallest number of rows that are shown alike: k or, of counts, r + k."""
-        known = [table.parameters for table in self.tables]
-        return min((_whole(one, "k") + _whole(one, "r") for one in known), default=0)
+        result = [table.parameters for table in self.tables]
+        return min((_get_whole(item, "k") + _get_whole(item, "r") for item in result), default=0)
 
     @property
-    def by_counts(self) -> bool:
+    def has_noisy_counts(self) -> bool:
         """Whether the numbers of rows are counts with noise."""
         return bool(self.tables) and all("r" in table.parameters for table in self.tables)
 
     @property
-    def sampled(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the table is itself a sample, and the promise one to its population."""
         return "already_sampled" in {**self.parameters, **self.tables[0].parameters}
 
@@ -231,8 +231,8 @@ class Certificate(_Part):
         (only,) = self.tables
         return only
 
-    def of_each_table(self) -> list[Certificate]:
-        """A certificate for each of the tables, as if it stood alone, but for its guarantee."""
+    def split_tables(self) -> list[Certificate]:
+        """Return a certificate for each table, as if it stood alone, but for its guarantee."""
         return [
             self.model_copy(
                 update={
@@ -252,19 +252,19 @@ class Certificate(_Part):
         assert self.release is not None
         return [Slice(parameters=self.parameters, scheme=self.scheme, release=self.release)]
 
-    def sealed(self) -> Certificate:
-        """The certificate with its seal."""
-        return self.model_copy(update={"seal": self._hash(), "signature": None})
+    def with_seal(self) -> Certificate:
+        """Return the certificate with its seal."""
+        return self.model_copy(update={"seal": self._compute_hash(), "signature": None})
 
-    def signed(self, key: Ed25519PrivateKey) -> Certificate:
-        """The sealed certificate with a signature."""
-        whole = self.sealed()
+    def with_signature(self, key: Ed25519PrivateKey) -> Certificate:
+        """Return the sealed certificate with a signature."""
+        whole = self.with_seal()
         public = key.public_key().public_bytes_raw().hex()
-        value = key.sign(whole.canonical()).hex()
+        value = key.sign(whole.to_canonical_json()).hex()
         return whole.model_copy(update={"signature": Signature(public_key=public, value=value)})
 
-    def canonical(self) -> bytes:
-        """The one way to write it: sorted keys, no spaces, no nulls, UTF-8, a line end."""
+    def to_canonical_json(self) -> bytes:
+        """Write it in the one way: sorted keys, no spaces, no nulls, UTF-8, a line end."""
         plain = self.model_dump(exclude_none=True)
         text = json.dumps(
             plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -273,34 +273,38 @@ class Certificate(_Part):
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with the certificate by itself: seal, signature, guarantee."""
-        found = []
+        result = []
         if self.rehearsal:
-            found.append(make_finding("RELEASE_REHEARSED"))
+            result.append(make_finding("RELEASE_REHEARSED"))
         if self.randomness == SEEDED:
-            found.append(make_finding("RELEASE_SEEDED"))
-        if self.seal != self._hash():
-            found.append(make_finding("SEAL_BROKEN"))
-        if self.signature is not None and not self._signature_holds(self.signature):
-            found.append(make_finding("SIGNATURE_INVALID"))
+            result.append(make_finding("RELEASE_SEEDED"))
+        if self.seal != self._compute_hash():
+            result.append(make_finding("SEAL_BROKEN"))
+        if self.signature is not None and not self._is_signature_valid(self.signature):
+            result.append(make_finding("SIGNATURE_INVALID"))
         try:
-            found += self._accounted() if METHODS[self.method].events else self._unaccounted()
+            result += (
+                self._check_accounted()
+                if METHODS[self.method].events
+                else self._check_unaccounted()
+            )
         except (IncrowdError, ValueError, ArithmeticError) as error:
-            found.append(make_finding("EVENTS_INVALID", problem=str(error)))
-        return found
+            result.append(make_finding("EVENTS_INVALID", problem=str(error)))
+        return result
 
-    def statement(self) -> list[Sentence]:
+    def make_statement(self) -> list[Sentence]:
         """Return the sentences that follow from the rest of the certificate."""
-        known = self.guarantee
+        sentences = self.guarantee
         columns = [pair for table in self.tables for pair in table.scheme.items()]
         return write_statement(
             Facts(
                 method=self.method,
                 tables=[table.parameters for table in self.tables],
-                unit=known.unit,
+                unit=sentences.unit,
                 shared=self.parameters if self.slices is not None else {},
-                epsilon=known.epsilon,
-                delta=known.delta,
-                without_id=known.without_id,
+                epsilon=sentences.epsilon,
+                delta=sentences.delta,
+                without_id=sentences.without_id,
                 local=sorted({name for name, column in columns if column.level is None}),
                 noisy=tuple(self.noisy),
                 kept=sorted(self.kept),
@@ -310,19 +314,19 @@ class Certificate(_Part):
             )
         )
 
-    def stated(self) -> Certificate:
+    def with_statement(self) -> Certificate:
         """Return the certificate with its statement."""
-        update = {"statement": self.statement()}
+        update = {"statement": self.make_statement()}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
-    def _accounted(self) -> list[Finding]:
+    def _check_accounted(self) -> list[Finding]:
         """Return what is wrong with the guarantee of a differentially private release."""
         if self.method == "synthetic":
             return find_synthetic_faults(self)
-        found, known = [], self.guarantee
-        if max(map(_longest, self.events), default=0) > _MOST_CHOICES:
+        accounted, known = [], self.guarantee
+        if max(map(_count_choices, self.events), default=0) > _MOST_CHOICES:
             return [make_finding("EVENTS_TOO_MANY")]
-        events = [from_dict(event) for event in self.events]
+        events = [parse_event(event) for event in self.events]
         implied = parameters_from_events(events)
         tables = [table.parameters for table in self.tables]
         if (
@@ -330,38 +334,38 @@ class Certificate(_Part):
             or self.kept
             or self.noisy
             or len(implied.tables) != len(tables)
-            or any("r" in one[0] for one in implied.tables) != self._has_counts_by_levels
+            or any("r" in item[0] for item in implied.tables) != self._has_counts_by_levels
             or (self.slices is None) != (len(tables) == 1)
         ):
             what = "one safe release" if self.slices is None else "these slices"
             return [make_finding("EVENTS_DIFFER", what=what)]
-        kind = BOTH if self.by_counts else METHODS[self.method].kind
+        kind = BOTH if self.has_noisy_counts else METHODS[self.method].kind
         if known.kind != kind or known.epsilon is None or known.delta is None:
             return [make_finding("GUARANTEE_KIND_DIFFERS")]
         true = Accountant(events).delta(epsilon=known.epsilon)
         if not true <= known.delta < 1:
-            found.append(
+            accounted.append(
                 make_finding("GUARANTEE_FALSE", true=true, epsilon=known.epsilon, delta=known.delta)
             )
-        shared = _without_size(self.parameters)
+        shared = _drop_size(self.parameters)
         if self.slices is None:
             tables = [shared]
         if any(
-            not implies(possible, table)
+            not allows_parameters(possible, table)
             for table, possible in zip(tables, implied.tables, strict=True)
         ) or (self.slices is not None and shared != implied.shared):
-            found.append(make_finding("PARAMETERS_DIFFER"))
-        elif known.statement != self.statement():
-            found.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
-        return found
+            accounted.append(make_finding("PARAMETERS_DIFFER"))
+        elif known.statement != self.make_statement():
+            accounted.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
+        return accounted
 
     @property
     def _has_counts_by_levels(self) -> bool:
         """Whether these are counts, with one level for each column."""
         columns = [column for table in self.tables for column in table.scheme.values()]
-        return self.by_counts and all(column.level is not None for column in columns)
+        return self.has_noisy_counts and all(column.level is not None for column in columns)
 
-    def _unaccounted(self) -> list[Finding]:
+    def _check_unaccounted(self) -> list[Finding]:
         """Return what is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
         known, terms = self.guarantee, METHODS[self.method]
         if self.events or known.epsilon is not None or known.delta is not None:
@@ -371,53 +375,53 @@ class Certificate(_Part):
         check_parameters(self.parameters, terms, self.kept)
         if (
             known.kind != terms.kind
-            or known.statement != self.statement()
+            or known.statement != self.make_statement()
             or terms.noisy != bool(self.noisy)
         ):
             return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
         return []
 
-    def _hash(self) -> str:
+    def _compute_hash(self) -> str:
         bare = self.model_copy(update={"seal": "", "signature": None})
-        return hashlib.sha256(bare.canonical()).hexdigest()
+        return hashlib.sha256(bare.to_canonical_json()).hexdigest()
 
-    def _signature_holds(self, signature: Signature) -> bool:
+    def _is_signature_valid(self, signature: Signature) -> bool:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         try:
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
             bare = self.model_copy(update={"signature": None})
-            key.verify(bytes.fromhex(signature.value), bare.canonical())
+            key.verify(bytes.fromhex(signature.value), bare.to_canonical_json())
         except (InvalidSignature, ValueError):
             return False
         return True
 
 
-def _whole(parameters: Parameters, name: str) -> int:
+def _get_whole(parameters: Parameters, name: str) -> int:
     value = parameters.get(name, 0)
     return int(value) if isinstance(value, float) else 0
 
 
-def _without_size(parameters: Parameters) -> Parameters:
+def _drop_size(parameters: Parameters) -> Parameters:
     """Return parameters without the asserted size, which no event implies; refuse a bad one."""
     if "size" not in parameters:
         return parameters
-    check_whole("size", parameters["size"])
+    check_whole_number("size", parameters["size"])
     return {name: value for name, value in parameters.items() if name != "size"}
 
 
-def _longest(event: object) -> int:
-    """The most choices that a part of an event is one of, as it is written."""
+def _count_choices(event: object) -> int:
+    """Return the most choices that a part of an event is one of, as it is written."""
     if not isinstance(event, dict):
         return 0
     parts = event.get("events", [event.get("event")])
     listed = parts if isinstance(parts, list) else []
     own = len(listed) if event.get("kind") == "one of" else 0
-    return max([own, *map(_longest, listed)])
+    return max([own, *map(_count_choices, listed)])
 
 
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

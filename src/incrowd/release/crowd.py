@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from incrowd.privacy.rounded import people_alike
+from incrowd.privacy.presentation import round_crowd_size
 
 _MOST = 60  # figures that are drawn
 _ACROSS = 15
@@ -38,9 +38,9 @@ class Crowd:
         return f"{self.people:,} {'person' if self.people == 1 else 'people'}{each}"
 
 
-def crowd_of(number: float) -> Crowd:
-    """The crowd of a number of people, drawn with at most sixty figures."""
-    people = people_alike(number)
+def make_crowd(number: float) -> Crowd:
+    """Return the crowd of a number of people, drawn with at most sixty figures."""
+    people = round_crowd_size(number)
     each = 1
     while people > _MOST * each:
         each *= 10

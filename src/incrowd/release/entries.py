@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.filter import Charge
-from incrowd.privacy.rounded import rounded
+from incrowd.privacy.presentation import format_parameter
 
 RULE = (
     "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "
@@ -17,7 +17,7 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Budget:
+class LedgerBudget:
     """A privacy budget of a table, and the day it was set.
 
     Attributes:
@@ -57,7 +57,7 @@ class Spend:
         return self.charge.guarantee
 
     @property
-    def left(self) -> int:
+    def remaining_releases(self) -> int:
         """The number of planned releases that are not made yet."""
         return 0 if self.releases is None else self.releases - self.used
 
@@ -79,31 +79,32 @@ class Booking:
     releases: int | None = None
 
     @property
-    def planned(self) -> bool:
+    def is_planned(self) -> bool:
         """Whether the release is one of a planned block, which is paid for already."""
         return self.release is not None
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
-        """The booking as plain values, for JSON."""
-        known = self.charge.guarantee
+        """Return the booking as plain values, for JSON."""
+        result = self.charge.guarantee
         return {
-            "entry": self.number, "planned": self.planned, "release": self.release,
-            "releases": self.releases, "epsilon": known.epsilon, "delta": known.delta,
+            "entry": self.number, "planned": self.is_planned, "release": self.release,
+            "releases": self.releases, "epsilon": result.epsilon, "delta": result.delta,
         }  # fmt: skip
 
     def __str__(self) -> str:
-        if self.planned:
+        if self.is_planned:
             return f"release {self.release} of {self.releases} of planned block {self.number}"
-        return f"unplanned release, (ε, δ) = {write_pair(self.charge.guarantee)}"
+        return f"unplanned release, (ε, δ) = {format_guarantee(self.charge.guarantee)}"
 
 
-def write_pair(guarantee: Guarantee) -> str:
+def format_guarantee(guarantee: Guarantee) -> str:
     """Return an (epsilon, delta) of spends in short, rounded up."""
     epsilon = guarantee.epsilon
-    shown = "inf" if math.isinf(epsilon) else rounded("epsilon", epsilon, 4)
-    return f"({shown}, {rounded('delta', guarantee.delta, 3)})"
+    shown = "inf" if math.isinf(epsilon) else format_parameter("epsilon", epsilon, 4)
+    return f"({shown}, {format_parameter('delta', guarantee.delta, 3)})"
 
 
-def write_left(guarantee: Guarantee) -> str:
+def format_remaining(guarantee: Guarantee) -> str:
     """Return what is left of an (epsilon, delta) in short, rounded down."""
-    return f"({rounded('left', guarantee.epsilon, 4)}, {rounded('left', guarantee.delta, 3)})"
+    epsilon = format_parameter("left", guarantee.epsilon, 4)
+    return f"({epsilon}, {format_parameter('left', guarantee.delta, 3)})"

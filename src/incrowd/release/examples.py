@@ -8,10 +8,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from incrowd.codes.values import canonical, reading_order
+from incrowd.codes.values import canonicalize_value, make_sort_key
 from incrowd.engine.table import Table
 from incrowd.measure.lost_values import shows_nothing
-from incrowd.release.product import Product, Recoded
+from incrowd.release.product import ColumnRecoding, Product
 from incrowd.spec.build import SUPPRESSED, describe_level, is_open
 
 ROWS, _LOOKED_AT = 6, 1000
@@ -43,49 +43,53 @@ class Examples:
     noisy: tuple[str, ...] = ()
 
 
-def example_columns(product: Product) -> tuple[str, ...]:
-    """The columns of a table that examples have: generalized, kept as they are, with noise."""
+def list_example_columns(product: Product) -> tuple[str, ...]:
+    """Return the columns of a table that examples have: generalized, kept, with noise."""
     return (*product.original.names, *product.kept, *product.noisy)
 
 
-def some_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
-    """Different rows among the first of a table, spread over their order."""
-    found = []
-    for tally in source.head(_LOOKED_AT).tallies(names):
-        orders = [list(map(reading_order, values)) for values in tally.values]
+def sample_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
+    """Return different rows among the first of a table, spread over their order."""
+    result = []
+    for tally in source.head(_LOOKED_AT).iter_tallies(names):
+        orders = [list(map(make_sort_key, values)) for values in tally.values]
         for codes in tally.codes.tolist():
             order = [orders[at][code] for at, code in enumerate(codes)]
-            found.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
-    found.sort(key=itemgetter(0))
-    step = max(len(found) // ROWS, 1)
-    return [row for _, row in found[::step][:ROWS]]
+            result.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
+    result.sort(key=itemgetter(0))
+    step = max(len(result) // ROWS, 1)
+    return [row for _, row in result[::step][:ROWS]]
 
 
-def examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
-    """Some rows of the table, from :func:`some_rows`, and what became of them in the first.
+def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
+    """Return rows from :func:`sample_rows`, and what became of them in the first product.
 
-    Rows have the columns of :func:`example_columns`.
+    Rows have the columns of :func:`list_example_columns`.
     """
     product = products[0]
-    local, width = product.shown.local, len(product.original.names)
-    texts = [[canonical(value) for value in row] for row in before]
-    looks = _any(product, len(before)) if local else [_shown(product, row) for row in before]
+    local, width = product.shown.is_local, len(product.original.names)
+    texts = [[canonicalize_value(value) for value in row] for row in before]
+    looks = (
+        _sample_released_rows(product, len(before))
+        if local
+        else [_find_shown_labels(product, row) for row in before]
+    )
     wanted = [None if local else row[width : width + len(product.kept)] for row in texts]
-    after = _completed(product, looks, wanted)
+    after = _complete_rows(product, looks, wanted)
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
     each = tuple(
-        {name: in_words(recoded) for name, recoded in one.scheme.items()} for one in products
+        {name: in_words(recoded) for name, recoded in item.scheme.items()} for item in products
     )
-    rows = [Example(one, other) for one, other in pairs]
-    return Examples(example_columns(product), each[0], rows, local, each, tuple(product.noisy))
+    rows = [Example(first, other) for first, other in pairs]
+    return Examples(list_example_columns(product), each[0], rows, local, each, tuple(product.noisy))
 
 
-def _completed(
+def _complete_rows(
     product: Product,
     looks: Sequence[list[str | None] | None],
     wanted: Sequence[list[str | None] | None],
 ) -> list[list[str | None] | None]:
-    """The labels of rows, with what rows of the release that look so show in other columns.
+    """Return labels of rows, with what such rows of the release show in other columns.
 
     ``wanted`` are the values that a row has in the columns that are kept, where that is known.
     """
@@ -93,35 +97,35 @@ def _completed(
     if not product.kept and not product.noisy:
         return list(looks)
     same: dict[tuple[str | None, ...], list[list[str | None]]] = {
-        tuple(one): [] for one in looks if one is not None
+        tuple(look): [] for look in looks if look is not None
     }
-    for tally in product.data.head(_SEARCHED).tallies(example_columns(product)):
-        named = [[canonical(value) for value in values] for values in tally.values]
+    for tally in product.data.head(_SEARCHED).iter_tallies(list_example_columns(product)):
+        named = [[canonicalize_value(value) for value in values] for values in tally.values]
         for codes in tally.codes.tolist():
             row = [named[at][code] for at, code in enumerate(codes)]
             if tuple(row[:width]) in same:
                 same[tuple(row[:width])].append(row[width:])
-    found: list[list[str | None] | None] = []
-    for number, (one, values) in enumerate(zip(looks, wanted, strict=False)):
-        if one is None:
-            found.append(None)
+    result: list[list[str | None] | None] = []
+    for number, (first, values) in enumerate(zip(looks, wanted, strict=False)):
+        if first is None:
+            result.append(None)
             continue
-        rows = same[tuple(one)]
+        rows = same[tuple(first)]
         fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept])]
         # Rows are in order: the first ones alone would show the lowest values.
         at = (2 * number + 1) * len(fitting) // (2 * len(looks))
         more = rows.pop(fitting[at]) if fitting else [None] * (kept + len(product.noisy))
         own = [*(more[:kept] if values is None else values), *more[kept:]]
-        found.append([*one, *own])
-    return found
+        result.append([*first, *own])
+    return result
 
 
-def in_words(recoded: Recoded) -> str:
-    """Describe what a column publishes."""
+def in_words(recoded: ColumnRecoding) -> str:
+    """Return what a column shows, in words."""
     hierarchy, level = recoded.hierarchy, recoded.level
     if level is None:
         return "intervals or groups, by class"
-    if (level == hierarchy.height - 1 and hierarchy.rooted) or shows_nothing(
+    if (level == hierarchy.height - 1 and hierarchy.is_rooted) or shows_nothing(
         hierarchy, hierarchy.labels[level][:-2], level
     ):
         return SUPPRESSED
@@ -129,8 +133,8 @@ def in_words(recoded: Recoded) -> str:
     return describe_level(recoded.column, level, labels)
 
 
-def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:
-    """The labels of a row at the levels of the release, if its cell is shown."""
+def _find_shown_labels(product: Product, row: Sequence[object]) -> list[str | None] | None:
+    """Return the labels of a row at the levels of the release, if its cell is shown."""
     labels: list[str | None] = []
     alike = np.ones(len(product.shown.frequencies), dtype=bool)
     for at, (value, recoded) in enumerate(zip(row, product.scheme.values(), strict=False)):
@@ -143,11 +147,14 @@ def _shown(product: Product, row: Sequence[object]) -> list[str | None] | None:
     return labels if alike.any() else None
 
 
-def _any(product: Product, number: int) -> list[list[str | None] | None]:
-    """Some rows of the release."""
+def _sample_released_rows(product: Product, number: int) -> list[list[str | None] | None]:
+    """Return some rows of the release."""
     codes = product.shown.frequencies.codes
     step = max(len(codes) // max(number, 1), 1)
     return [
-        [canonical(labels[code]) for labels, code in zip(product.shown.labels, row, strict=True)]
+        [
+            canonicalize_value(labels[code])
+            for labels, code in zip(product.shown.labels, row, strict=True)
+        ]
         for row in codes[::step][:number].tolist()
     ]

@@ -14,13 +14,13 @@ from incrowd.errors import IncrowdError
 
 
 @contextmanager
-def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
+def fill_folders(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
     """Yield two draft folders; on success the private one appears, then the public one.
 
     What is published is never there without its private part. Where the public one cannot
     appear, the private one goes again.
     """
-    public, private = _resolved(public), _resolved(private)
+    public, private = _resolve_folder(public), _resolve_folder(private)
     if private.is_relative_to(public) or public.is_relative_to(private):
         raise IncrowdError(
             f"Folder '{private}': it is private and must not lie inside '{public}', nor contain "
@@ -28,8 +28,8 @@ def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
         )
     appeared = False
     try:
-        with fill(public) as draft:
-            with fill(private, mode=0o700) as hidden:
+        with fill_folder(public) as draft:
+            with fill_folder(private, mode=0o700) as hidden:
                 yield draft, hidden
             appeared = True
     except BaseException:
@@ -39,14 +39,16 @@ def fill_both(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
 
 
 @contextmanager
-def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> Iterator[Path]:
+def fill_folder(
+    folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755
+) -> Iterator[Path]:
     """Yield a draft folder; on success it takes the place of ``folder``.
 
     The draft lies beside the folder, is brought to the disk, and is then renamed, in one
     step. A folder that holds nothing but names of ``replacing`` is an earlier result and
     makes room. Anything else in the way is refused before any work is done.
     """
-    folder = _resolved(folder)
+    folder = _resolve_folder(folder)
     _refuse_foreign(folder, replacing)
     prefix = f".{folder.name}.draft-"
     try:
@@ -58,7 +60,7 @@ def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> I
     try:
         yield draft
         draft.chmod(mode)
-        _sync(draft)
+        _sync_folder(draft)
         if replacing and folder.exists():
             _refuse_foreign(folder, replacing)
             shutil.rmtree(folder)
@@ -70,8 +72,8 @@ def fill(folder: Path, *, replacing: Sequence[str] = (), mode: int = 0o755) -> I
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _resolved(folder: Path) -> Path:
-    """Where a folder really lies, whatever links lead there; a link itself is refused."""
+def _resolve_folder(folder: Path) -> Path:
+    """Return where a folder really lies, whatever links lead there; refuse a link itself."""
     if folder.is_symlink():
         raise IncrowdError(f"'{folder}' is a link, and nothing was written. Name a folder.")
     return folder.resolve()
@@ -89,7 +91,7 @@ def _refuse_foreign(folder: Path, replacing: Sequence[str]) -> None:
         raise IncrowdError(f"'{folder}' is a file, and nothing was written. Name a folder.")
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Bring every file and folder below to the disk; asked for together, disks do it together."""
     entries = [Path(path, name) for path, _, names in os.walk(folder) for name in (*names, "")]
     with ThreadPoolExecutor(16) as workers:
@@ -110,11 +112,11 @@ def _remove_stale(parent: Path, prefix: str) -> None:
     for draft in parent.iterdir():
         if draft.name.startswith(prefix):
             process = draft.name.removeprefix(prefix).split("-")[0]
-            if process.isdigit() and _is_gone(process):
+            if process.isdigit() and _is_process_gone(process):
                 shutil.rmtree(draft, ignore_errors=True)
 
 
-def _is_gone(process: str) -> bool:
+def _is_process_gone(process: str) -> bool:
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:

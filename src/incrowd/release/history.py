@@ -22,8 +22,8 @@ from incrowd.release.ledger import Ledger
 WITHOUT_LEDGER = ""
 
 
-def state_folder() -> Path:
-    """Where the history is kept: below ``XDG_STATE_HOME``, or else ``~/.local/state``."""
+def get_state_folder() -> Path:
+    """Return where the history is kept: below ``XDG_STATE_HOME``, or else ``~/.local/state``."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "incrowd"
 
 
@@ -31,49 +31,50 @@ class History:
     """What is remembered. Where there is no place to remember in, ``usable`` is False."""
 
     def __init__(self) -> None:
-        self._folder = state_folder()
+        self._folder = get_state_folder()
         self.key, self.usable = b"", True
-        rows = self._ask("SELECT value FROM about WHERE name = 'key'")
+        rows = self._run_query("SELECT value FROM about WHERE name = 'key'")
         if rows:
             self.key = bytes.fromhex(rows[0][0])
 
-    def earlier(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
-        """Whether a table was released in a way that this ledger does not count.
+    def has_earlier_release(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
+        """Return whether a table was released in a way that this ledger does not count.
 
         Without a ledger, that is any release of it.
         """
-        rows = self._ask("SELECT ledger FROM released WHERE fingerprint = ?", fingerprint)
+        rows = self._run_query("SELECT ledger FROM released WHERE fingerprint = ?", fingerprint)
         ledgers = {row[0] for row in rows}
         return bool(ledgers if ledger == WITHOUT_LEDGER else ledgers - {ledger})
 
-    def remember(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
+    def remember_release(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
         """Remember that a table is released, under a ledger or under none.
 
-        The answer is that of :meth:`earlier`; of two who ask at once, one is told of the other.
+        The answer is that of :meth:`has_earlier_release`; of two who ask at once, one is told of
+        the other.
         """
         query = "SELECT ledger FROM released WHERE fingerprint = ?"
         insert = "INSERT OR IGNORE INTO released VALUES (?, ?)"
         try:
-            with self._open() as database:
-                known = {row[0] for row in database.execute(query, (fingerprint,))}
+            with self._open_database() as database:
+                result = {row[0] for row in database.execute(query, (fingerprint,))}
                 database.execute(insert, (fingerprint, ledger))
         except (OSError, sqlite3.Error):
             self.usable = False
             return False
-        return bool(known if ledger == WITHOUT_LEDGER else known - {ledger})
+        return bool(result if ledger == WITHOUT_LEDGER else result - {ledger})
 
-    def _ask(self, statement: str, *values: str) -> list[tuple[str, ...]]:
-        """What the history answers; nothing where it cannot be used."""
+    def _run_query(self, statement: str, *values: str) -> list[tuple[str, ...]]:
+        """Return what the history answers; nothing where it cannot be used."""
         try:
-            with self._open() as database:
+            with self._open_database() as database:
                 return database.execute(statement, values).fetchall()
         except (OSError, sqlite3.Error):
             self.usable = False
             return []
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that excludes all others, so that nothing is forgotten in a race."""
+    def _open_database(self) -> Iterator[sqlite3.Connection]:
+        """Open one transaction that excludes all others, so that nothing is forgotten in a race."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / "released.db"
         with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as database:
@@ -91,8 +92,8 @@ class History:
             database.execute("COMMIT")
 
 
-def name_of(key: bytes) -> str:
-    """What a ledger is called here, by its secret key."""
+def name_ledger(key: bytes) -> str:
+    """Return what a ledger is called here, by its secret key."""
     return hashlib.sha256(key).hexdigest()
 
 
@@ -117,7 +118,7 @@ class ReleaseHistory:
         self._ledger, self._is_accounted = ledger, is_accounted
         self._history = None if is_rehearsal else History()
         key = ledger.key() if ledger is not None else b""
-        self._name = name_of(key) if ledger is not None else WITHOUT_LEDGER
+        self._name = name_ledger(key) if ledger is not None else WITHOUT_LEDGER
         keys = {} if self._history is None else {"history": self._history.key}
         self._fingerprints = Fingerprints(table, keys | ({"ledger": key} if ledger else {}))
 
@@ -135,20 +136,20 @@ class ReleaseHistory:
         """Find a table that changed under its ledger, and releases that it does not count."""
         if self._history is None:
             return []
-        ledger, found = self._ledger, []
-        if ledger is not None and not ledger.recognises(self._fingerprints["ledger"]):
-            found.append(make_finding("TABLE_CHANGED"))
-        if self._history.earlier(self._fingerprints["history"], ledger=self._name):
-            found.append(self._earlier_release())
+        ledger, earlier_releases = self._ledger, []
+        if ledger is not None and not ledger.recognizes_table(self._fingerprints["ledger"]):
+            earlier_releases.append(make_finding("TABLE_CHANGED"))
+        if self._history.has_earlier_release(self._fingerprints["history"], ledger=self._name):
+            earlier_releases.append(self._earlier_release())
         if not self._history.usable:
-            found.append(make_finding("HISTORY_NOT_WRITABLE"))
-        return found
+            earlier_releases.append(make_finding("HISTORY_NOT_WRITABLE"))
+        return earlier_releases
 
     def remember_release(self, known: Sequence[Finding]) -> list[Finding]:
         """Remember that the table is released; find a release that came in between."""
         if self._history is None:
             return []
-        late = self._history.remember(self._fingerprints["history"], ledger=self._name)
+        late = self._history.remember_release(self._fingerprints["history"], ledger=self._name)
         earlier = self._earlier_release()
         return [earlier] if late and earlier not in known else []
 

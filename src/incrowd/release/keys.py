@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
 from incrowd.errors import IncrowdError
 
 
-def public_key(text: str) -> str:
-    """An Ed25519 public key in hexadecimal: given so, or the path of a PEM file with one."""
+def read_public_key(text: str) -> str:
+    """Return an Ed25519 public key in hexadecimal: as given, or from the PEM file at a path."""
     if re.fullmatch(r"[0-9a-fA-F]{64}", text):
         return text.lower()
     try:
@@ -36,8 +36,8 @@ def public_key(text: str) -> str:
     return key.public_bytes_raw().hex()
 
 
-def load_key(path: Path) -> Ed25519PrivateKey:
-    """An Ed25519 private key from an unencrypted PEM file."""
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    """Load an Ed25519 private key from an unencrypted PEM file."""
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:

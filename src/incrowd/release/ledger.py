@@ -25,7 +25,7 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
 from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Composition, Event, Sampled, as_dict, from_dict
+from incrowd.privacy.events import Composition, Event, SampledEvent, parse_event, serialize_event
 from incrowd.privacy.filter import (
     Charge,
     charge_guarantee,
@@ -35,7 +35,7 @@ from incrowd.privacy.filter import (
     separate_sampling,
     sum_charges,
 )
-from incrowd.release.entries import Booking, Budget, Spend, write_pair
+from incrowd.release.entries import Booking, LedgerBudget, Spend, format_guarantee
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -59,8 +59,8 @@ MOST_RELEASES = 1000  # of a planned block
 ONE_ROW = "one row"
 
 
-def unit_of_id(column: str) -> str:
-    """The unit of releases that use one row for each value of a column."""
+def name_person_unit(column: str) -> str:
+    """Return the unit of releases that use one row for each value of a column."""
     return f"one person, by the column '{column}'"
 
 
@@ -107,8 +107,8 @@ class Ledger:
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
-        with self._writing(create=True) as database:
-            old = self._budgets(database)
+        with self._open_transaction(create=True) as database:
+            old = self._read_budgets(database)
             if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
                 raise BudgetError(
                     f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
@@ -116,47 +116,47 @@ class Ledger:
                     "(raising=True); it stays on record."
                 )
             database.execute(
-                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_today(), *known)
+                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_get_today(), *known)
             )
 
-    def budget(self) -> Budget:
-        """Return the current budget."""
-        with self._open() as database:
-            return self._budget(database)
+    def budget(self) -> LedgerBudget:
+        """Return what may be spent in all, by the latest decision."""
+        with self._open_database() as database:
+            return self._read_budget(database)
 
-    def budgets(self) -> list[Budget]:
-        """Return every budget that was set, the oldest first."""
-        with self._open() as database:
-            return self._budgets(database)
+    def budgets(self) -> list[LedgerBudget]:
+        """Return all decisions on the budget, the oldest first."""
+        with self._open_database() as database:
+            return self._read_budgets(database)
 
     def unit(self) -> str | None:
-        """Return the unit of privacy of all releases under this ledger; None before the first."""
-        with self._open() as database:
-            return self._about(database).get("unit")
+        """Return what every release under this ledger protects; None before the first."""
+        with self._open_database() as database:
+            return self._read_about(database).get("unit")
 
     def set_unit(self, unit: str) -> None:
         """Set the unit of privacy of a ledger that an older version made.
 
         Args:
-            unit: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            unit: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
         """
-        with self._writing() as database:
+        with self._open_transaction() as database:
             self._refuse_unit(database, unit, told=True)
             database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
 
     def spends(self) -> list[Spend]:
-        """Return every entry that was booked, the oldest first."""
-        with self._open() as database:
-            return self._spends(database)
+        """Return everything that was booked, the oldest first."""
+        with self._open_database() as database:
+            return self._read_spends(database)
 
     def match_sampling(self, event: Event) -> Event:
         """Return an event with the sampling rate that all other releases share, if they do."""
         rates = {spend.charge.rate for spend in self.spends()}
         rate = rates.pop() if len(rates) == 1 else None
-        return event if rate is None else Sampled(event, rate)
+        return event if rate is None else SampledEvent(event, rate)
 
     def total(self, more: Iterable[Charge] = ()) -> Guarantee:
-        """Compute the (epsilon, delta) of everything booked.
+        """Return the (epsilon, delta) of everything booked, and of some more charges.
 
         Args:
             more: Further charges to include.
@@ -166,17 +166,17 @@ class Ledger:
         """
         return sum_charges([*(spend.charge for spend in self.spends()), *more])
 
-    def remaining(self) -> Guarantee:
+    def remaining_budget(self) -> Guarantee:
         """Return what the budget leaves for further blocks and unplanned releases."""
-        with self._open() as database:
-            budget = self._budget(database)
-            total = sum_charges([spend.charge for spend in self._spends(database)])
+        with self._open_database() as database:
+            budget = self._read_budget(database)
+            total = sum_charges([spend.charge for spend in self._read_spends(database)])
         left = (max(all_ - spent, 0.0) for all_, spent in zip(
             (budget.epsilon, budget.delta), (total.epsilon, total.delta), strict=True
         ))  # fmt: skip
         return Guarantee(*left)
 
-    def fits(self, more: Iterable[Charge]) -> bool:
+    def allows_charges(self, more: Iterable[Charge]) -> bool:
         """Return whether the budget allows charges in addition to everything booked.
 
         Args:
@@ -186,7 +186,7 @@ class Ledger:
         charges = [*(spend.charge for spend in self.spends()), *more]
         return charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
 
-    def charge_of(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
+    def compute_charge(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
         """Compute what events would take from the budget as an unplanned release.
 
         Without a guarantee, delta is what the events need at any epsilon. Where that lowers
@@ -200,8 +200,8 @@ class Ledger:
         Returns:
             The charge.
         """
-        with self._open() as database:
-            return self._charge(database, _as_one(list(events)), guarantee)
+        with self._open_database() as database:
+            return self._compute_charge(database, _combine_events(list(events)), guarantee)
 
     def allow(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
@@ -211,15 +211,17 @@ class Ledger:
 
         Args:
             events: The events of the release.
-            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
             guarantee: The (epsilon, delta) that the events are certified to satisfy.
             planned: Refuse a release that belongs to no planned block.
 
         Raises:
             BudgetError: The budget does not allow the release.
         """
-        with self._open() as database:
-            return self._allow(database, _as_one(list(events)), unit, guarantee, planned)
+        with self._open_database() as database:
+            return self._allow_event(
+                database, _combine_events(list(events)), unit, guarantee, planned
+            )
 
     def book(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
@@ -232,9 +234,9 @@ class Ledger:
 
         Args:
             events: The events of the release.
-            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
             guarantee: The (epsilon, delta) that the events are certified to satisfy; see
-                :meth:`charge_of`.
+                :meth:`compute_charge`.
             planned: Refuse a release that belongs to no planned block.
 
         Returns:
@@ -243,15 +245,15 @@ class Ledger:
         Raises:
             BudgetError: The budget does not allow the release. Nothing is booked.
         """
-        event = _as_one(list(events))
-        with self._writing() as database:
-            booking = self._allow(database, event, unit, guarantee, planned)
-            if booking.planned:
+        event = _combine_events(list(events))
+        with self._open_transaction() as database:
+            booking = self._allow_event(database, event, unit, guarantee, planned)
+            if booking.is_planned:
                 database.execute(
-                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_today(), booking.number)
+                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_get_today(), booking.number)
                 )
             else:
-                self._insert(database, event, booking.charge, unit)
+                self._insert_spend(database, event, booking.charge, unit)
         return booking
 
     def plan(
@@ -265,7 +267,7 @@ class Ledger:
             event: The event of each release.
             releases: Number of releases.
             guarantee: The (epsilon, delta) of all of them together, composed tightly.
-            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`unit_of_id`.
+            unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
 
         Returns:
             The entry of the ledger.
@@ -279,40 +281,42 @@ class Ledger:
                 f"A planned block has at most {MOST_RELEASES:,} releases. Plan fewer."
             )
         charge = charge_guarantee(repeat_event(event, number), guarantee)
-        with self._writing() as database:
+        with self._open_transaction() as database:
             self._refuse_unit(database, unit)
-            self._refuse(database, charge, f"this block of {number} releases")
-            self._insert(database, event, charge, unit, number)
-            return self._spends(database)[-1]
+            self._refuse_over_budget(database, charge, f"this block of {number} releases")
+            self._insert_spend(database, event, charge, unit, number)
+            return self._read_spends(database)[-1]
 
-    def _allow(
+    def _allow_event(
         self, database: sqlite3.Connection, event: Event, unit: str, guarantee: Guarantee | None,
         planned: bool,
     ) -> Booking:  # fmt: skip
         self._refuse_unit(database, unit)
-        spends = self._spends(database)
+        spends = self._read_spends(database)
         for spend in spends:
-            if spend.left and spend.event == event:
+            if spend.remaining_releases and spend.event == event:
                 return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
         if planned:
             self._refuse_unplanned(spends, event)
-        charge = self._charge(database, event, guarantee)
-        self._refuse(database, charge, "this release")
+        charge = self._compute_charge(database, event, guarantee)
+        self._refuse_over_budget(database, charge, "this release")
         return Booking(len(spends) + 1, charge)
 
-    def _charge(
+    def _compute_charge(
         self, database: sqlite3.Connection, event: Event, guarantee: Guarantee | None
     ) -> Charge:
         if guarantee is not None:
             return charge_guarantee(event, guarantee)
-        return charge_share(event, self._share(database, len(self._spends(database)) + 1))
+        return charge_share(
+            event, self._get_delta_share(database, len(self._read_spends(database)) + 1)
+        )
 
-    def _share(self, database: sqlite3.Connection, number: int) -> float:
-        """The delta of an entry without a stated guarantee, by its number."""
-        self._budget(database)
-        return math.ldexp(self._budgets(database)[0].delta, -number)
+    def _get_delta_share(self, database: sqlite3.Connection, number: int) -> float:
+        """Return the delta of an entry without a stated guarantee, by its number."""
+        self._read_budget(database)
+        return math.ldexp(self._read_budgets(database)[0].delta, -number)
 
-    def _insert(
+    def _insert_spend(
         self, database: sqlite3.Connection, event: Event, charge: Charge, unit: str,
         releases: int | None = None,
     ) -> None:  # fmt: skip
@@ -321,19 +325,19 @@ class Ledger:
         database.execute(
             "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
             "releases) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (_today(), json.dumps(as_dict(whole)), *_points(charge), releases),
+            (_get_today(), json.dumps(serialize_event(whole)), *_list_points(charge), releases),
         )
 
     def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
-        known = self._about(database).get("unit")
-        if known is None and self._spends(database) and not told:
+        about = self._read_about(database).get("unit")
+        if about is None and self._read_spends(database) and not told:
             raise BudgetError(
                 f"Ledger '{self.path.name}': its unit is not recorded, and nothing was released. "
                 f"Set it: incrowd ledger unit {self.path} --row, or --id COLUMN"
             )
-        if known not in (None, unit):
+        if about not in (None, unit):
             raise BudgetError(
-                f"Ledger '{self.path.name}': its releases protect {known}, not {unit}, and nothing "
+                f"Ledger '{self.path.name}': its releases protect {about}, not {unit}, and nothing "
                 "was released. Use one unit per table and ledger."
             )
 
@@ -348,9 +352,9 @@ class Ledger:
             f"{'another one' if used else 'it'}: incrowd ledger plan {self.path} --spec SPEC"
         )
 
-    def _refuse(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
-        budget = self._budget(database)
-        past = [spend.charge for spend in self._spends(database)]
+    def _refuse_over_budget(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
+        budget = self._read_budget(database)
+        past = [spend.charge for spend in self._read_spends(database)]
         if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
             return
         total, spent = sum_charges([*past, charge]), sum_charges(past)
@@ -358,7 +362,8 @@ class Ledger:
         if spent.delta >= budget.delta:
             raise BudgetError(
                 f"Ledger '{self.path.name}': δ is used up, and nothing was released. "
-                f"(ε, δ) = {write_pair(spent)} is booked by {_count(past)}, and {limits}."
+                f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}, and "
+                f"{limits}."
             )
         if math.isinf(total.epsilon):
             raise BudgetError(
@@ -367,29 +372,30 @@ class Ledger:
             )
         raise BudgetError(
             f"Ledger '{self.path.name}': with {what} the total would be (ε, δ) = "
-            f"{write_pair(total)}, but {limits}; {write_pair(spent)} is booked by {_count(past)}. "
+            f"{format_guarantee(total)}, but {limits}; {format_guarantee(spent)} is booked by "
+            f"{_count_entries(past)}. "
             "Use a smaller ε or δ; nothing was released."
         )
 
     def key(self) -> bytes:
-        """Return the secret key of the ledger, for fingerprints of tables."""
-        with self._open() as database:
-            return bytes.fromhex(self._about(database)["key"])
+        """Return the ledger's own secret, for fingerprints of tables."""
+        with self._open_database() as database:
+            return bytes.fromhex(self._read_about(database)["key"])
 
-    def recognises(self, fingerprint: str) -> bool:
+    def recognizes_table(self, fingerprint: str) -> bool:
         """Return whether a table is the one that was released first under this ledger.
 
         Args:
             fingerprint: Made with the :meth:`key` of the ledger. The first one is remembered.
         """
-        with self._writing() as database:
+        with self._open_transaction() as database:
             database.execute(
                 "INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (fingerprint,)
             )
-            return self._about(database)["fingerprint"] == fingerprint
+            return self._read_about(database)["fingerprint"] == fingerprint
 
     @contextmanager
-    def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+    def _open_database(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
         if not create and not self.path.exists():
             raise IncrowdError(
                 f"Ledger '{self.path}': not found. Create it: incrowd ledger budget {self.path} "
@@ -408,9 +414,9 @@ class Ledger:
                 raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
 
     @contextmanager
-    def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction that excludes all other writers from its first step on."""
-        with self._open(create=create) as database:
+    def _open_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open one transaction that excludes all other writers from its first step on."""
+        with self._open_database(create=create) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 if create:
@@ -428,52 +434,52 @@ class Ledger:
 
     def _add_columns(self, database: sqlite3.Connection) -> None:
         """Bring a ledger of an earlier version up to date; keep what its spends are read as."""
-        known = _column_names(database)
+        column_names = _list_column_names(database)
         for name, kind in _COLUMNS.items():
-            if name not in known:
+            if name not in column_names:
                 database.execute(f"ALTER TABLE spends ADD COLUMN {name} {kind}")
         database.execute(_USES)
         rows = database.execute("SELECT number FROM spends WHERE epsilon IS NULL").fetchall()
         numbers = {number for (number,) in rows}
-        for spend in self._spends(database) if numbers else ():
+        for spend in self._read_spends(database) if numbers else ():
             if spend.number in numbers:
                 database.execute(
                     "UPDATE spends SET epsilon = ?, delta = ?, inside_epsilon = ?, "
                     "inside_delta = ? WHERE number = ?",
-                    (*_points(spend.charge), spend.number),
+                    (*_list_points(spend.charge), spend.number),
                 )
 
-    def _about(self, database: sqlite3.Connection) -> dict[str, str]:
+    def _read_about(self, database: sqlite3.Connection) -> dict[str, str]:
         return dict(database.execute("SELECT name, value FROM about").fetchall())
 
-    def _budget(self, database: sqlite3.Connection) -> Budget:
-        found = self._budgets(database)
-        if not found:
+    def _read_budget(self, database: sqlite3.Connection) -> LedgerBudget:
+        ledger_budget = self._read_budgets(database)
+        if not ledger_budget:
             raise IncrowdError(
                 f"Ledger '{self.path}': it has no budget. Set one: incrowd ledger budget"
             )
-        return found[-1]
+        return ledger_budget[-1]
 
-    def _budgets(self, database: sqlite3.Connection) -> list[Budget]:
+    def _read_budgets(self, database: sqlite3.Connection) -> list[LedgerBudget]:
         rows = database.execute("SELECT epsilon, delta, day FROM budgets ORDER BY number")
-        return [Budget(*row) for row in rows]
+        return [LedgerBudget(*row) for row in rows]
 
-    def _spends(self, database: sqlite3.Connection) -> list[Spend]:
-        """All entries; what an earlier version booked is read as unplanned releases."""
-        known, uses = _column_names(database), {}
+    def _read_spends(self, database: sqlite3.Connection) -> list[Spend]:
+        """Return all entries; what an earlier version booked is read as unplanned releases."""
+        known, uses = _list_column_names(database), {}
         if set(_COLUMNS) <= known:
             uses = dict(database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
         columns = ", ".join(name if name in known else f"NULL AS {name}" for name in _COLUMNS)
         rows = database.execute(
             f"SELECT number, day, event, {columns} FROM spends ORDER BY number"  # noqa: S608
         )
-        return [self._spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
+        return [self._make_spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
 
-    def _spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
+    def _make_spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
         number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases = row
-        event = from_dict(json.loads(text))
+        event = parse_event(json.loads(text))
         if epsilon is None:
-            charge = charge_share(event, self._share(database, number))
+            charge = charge_share(event, self._get_delta_share(database, number))
         else:
             charge = Charge(
                 Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
@@ -486,23 +492,23 @@ class Ledger:
         return Spend(number, day, event.events[0], charge, releases, used)
 
 
-def _count(charges: list[Charge]) -> str:
+def _count_entries(charges: list[Charge]) -> str:
     return "1 entry" if len(charges) == 1 else f"{len(charges)} entries"
 
 
-def _as_one(events: list[Event]) -> Event:
-    """The events of one release as one entry."""
+def _combine_events(events: list[Event]) -> Event:
+    """Return the events of one release as one entry."""
     return events[0] if len(events) == 1 else Composition(events)
 
 
-def _points(charge: Charge) -> tuple[float, float, float, float]:
+def _list_points(charge: Charge) -> tuple[float, float, float, float]:
     guarantee, inside = charge.guarantee, charge.inside
     return guarantee.epsilon, guarantee.delta, inside.epsilon, inside.delta
 
 
-def _column_names(database: sqlite3.Connection) -> set[str]:
+def _list_column_names(database: sqlite3.Connection) -> set[str]:
     return {row[1] for row in database.execute("PRAGMA table_info(spends)")}
 
 
-def _today() -> str:
+def _get_today() -> str:
     return dt.datetime.now(dt.UTC).date().isoformat()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from incrowd.privacy.counts import law_of
-from incrowd.release.parameters import Parameters, noise_event
+from incrowd.privacy.counts import build_event_law
+from incrowd.release.parameters import Parameters, make_noise_event
 
 _SHARE = 0.95
 
@@ -28,7 +28,7 @@ def describe_noise(known: Parameters) -> str:
 
 
 def _spread(known: Parameters) -> str:
-    return f"{law_of(noise_event(known)).variance ** 0.5:.3g}"
+    return f"{build_event_law(make_noise_event(known)).variance ** 0.5:.3g}"
 
 
 def describe_accuracy(known: Parameters) -> str:
@@ -43,7 +43,7 @@ def describe_accuracy(known: Parameters) -> str:
 
 def noise_within(known: Parameters) -> int:
     """Return the number that the noise of a group stays within with probability 0.95."""
-    return law_of(noise_event(known)).within(_SHARE)
+    return build_event_law(make_noise_event(known)).find_error_bound(_SHARE)
 
 
 def describe_law(known: Parameters) -> str:

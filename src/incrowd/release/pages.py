@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from jinja2.nodes import EvalContext
 
-from incrowd.codes.counted import COUNT
-from incrowd.privacy.counts import law_of
+from incrowd.codes.counted_table import COUNT
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
     Strength,
@@ -29,8 +29,8 @@ from incrowd.privacy.protection import (
 )
 from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
 from incrowd.release.noise_sentences import format_exact, noise_within
-from incrowd.release.parameters import noise_event
-from incrowd.release.render import environment
+from incrowd.release.parameters import make_noise_event
+from incrowd.release.render import make_environment
 from incrowd.release.statement import TECHNICAL
 from incrowd.release.synthetic_pages import fill_synthetic
 
@@ -43,16 +43,19 @@ _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uff
 def make_pages(certificate: Certificate) -> dict[str, bytes]:
     """Return the pages of a release, by file name."""
     # As a reader of the file sees it: keys are in the order in which they are written.
-    model = _model(Certificate.model_validate_json(certificate.canonical()))
+    model = _make_model(Certificate.model_validate_json(certificate.to_canonical_json()))
     names = {README: "readme.md", PAGE: "certificate.html"}
     if certificate.synthetic is not None:
         names[README] = "readme_synthetic.md"
-        model |= {"load": model["examples"], **fill_synthetic(model["certificate"], _quote, _cell)}
-    return {name: _render(template, model) for name, template in names.items()}
+        model |= {
+            "load": model["examples"],
+            **fill_synthetic(model["certificate"], _quote_text, _format_cell),
+        }
+    return {name: _render_template(template, model) for name, template in names.items()}
 
 
-def _render(template: str, model: dict[str, Any]) -> bytes:
-    return _templates().get_template(template).render(model).encode()
+def _render_template(template: str, model: dict[str, Any]) -> bytes:
+    return _make_templates().get_template(template).render(model).encode()
 
 
 # What epsilon means ---------------------------------------------------------------------------
@@ -60,38 +63,40 @@ def _render(template: str, model: dict[str, Any]) -> bytes:
 
 def describe_strength(certificate: Certificate) -> Strength | None:
     """Return how much the guarantee protects; None where nothing is guaranteed, or no epsilon."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not certificate.is_private:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None or not certificate.is_private:
         return None
-    return classify_guarantee(known.epsilon, known.delta)
+    return classify_guarantee(guarantee.epsilon, guarantee.delta)
 
 
 def describe_success(certificate: Certificate) -> str:
     """Return the sentence on what an attacker can achieve; empty where none can be given."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not certificate.is_private:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None or not certificate.is_private:
         return ""
-    return describe_attacker(known.epsilon, known.delta, members=protected_people(certificate))
+    return describe_attacker(
+        guarantee.epsilon, guarantee.delta, members=describe_protected_people(certificate)
+    )
 
 
-def protected_people(certificate: Certificate) -> str:
+def describe_protected_people(certificate: Certificate) -> str:
     """Return the people whom the guarantee protects, as a noun phrase."""
     place = "table"
-    if certificate.sampled:
+    if certificate.is_sampled:
         place = "population from which the table was sampled"
     verb = "are" if certificate.guarantee.unit == "one person" else "have one row"
     return f"people who {verb} in the {place}"
 
 
-def success_rates(certificate: Certificate) -> list[tuple[str, str]]:
+def list_success_rates(certificate: Certificate) -> list[tuple[str, str]]:
     """Return false-positive rates of an attacker, each with the largest true-positive rate."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None:
         return []
     return [
         (
             format_upper_percent(rate),
-            format_upper_percent(max_true_positive_rate(rate, known.epsilon, known.delta)),
+            format_upper_percent(max_true_positive_rate(rate, guarantee.epsilon, guarantee.delta)),
         )
         for rate in FALSE_POSITIVE_RATES
     ]
@@ -113,7 +118,7 @@ _HEADLINE = frozenset(  # the sentences that a recipient reads first
 _RANGES = ("a-b", "a to b", "[a, b)")
 
 
-def _model(certificate: Certificate) -> dict[str, Any]:
+def _make_model(certificate: Certificate) -> dict[str, Any]:
     """Return the values that both templates are filled with."""
     first = certificate.tables[0]
     return {
@@ -124,9 +129,11 @@ def _model(certificate: Certificate) -> dict[str, Any]:
         "algorithm": first.parameters.get("algorithm"),
         "starred": first.parameters.get("suppressed") == "starred",
         "counted": first.release.form == "counted",
-        "headline": [one for one in certificate.guarantee.statement if one.key in _HEADLINE],
-        "sentences": [one for one in certificate.guarantee.statement if one.key not in TECHNICAL],
-        "technical": [one for one in certificate.guarantee.statement if one.key in TECHNICAL],
+        "headline": [item for item in certificate.guarantee.statement if item.key in _HEADLINE],
+        "sentences": [
+            item for item in certificate.guarantee.statement if item.key not in TECHNICAL
+        ],
+        "technical": [item for item in certificate.guarantee.statement if item.key in TECHNICAL],
         "ranges": sorted(
             {
                 column.labels
@@ -138,24 +145,24 @@ def _model(certificate: Certificate) -> dict[str, Any]:
         "by_person": certificate.guarantee.unit == "one person",
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
-        "rates": success_rates(certificate),
-        "people": protected_people(certificate),
+        "rates": list_success_rates(certificate),
+        "people": describe_protected_people(certificate),
         "hierarchies": {
             column.file: column.sha256
             for table in certificate.tables
             for column in table.scheme.values()
             if column.file is not None
         },
-        "columns": list(_columns(certificate)),
-        "parameters": _explained(certificate),
-        "accuracy": _grouped(certificate, _accuracy),
-        "thresholds": _grouped(certificate, _threshold),
-        "examples": list(_examples(certificate)),
+        "columns": list(_list_columns(certificate)),
+        "parameters": _explain_parameters(certificate),
+        "accuracy": _group_files(certificate, _compute_accuracy),
+        "thresholds": _group_files(certificate, _get_threshold),
+        "examples": list(_list_examples(certificate)),
         "count": COUNT,
     }
 
 
-def _grouped(
+def _group_files(
     certificate: Certificate, describe: Callable[[Parameters], tuple[Any, ...]]
 ) -> list[tuple[list[str], tuple[Any, ...]]]:
     """Return the files that have the same values, with these values."""
@@ -167,21 +174,21 @@ def _grouped(
     return [(files, values) for values, files in groups.items()]
 
 
-def _accuracy(known: Parameters) -> tuple[Any, ...]:
-    """Return r, spread and bound of the noise of counts; of a sample beta, 1 / beta, and error."""
+def _compute_accuracy(known: Parameters) -> tuple[Any, ...]:
+    """Return r and standard deviation of counts; beta, its inverse and the error of a sample."""
     if "r" in known:
-        spread = law_of(noise_event(known)).variance ** 0.5
+        spread = build_event_law(make_noise_event(known)).variance ** 0.5
         return int(known["r"]), f"{spread:.3g}", noise_within(known)
     beta = float(known["beta"])
     return repr(beta), f"{1 / beta:.6g}", f"{(1 - beta) ** 0.5 / beta:.3g}"
 
 
-def _threshold(known: Parameters) -> tuple[int]:
+def _get_threshold(known: Parameters) -> tuple[int]:
     return (int(known["k"]) + int(known.get("r", 0)),)
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ColumnEntry:
     """What a column contains, and by which rule or file."""
 
     name: str
@@ -197,19 +204,19 @@ class _Column:
     bounds: tuple[str, str] | None = None
 
 
-def _columns(certificate: Certificate) -> Iterator[_Column]:
+def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
     several = len(certificate.tables) > 1
     for table in certificate.tables:
         for name, column in table.scheme.items():
-            yield _scheme_column(name, column, table.release.file if several else "")
+            yield _make_column_entry(name, column, table.release.file if several else "")
     for name in certificate.kept:
-        yield _Column(name, kind="kept")
+        yield _ColumnEntry(name, kind="kept")
     for name, grid in certificate.noisy.items():
-        yield _Column(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
+        yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 
 
-def _scheme_column(name: str, column: SchemeColumn, file: str) -> _Column:
-    return _Column(
+def _make_column_entry(name: str, column: SchemeColumn, file: str) -> _ColumnEntry:
+    return _ColumnEntry(
         name,
         file,
         column.labels,
@@ -230,15 +237,15 @@ def _describe_mask(column: SchemeColumn) -> str:
     return f"{length - column.level} of {length} characters"
 
 
-def _explained(certificate: Certificate) -> list[tuple[str, str, str]]:
+def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
     """Return every parameter with its value and its meaning; where files differ, of each."""
     rows: dict[tuple[str, str, str], None] = {}
-    for parameters in (certificate.parameters, *(one.parameters for one in certificate.tables)):
+    for parameters in (certificate.parameters, *(table.parameters for table in certificate.tables)):
         for name, value in sorted(parameters.items()):
             meaning = _MEANINGS.get(name, "")
             if name.startswith("rule "):
                 meaning = "a rule for every class"
-            elif name == "k" and certificate.by_counts:
+            elif name == "k" and certificate.has_noisy_counts:
                 meaning = "the least number of input rows in a published group"
             text = value if isinstance(value, str) else format_exact(value)
             rows[name, text, meaning] = None
@@ -276,17 +283,19 @@ _MEANINGS = {
 # How to load ----------------------------------------------------------------------------------
 
 
-def _examples(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
+def _list_examples(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
     """Return examples of how to load the data: the tool, its language, the code."""
     tables = certificate.tables
     if tables[0].release.file.endswith(".parquet"):
-        yield from _from_parquet(tables[0].release.file)
+        yield from _write_parquet_examples(tables[0].release.file)
         return
     for table in tables:
-        yield from _from_csv(table.release.file, _numeric_columns(certificate, table))
+        yield from _write_csv_examples(
+            table.release.file, _list_numeric_columns(certificate, table)
+        )
 
 
-def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
+def _list_numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     """Return the columns that contain nothing but numbers."""
     names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
     if certificate.synthetic is not None:
@@ -297,7 +306,7 @@ def _numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
     return names + ([COUNT] if table.release.form == "counted" else [])
 
 
-def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
+def _write_parquet_examples(file: str) -> Iterator[tuple[str, str, str]]:
     yield "pandas", "python", f'import pandas as pd\n\ndata = pd.read_parquet("{file}")'
     yield "Polars", "python", f'import polars as pl\n\ndata = pl.read_parquet("{file}")'
     yield (
@@ -306,9 +315,9 @@ def _from_parquet(file: str) -> Iterator[tuple[str, str, str]]:
     )  # fmt: skip
 
 
-def _from_csv(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
-    """As text, so that nothing is guessed, with numbers where there is nothing else."""
-    listed = ", ".join(map(_quote, numbers))
+def _write_csv_examples(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield code that reads text, so that nothing is guessed, and columns of numbers."""
+    listed = ", ".join(map(_quote_text, numbers))
     options = 'dtype=str, keep_default_na=False, na_values=[""], skip_blank_lines=False'
     pandas = ["import pandas as pd\n", f'data = pd.read_csv("{file}", {options})']
     polars = ["import polars as pl\n", f'data = pl.read_csv("{file}", infer_schema=False)']
@@ -329,63 +338,63 @@ def _from_csv(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 @cache
-def _templates() -> jinja2.Environment:
-    made = environment("incrowd.release").overlay(
+def _make_templates() -> jinja2.Environment:
+    made = make_environment("incrowd.release").overlay(
         autoescape=lambda name: name is None or name.endswith(".html"),
-        finalize=_finalize,
+        finalize=_finalize_value,
         keep_trailing_newline=True,
     )
     made.filters |= {
-        "code": _code,
-        "cell": _cell,
-        "prose": _prose,
-        "plain": _plain,
-        "codes": _codes,
+        "code": _format_code,
+        "cell": _format_cell,
+        "prose": _format_prose,
+        "plain": _format_plain,
+        "codes": _format_codes,
         "exact": format_exact,
     }
     return made
 
 
 @jinja2.pass_eval_context
-def _finalize(context: EvalContext, value: Any) -> Any:
+def _finalize_value(context: EvalContext, value: Any) -> Any:
     """Spell out control characters in whatever HTML shows."""
-    return _spell(value) if context.autoescape and type(value) is str else value
+    return _spell_controls(value) if context.autoescape and type(value) is str else value
 
 
-def _spell(text: str) -> str:
+def _spell_controls(text: str) -> str:
     """Return text with control characters, and those that turn text around, spelled out."""
     return re.sub(_CONTROL, lambda one: f"\\x{ord(one[0]):02x}", text)
 
 
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(map(_code, names))
+def _format_codes(names: Iterable[str]) -> str:
+    return ", ".join(map(_format_code, names))
 
 
-def _code(text: str) -> str:
+def _format_code(text: str) -> str:
     """Return Markdown code on one line, between as many backticks as it takes."""
-    spelled = _spell(text)
+    spelled = _spell_controls(text)
     longest = max((len(run) for run in re.findall("`+", spelled)), default=0)
     fence = "`" * (longest + 1)
     space = " " if longest or spelled != spelled.strip() else ""
     return f"{fence}{space}{spelled}{space}{fence}"
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     """Return code in a cell of a Markdown table, where a bar would end it."""
-    return _code(text).replace("|", "\\|")
+    return _format_code(text).replace("|", "\\|")
 
 
-def _plain(text: str) -> str:
+def _format_plain(text: str) -> str:
     """Return text on one line, without what Markdown takes for the end of a cell or a link."""
-    return _spell(text).replace("|", "\\|").replace("<", "%3C").replace(">", "%3E")
+    return _spell_controls(text).replace("|", "\\|").replace("<", "%3C").replace(">", "%3E")
 
 
-def _prose(text: str) -> str:
+def _format_prose(text: str) -> str:
     """Return text that Markdown takes for nothing but text."""
-    return re.sub(r"([\\`*_\[\]<>&|#~$!])", r"\\\1", _spell(text))
+    return re.sub(r"([\\`*_\[\]<>&|#~$!])", r"\\\1", _spell_controls(text))
 
 
-def _quote(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Return text in quotes as Python and R both read it."""
     return f'"{"".join(map(_escape_letter, text))}"'
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
-from incrowd.codes.counted import CountNoise
-from incrowd.privacy.counts import is_even, law_of
+from incrowd.codes.counted_table import CountNoise
+from incrowd.privacy.counts import build_event_law, is_even
 from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
@@ -19,10 +19,10 @@ from incrowd.privacy.events import (
     GeometricCounts,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.split import Draw, coin_of, parameters_of
+from incrowd.privacy.split import Draw, list_coin_parameters, list_draw_parameters
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -95,11 +95,11 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
     put them together. All tables are drawn in the same way.
     """
     match events:
-        case [Sampled(event, rate)]:
+        case [SampledEvent(event, rate)]:
             inner: list[Event] = [event]
             if isinstance(event, Composition):
                 inner = list(event.events)
-            if any(isinstance(part, Sampled) for part in inner):
+            if any(isinstance(part, SampledEvent) for part in inner):
                 return None
             implied = parameters_from_events(inner)
             if implied is None:
@@ -108,27 +108,31 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
             if len(implied.tables) > 1:
                 return EventParameters({**implied.shared, **sampled}, implied.tables)
             (only,) = implied.tables
-            return EventParameters({}, [[{**known, **sampled} for known in only]])
+            return EventParameters({}, [[{**item, **sampled} for item in only]])
         case _:
-            one = _of_one_table(events)
-            return EventParameters({}, [one]) if one else _of_slices(events)
+            table_parameters = _list_table_parameters(events)
+            return (
+                EventParameters({}, [table_parameters])
+                if table_parameters
+                else _list_slice_parameters(events)
+            )
 
 
-def _of_one_table(events: list[Event]) -> list[Parameters]:
+def _list_table_parameters(events: list[Event]) -> list[Parameters]:
     match events:
         case [SafeRelease() as only]:
-            return [parameters_of(only)]
+            return [list_draw_parameters(only)]
         case [*choices, last]:
-            possible = _of_draw(last, chosen=bool(choices))
+            possible = _list_draw_parameters(last, chosen=bool(choices))
             if not choices:
                 return possible
             spent = _sum_selections(choices)
             if spent:
-                return [{**known, "search_epsilon": spent} for known in possible]
+                return [{**item, "search_epsilon": spent} for item in possible]
     return []
 
 
-def _of_draw(event: Event, *, chosen: bool) -> list[Parameters]:
+def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
     """Return the parameters of counts or, where selections chose it, of one of several releases."""
     parts: tuple[Event, ...] = ()
     match event:
@@ -138,19 +142,23 @@ def _of_draw(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = (event,)
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
-    known = coin_of(event)
-    return [{**parameters_of(part), **known} for part in parts if isinstance(part, Draw)]
+    coin_parameters = list_coin_parameters(event)
+    return [
+        {**list_draw_parameters(part), **coin_parameters}
+        for part in parts
+        if isinstance(part, Draw)
+    ]
 
 
-def _of_slices(events: list[Event]) -> EventParameters | None:
+def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
     choices = list(takewhile(lambda event: isinstance(event, Selection), events))
     slices = [
-        _of_one_table(list(event.events) if isinstance(event, Composition) else [event])
+        _list_table_parameters(list(event.events) if isinstance(event, Composition) else [event])
         for event in events[len(choices) :]
     ]
     if len(slices) < 2 or not all(slices):
         return None
-    if any("r" in one[0] for one in slices) and not _have_one_law(slices):
+    if any("r" in item[0] for item in slices) and not _has_one_law(slices):
         return None
     if not choices:
         return EventParameters({}, slices)
@@ -158,7 +166,7 @@ def _of_slices(events: list[Event]) -> EventParameters | None:
     return EventParameters({"slices_epsilon": spent}, slices) if spent else None
 
 
-def _have_one_law(slices: list[list[Parameters]]) -> bool:
+def _has_one_law(slices: list[list[Parameters]]) -> bool:
     """Return whether all slices have the same noise, whose bound no coin has decided."""
     first = {name: value for name, value in slices[0][0].items() if name != "search_epsilon"}
     each = [{name: x for name, x in part[0].items() if name != "search_epsilon"} for part in slices]
@@ -181,18 +189,18 @@ def synthetic_parameters(events: list[Event]) -> Parameters | None:
     """
     match events:
         case [*choices, GaussianMeasurements(information)]:
-            ranges = {one.epsilon for one in choices if isinstance(one, BoundedChoice)}
-            if any(not isinstance(one, BoundedChoice) for one in choices) or len(ranges) > 1:
+            ranges = {item.epsilon for item in choices if isinstance(item, BoundedChoice)}
+            if any(not isinstance(item, BoundedChoice) for item in choices) or len(ranges) > 1:
                 return None
-            known: Parameters = {"information": information, "choices": float(len(choices))}
-            return {**known, **({"choice_epsilon": ranges.pop()} if ranges else {})}
+            result: Parameters = {"information": information, "choices": float(len(choices))}
+            return {**result, **({"choice_epsilon": ranges.pop()} if ranges else {})}
     return None
 
 
 # Of counts ------------------------------------------------------------------------------------
 
 
-def noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
+def make_noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
     """Return the event of a table of counts with such parameters."""
     r = int(parameters["r"])
     if parameters["noise"] == "geometric":
@@ -200,10 +208,10 @@ def noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
     return GaussianCounts(r, float(parameters["noise_variance"]))
 
 
-def count_noise(parameters: Parameters) -> CountNoise | None:
+def make_count_noise(parameters: Parameters) -> CountNoise | None:
     """Return the noise in the counts of a table; None of a table without such noise."""
     try:
-        law = law_of(noise_event(parameters))
+        law = build_event_law(make_noise_event(parameters))
         return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
     except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
         return None
@@ -212,7 +220,7 @@ def count_noise(parameters: Parameters) -> CountNoise | None:
 # Checks ---------------------------------------------------------------------------------------
 
 
-def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
+def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     """Return the rules on sensitive columns among the parameters: column, kind, value."""
     rules = []
     for name, value in sorted(parameters.items()):
@@ -229,7 +237,7 @@ def rules_of(parameters: Parameters) -> list[tuple[str, str, float]]:
 
 def check_parameters(parameters: Parameters, terms: Terms, kept: list[str]) -> None:
     """Refuse parameters that such a release does not have, or values that they cannot take."""
-    rules = {f"rule {column}: {kind}" for column, kind, _ in rules_of(parameters)}
+    rules = {f"rule {column}: {kind}" for column, kind, _ in list_rules(parameters)}
     names = terms.required | terms.optional
     strange = sorted(set(parameters) - names - rules)
     if strange:
@@ -240,10 +248,10 @@ def check_parameters(parameters: Parameters, terms: Terms, kept: list[str]) -> N
     for name, choices in _CHOICES.items():
         if name in names and parameters.get(name) not in choices:
             raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
-    for column, _, _ in rules_of(parameters):
+    for column, _, _ in list_rules(parameters):
         if column not in kept:
             raise ValueError(f"a rule names '{column}', which is not kept")
-    check_whole("k", parameters.get("k"))
+    check_whole_number("k", parameters.get("k"))
     if terms.noisy:
         _check_noise(parameters)
 
@@ -260,15 +268,15 @@ def _check_noise(parameters: Parameters) -> None:
             raise ValueError(f"'{name}' does not lie between 0 and 1")
 
 
-def check_whole(name: str, value: float | str | None) -> None:
+def check_whole_number(name: str, value: float | str | None) -> None:
     """Refuse a value that is no whole number from 1."""
     if not isinstance(value, float) or not 1 <= value <= _LONGEST_SIZE or value != int(value):
         raise ValueError(f"'{name}' is no whole number from 1")
 
 
-def implies(possible: list[Parameters], parameters: Parameters) -> bool:
+def allows_parameters(possible: list[Parameters], parameters: Parameters) -> bool:
     """Return whether a table may have such parameters, by its events; counts may have any k."""
     if "r" not in parameters:
         return parameters in possible
-    check_whole("k", parameters.get("k"))
+    check_whole_number("k", parameters.get("k"))
     return {name: value for name, value in parameters.items() if name != "k"} in possible

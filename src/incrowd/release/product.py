@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import Counted, Rest, Shown
-from incrowd.codes.forms import Form, form_at, form_on, numbered
+from incrowd.codes.counted_table import CountedTable, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_labels
 from incrowd.engine.table import Table
 from incrowd.findings import Finding
-from incrowd.measure.evaluation import Covered, Evaluation, by_labels, covered
+from incrowd.measure.evaluation import Covered, Evaluation, evaluate_labels, locate_tuples
 from incrowd.measure.fineness import find_selection
 from incrowd.measure.lost_values import KeptRows
-from incrowd.measure.outcome import outcome
-from incrowd.measure.slices import together
+from incrowd.measure.outcome import evaluate_outcome
+from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
-from incrowd.release.certificate import NoisyColumn, Promise
+from incrowd.release.certificate import CertifiedGuarantee, NoisyColumn
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import Noisiness
-    from incrowd.measure.outcome import Searched
+    from incrowd.measure.noise_loss import NoiseEvaluation
+    from incrowd.measure.outcome import SearchResult
     from incrowd.release.synthetic_part import SyntheticProduct
 
 Parameters: TypeAlias = dict[str, float | str]
 
 
 @dataclass(frozen=True, eq=False)
-class Recoded:
+class ColumnRecoding:
     """How one column was generalised: to a level, or locally (then whether it is ordered)."""
 
     column: Column
@@ -54,20 +54,20 @@ class Recoded:
             assert self.column.hierarchy is not None
             return "text" if self.column.hierarchy.mask is None else "masked"
         if self.level is None:
-            return form_on(Axis(self.hierarchy, bool(self.ordered)))
-        return form_at(self.hierarchy, self.level)
+            return find_axis_form(Axis(self.hierarchy, bool(self.ordered)))
+        return find_level_form(self.hierarchy, self.level)
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class RemoteCells:
     """What is known of cells that were drawn on other machines and are not among ``original``.
 
     ``rest`` sums them up, ``some`` are cells of the whole table to measure on, and ``target`` has
     the rows of each label of the target, if there is one.
     """
 
-    rest: Rest
-    some: Counted
+    rest: SuppressedCells
+    some: CountedTable
     target: Frequencies | None
 
 
@@ -85,8 +85,8 @@ class Product:
     """
 
     data: Table
-    original: Counted
-    shown: Shown
+    original: CountedTable
+    shown: PublishedTable
     columns: Mapping[str, Column]
     axes: tuple[Axis, ...]
     parameters: Parameters
@@ -95,10 +95,10 @@ class Product:
     noisy: dict[str, NoisyColumn] = field(default_factory=dict)
     crowd: float | None = None
     target: str | None = None
-    noise: Callable[[], Noisiness] | None = None
-    search: Searched | None = None
+    noise: Callable[[], NoiseEvaluation] | None = None
+    search: SearchResult | None = None
     findings: tuple[Finding, ...] = ()
-    apart: Apart | None = None
+    apart: RemoteCells | None = None
     beside: KeptRows | None = None
 
     @property
@@ -119,29 +119,29 @@ class Product:
     @cached_property
     def numbers(self) -> dict[str, dict[str, int | float]]:
         """For the columns that show nothing but numbers: the number of each label shown."""
-        found = {}
+        result = {}
         for at, (name, recoded) in enumerate(self.scheme.items()):
             if recoded.form != "numbers" or self.stars:
                 continue
             used = np.unique(self.shown.frequencies.codes[:, at]).tolist()
             labels = [self.shown.labels[at][code] for code in used]
-            plain = numbered(labels, recoded.hierarchy.labels[recoded.level or 0][:-2])
+            plain = parse_number_labels(labels, recoded.hierarchy.labels[recoded.level or 0][:-2])
             if plain is not None:
                 pairs = zip(labels, plain, strict=True)
-                found[name] = {text: x for text, x in pairs if text is not None and x is not None}
-        return found
+                result[name] = {text: x for text, x in pairs if text is not None and x is not None}
+        return result
 
     @cached_property
     def table(self) -> Table:
         """The rows with numbers as numbers, where a column shows nothing else."""
-        return self.data.relabelled(self.numbers) if self.numbers else self.data
+        return self.data.convert_labels(self.numbers) if self.numbers else self.data
 
     @cached_property
-    def scheme(self) -> dict[str, Recoded]:
+    def scheme(self) -> dict[str, ColumnRecoding]:
         """How each column was generalised."""
         levels = self.shown.levels or (None,) * len(self.axes)
         return {
-            name: Recoded(
+            name: ColumnRecoding(
                 self.columns[name], hierarchy, level, axis.ordered if level is None else None
             )
             for name, hierarchy, level, axis in zip(
@@ -150,42 +150,42 @@ class Product:
         }
 
     @cached_property
-    def _covered(self) -> Covered:
+    def _label_coverage(self) -> Covered:
         """What the labels of the table cover."""
-        return covered(self.original, self.axes, self.shown)
+        return locate_tuples(self.original, self.axes, self.shown)
 
-    def measured(self) -> Evaluation:
-        """What the table keeps, loses and risks."""
+    def measure(self) -> Evaluation:
+        """Measure what the table keeps, loses and risks."""
         if self.crowd is not None:
             shown = self.shown.frequencies
             if self.apart is None:
-                return outcome(
+                return evaluate_outcome(
                     self.original, shown, crowd=self.crowd, target=self.target,
                     noise=self.shown.noise,
                 )  # fmt: skip
-            return outcome(
+            return evaluate_outcome(
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
-        found = by_labels(
+        evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
-            stars=False, known=self._covered, beside=self.beside,
+            stars=False, known=self._label_coverage, beside=self.beside,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
-        return replace(found, search=self.search, noise=noise)
+        return replace(evaluation, search=self.search, noise=noise)
 
-    def findings_of(self, found: Evaluation) -> tuple[Finding, ...]:
+    def list_findings(self, found: Evaluation) -> tuple[Finding, ...]:
         """Return what the curator should know of the table, having measured it."""
         local: tuple[Finding, ...] = ()
-        if self.shown.local:
-            points, _, covers = self._covered
+        if self.shown.is_local:
+            points, _, covers = self._label_coverage
             local = find_selection(self.original, self.shown, points, covers)
         stopped = () if self.search is None else self.search.findings()
         return (*self.findings, *stopped, *local, *(found.noise.findings if found.noise else ()))
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class MethodResult:
     """All that a method has made: one table or slices, and what holds for them together.
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
@@ -194,23 +194,23 @@ class Made:
     """
 
     products: tuple[Product, ...]
-    promise: Promise
+    promise: CertifiedGuarantee
     events: list[Event]
-    original: Counted
+    original: CountedTable
     parameters: Parameters = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     synthetic: SyntheticProduct | None = None
 
-    def measured(self) -> tuple[Evaluation, tuple[Finding, ...]]:
-        """What the tables keep, lose and risk, and what the curator should know, each once."""
-        each = [product.measured() for product in self.products]
+    def measure(self) -> tuple[Evaluation, tuple[Finding, ...]]:
+        """Measure what the tables keep, lose and risk; and what the curator should know, once."""
+        each = [product.measure() for product in self.products]
         listed = (
             finding
-            for product, found in zip(self.products, each, strict=True)
-            for finding in product.findings_of(found)
+            for product, item in zip(self.products, each, strict=True)
+            for finding in product.list_findings(item)
         )
         findings = tuple(dict.fromkeys(listed))
         if len(each) == 1:
             return each[0], findings
         shown = [(product.original.names, product.shown) for product in self.products]
-        return together(self.original, shown, each), findings
+        return compare_slices(self.original, shown, each), findings

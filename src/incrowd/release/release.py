@@ -8,14 +8,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from incrowd.engine.source import catalogue
+from incrowd.engine.source import require_catalog
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
 from incrowd.release.entries import Booking
 from incrowd.release.examples import Examples
-from incrowd.release.folder import fill_both
+from incrowd.release.folder import fill_folders
 from incrowd.release.render import Page
 
 NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
@@ -23,7 +23,7 @@ NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was released, its certificate, and what only the curator may see.
+    """A release: its data, its certificate, and the private evaluation of the curator.
 
     ``folder`` holds the files to be handed out, ``curator`` the private ones. Where none was
     asked for, they are temporary and go when the release does; :meth:`save` keeps them. ``booking``
@@ -45,17 +45,17 @@ class Release:
     unused: int = 0
 
     @property
-    def booked(self) -> bool:
+    def is_booked(self) -> bool:
         """Whether a ledger has counted the release."""
         return self.booking is not None
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether not a single row is shown."""
         return not any(table.release.rows for table in self.certificate.tables)
 
     @property
-    def nearly_empty(self) -> bool:
+    def is_nearly_empty(self) -> bool:
         """Whether hardly anything is shown; see ``find_emptiness``."""
         return bool(find_emptiness(self.certificate, self.evaluation))
 
@@ -66,13 +66,13 @@ class Release:
         Who gave a pandas data frame gets one, who gave a table on Spark one of Spark, anybody else
         a Polars one.
         """
-        frames = [table.frame() for table in self.tables]
+        frames = [table.to_frame() for table in self.tables]
         if self.library == "pandas":
             frames = [frame.to_pandas() for frame in frames]
         return frames if self.certificate.slices is not None else frames[0]
 
     def report(self) -> Page:
-        """The curator's report. It is private."""
+        """Return the curator's report. It is private."""
         return Page((self.curator / "report.html").read_text(encoding="utf-8"))
 
     def save(self, folder: Path | str, *, curator: Path | str | None = None) -> Path:
@@ -81,8 +81,8 @@ class Release:
         What only the curator may see goes beside it (NAME.curator), or where ``curator`` says.
         """
         public = Path(folder)
-        private = curator_folder(public) if curator is None else Path(curator)
-        with fill_both(public, private) as (draft, hidden):
+        private = locate_curator_folder(public) if curator is None else Path(curator)
+        with fill_folders(public, private) as (draft, hidden):
             shutil.copytree(self.folder, draft, dirs_exist_ok=True)
             shutil.copytree(self.curator, hidden, dirs_exist_ok=True)
         return public
@@ -92,26 +92,28 @@ class Release:
 
         The answer are the names. What the table holds is what the files hold, in no order.
         """
-        home, several = catalogue(self.tables[0].engine), len(self.tables) > 1
+        home, several = require_catalog(self.tables[0].engine), len(self.tables) > 1
         names = [f"{name}_{number}" for number in range(1, len(self.tables) + 1)]
         names = names if several else [name]
-        for one in names:
-            home.refuse_name(one)
-        for one, table in zip(names, self.tables, strict=True):
-            home.save(table, one)
+        for item in names:
+            home.refuse_name(item)
+        for item, table in zip(names, self.tables, strict=True):
+            home.save(table, item)
         return tuple(names)
 
     def __repr__(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        known = self.certificate.guarantee
+        guarantee = self.certificate.guarantee
         budget = (
-            "" if known.epsilon is None else f", epsilon {known.epsilon:g}, delta {known.delta:g}"
+            ""
+            if guarantee.epsilon is None
+            else f", epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}"
         )
-        return f"<Release of {rows} rows: {known.kind}{budget}; {self.folder}>"
+        return f"<Release of {rows} rows: {guarantee.kind}{budget}; {self.folder}>"
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        sentences = (escape(one.text) for one in self.certificate.guarantee.statement)
+        sentences = (escape(item.text) for item in self.certificate.guarantee.statement)
         items = "".join(f"<li>{text}</li>" for text in sentences)
         return f"<p>{rows} rows.</p><ol>{items}</ol>"
 
@@ -138,6 +140,6 @@ def find_emptiness(certificate: Certificate, found: Evaluation) -> tuple[Finding
     return (finding,)
 
 
-def curator_folder(folder: Path) -> Path:
+def locate_curator_folder(folder: Path) -> Path:
     """Return where the private part of a release lies, unless somebody chose another place."""
     return folder.resolve().with_name(f"{folder.resolve().name}.curator")

@@ -12,7 +12,7 @@ import jinja2
 
 @dataclass(frozen=True)
 class Page:
-    """A whole HTML page, without links to anything else."""
+    """A complete HTML page that loads nothing from elsewhere."""
 
     html: str
 
@@ -24,13 +24,13 @@ class Page:
         return self.html
 
 
-def render(package: str, template: str, **values: Any) -> str:
+def render_page(package: str, template: str, **values: Any) -> str:
     """Return a page from a template of a package; a missing value is an error."""
-    return environment(package).get_template(template).render(zip=zip, **values)
+    return make_environment(package).get_template(template).render(zip=zip, **values)
 
 
 @cache
-def environment(package: str) -> jinja2.Environment:
+def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),

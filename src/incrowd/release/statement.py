@@ -17,7 +17,7 @@ from incrowd.release.noise_sentences import (
     describe_sums,
     format_exact,
 )
-from incrowd.release.parameters import RULES, Parameters, rules_of
+from incrowd.release.parameters import RULES, Parameters, list_rules
 from incrowd.release.synthetic_statement import describe_synthetic
 
 __all__ = ["Facts", "Sentence", "write_statement"]
@@ -29,25 +29,25 @@ _ASSERTED = "The curator asserts this; the release cannot prove it."
 def write_statement(facts: Facts) -> list[Sentence]:
     """Return the sentences of a statement, the most important ones first, technical ones last."""
     write = {
-        "safe": _safe, "k-anonymity": _k_anonymity, "k-epsilon": _k_epsilon,
+        "safe": _write_safe, "k-anonymity": _write_k_anonymity, "k-epsilon": _write_k_epsilon,
         "synthetic": _synthetic,
     }[facts.method]  # fmt: skip
-    return [*_reservations(facts), *write(facts), *_columns(facts), *_technical(facts)]
+    return [*_write_reservations(facts), *write(facts), *_write_columns(facts), *_technical(facts)]
 
 
-def _sentence(key: str, text: str) -> Sentence:
+def _make_sentence(key: str, text: str) -> Sentence:
     return Sentence(key=key, text=text)
 
 
-def _reservations(facts: Facts) -> Iterator[Sentence]:
+def _write_reservations(facts: Facts) -> Iterator[Sentence]:
     if facts.rehearsal:
-        yield _sentence(
+        yield _make_sentence(
             "rehearsal",
             "DRY RUN: the table was generated from the spec and describes no real person. Nothing "
             "is guaranteed. The following sentences would hold for a release of the real table.",
         )
     if facts.seeded:
-        yield _sentence(
+        yield _make_sentence(
             "not_private",
             "NOT PRIVATE: the random numbers of this release came from a seed, for tests. Anyone "
             "who knows or guesses the seed can undo them. Nothing is guaranteed. The following "
@@ -55,26 +55,26 @@ def _reservations(facts: Facts) -> Iterator[Sentence]:
         )
 
 
-def _safe(facts: Facts) -> Iterator[Sentence]:
-    yield from _differential_privacy(facts)
+def _write_safe(facts: Facts) -> Iterator[Sentence]:
+    yield from _write_differential_privacy(facts)
     if facts.by_counts:
-        yield from _k_anonymous_counts(facts)
-    yield from _unit(facts)
-    yield from _choices(facts)
-    yield from _counts(facts) if facts.by_counts else _sample(facts)
-    yield from _assumptions(facts)
+        yield from _write_counts_k_anonymity(facts)
+    yield from _write_unit(facts)
+    yield from _write_choices(facts)
+    yield from _write_counts(facts) if facts.by_counts else _write_sample(facts)
+    yield from _write_assumptions(facts)
 
 
 def _synthetic(facts: Facts) -> Iterator[Sentence]:
-    yield from _differential_privacy(facts)
-    yield from _unit(facts)
+    yield from _write_differential_privacy(facts)
+    yield from _write_unit(facts)
     assert facts.synthetic is not None
     for key, text in describe_synthetic(facts.synthetic, facts.common):
-        yield _sentence(key, text)
-    yield from _assumptions(facts)
+        yield _make_sentence(key, text)
+    yield from _write_assumptions(facts)
 
 
-def _differential_privacy(facts: Facts) -> Iterator[Sentence]:
+def _write_differential_privacy(facts: Facts) -> Iterator[Sentence]:
     number = len(facts.tables)
     subject = "This release satisfies" if number == 1 else (
         f"The {number} files of this release together satisfy"
@@ -85,14 +85,14 @@ def _differential_privacy(facts: Facts) -> Iterator[Sentence]:
         unit += " of the population from which the input was sampled"
     else:
         unit = "all input rows of one person" if facts.by_person else "one row of the input"
-    yield _sentence(
+    yield _make_sentence(
         "differential_privacy",
         f"{subject} (ε, δ)-differential privacy with ε = {format_exact(facts.epsilon)} and δ = "
         f"{format_exact(facts.delta)}. Adding or removing {unit} changes the probability of any "
         "set of outcomes by a factor of at most e^ε, plus δ.",
     )
     if sampled:
-        yield _sentence(
+        yield _make_sentence(
             "population",
             "The guarantee holds for each member of the population whose presence in the input is "
             "unknown to the attacker, even if the attacker knows the presence of everyone else. "
@@ -100,30 +100,30 @@ def _differential_privacy(facts: Facts) -> Iterator[Sentence]:
         )
 
 
-def _k_anonymous_counts(facts: Facts) -> Iterator[Sentence]:
-    k = min(int(known["k"]) for known in facts.tables)
+def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
+    k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     people = ", each of a different person" if facts.by_person else ""
     rows = f"{k} input rows" if k > 1 else "1 input row"
-    yield _sentence(
+    yield _make_sentence(
         "k_anonymity",
         f"{subject} {k}-anonymous: each published combination of values occurs in at least {rows}"
         f"{people if k > 1 else ''}.",
     )
 
 
-def _choices(facts: Facts) -> Iterator[Sentence]:
-    """Who chose what is published how: a private search, or nobody who saw the table."""
+def _write_choices(facts: Facts) -> Iterator[Sentence]:
+    """Write who chose what is published how: a private search, or nobody who saw the table."""
     if "slices_epsilon" in facts.shared:
-        yield _sentence(
+        yield _make_sentence(
             "slices",
             "The columns of each file were chosen by a differentially private search (ε = "
             f"{format_exact(facts.shared['slices_epsilon'])}, included above).",
         )
-    yield _sentence("generalization", _per_file(facts, _generalization))
+    yield _make_sentence("generalization", _describe_per_file(facts, _describe_generalization))
 
 
-def _generalization(facts: Facts, known: Parameters) -> str:
+def _describe_generalization(facts: Facts, known: Parameters) -> str:
     several = len(facts.tables) > 1
     what = "The generalization" if facts.local else "The generalization levels"
     what += " of each file" if several else ""
@@ -139,10 +139,12 @@ def _generalization(facts: Facts, known: Parameters) -> str:
     )
 
 
-def _counts(facts: Facts) -> Iterator[Sentence]:
-    yield _sentence("noise", _per_file(facts, lambda _, known: describe_noise(known)))
-    yield _sentence("accuracy", _per_file(facts, lambda _, known: describe_accuracy(known)))
-    yield _sentence(
+def _write_counts(facts: Facts) -> Iterator[Sentence]:
+    yield _make_sentence("noise", _describe_per_file(facts, lambda _, known: describe_noise(known)))
+    yield _make_sentence(
+        "accuracy", _describe_per_file(facts, lambda _, known: describe_accuracy(known))
+    )
+    yield _make_sentence(
         "rows",
         ("Published rows are not copies of individual records; they reproduce noisy group counts."),
     )
@@ -151,17 +153,23 @@ def _counts(facts: Facts) -> Iterator[Sentence]:
 def _technical(facts: Facts) -> Iterator[Sentence]:
     if not facts.by_counts:
         return
-    yield _sentence("noise_law", _per_file(facts, lambda _, known: describe_law(known)))
-    if any("coin" in known for known in facts.tables):
-        yield _sentence("noise_bound", _per_file(facts, lambda _, known: describe_coin(known)))
-    yield _sentence("noise_sums", _per_file(facts, lambda _, known: describe_sums(known)))
+    yield _make_sentence(
+        "noise_law", _describe_per_file(facts, lambda _, known: describe_law(known))
+    )
+    if any("coin" in table for table in facts.tables):
+        yield _make_sentence(
+            "noise_bound", _describe_per_file(facts, lambda _, known: describe_coin(known))
+        )
+    yield _make_sentence(
+        "noise_sums", _describe_per_file(facts, lambda _, known: describe_sums(known))
+    )
 
 
-def _sample(facts: Facts) -> Iterator[Sentence]:
-    yield _sentence("sample", _per_file(facts, _sampling))
+def _write_sample(facts: Facts) -> Iterator[Sentence]:
+    yield _make_sentence("sample", _describe_per_file(facts, _describe_sampling))
 
 
-def _sampling(facts: Facts, known: Parameters) -> str:
+def _describe_sampling(facts: Facts, known: Parameters) -> str:
     several = len(facts.tables) > 1
     each = "For each file, a separate sample was drawn: each" if several else "Each"
     row = "used row" if facts.by_person else "input row"
@@ -171,54 +179,54 @@ def _sampling(facts: Facts, known: Parameters) -> str:
     )
 
 
-def _unit(facts: Facts) -> Iterator[Sentence]:
+def _write_unit(facts: Facts) -> Iterator[Sentence]:
     if facts.by_person:
-        yield _sentence(
+        yield _make_sentence(
             "unit",
             "The unit of the guarantee is a person: one row per person was used, chosen at random. "
             "Numbers of rows are numbers of people, each counted in the group of the chosen row.",
         )
     else:
-        yield _sentence(
+        yield _make_sentence(
             "unit",
             ("The unit of the guarantee is a row: for a person with several rows it is weaker."),
         )
     if facts.without_id:
-        yield _sentence("without_id", "Rows without an id were not used.")
+        yield _make_sentence("without_id", "Rows without an id were not used.")
 
 
-def _assumptions(facts: Facts) -> Iterator[Sentence]:
-    yield _sentence(
+def _write_assumptions(facts: Facts) -> Iterator[Sentence]:
+    yield _make_sentence(
         "assumption_public",
         "Assumption: the columns, hierarchies and domains, and every other setting that no search "
         f"named above chose, are public knowledge and do not depend on the input. {_ASSERTED}",
     )
-    known = facts.common
-    if "already_sampled" in known:
-        yield _sentence(
+    common = facts.common
+    if "already_sampled" in common:
+        yield _make_sentence(
             "assumption_sample",
             "Assumption: each member of the population was included in the input with probability "
-            f"{format_exact(known['already_sampled'])}, independently of all others. {_ASSERTED}",
+            f"{format_exact(common['already_sampled'])}, independently of all others. {_ASSERTED}",
         )
-    if "size" in known:
-        yield _sentence(
+    if "size" in common:
+        yield _make_sentence(
             "assumption_size",
-            f"Assumption: the table size of {int(known['size']):,}, which decided parameters, is "
+            f"Assumption: the table size of {int(common['size']):,}, which decided parameters, is "
             f"public knowledge and does not depend on the input. {_ASSERTED}",
         )
 
 
-def _per_file(facts: Facts, describe: Callable[[Facts, Parameters], str]) -> str:
+def _describe_per_file(facts: Facts, describe: Callable[[Facts, Parameters], str]) -> str:
     """Return a text for all files; where they differ, one text for those that are alike."""
     texts: dict[str, list[str]] = {}
     for number, known in enumerate(facts.tables, 1):
         texts.setdefault(describe(facts, known), []).append(str(number))
     if len(texts) == 1:
         return next(iter(texts))
-    return " ".join(f"{_files(numbers)}: {text}" for text, numbers in texts.items())
+    return " ".join(f"{_format_files(numbers)}: {text}" for text, numbers in texts.items())
 
 
-def _files(numbers: Sequence[str]) -> str:
+def _format_files(numbers: Sequence[str]) -> str:
     if len(numbers) == 1:
         return f"File {numbers[0]}"
     return f"Files {', '.join(numbers[:-1])} and {numbers[-1]}"
@@ -269,19 +277,19 @@ _RULES = dict(
 )
 
 
-def _k_anonymity(facts: Facts) -> Iterator[Sentence]:
+def _write_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     (parameters,) = facts.tables
     k = int(parameters["k"])
-    yield _sentence(
+    yield _make_sentence(
         "k_anonymity",
         f"This release is {k}-anonymous: {_classes_hold(parameters)}.",
     )
-    yield _sentence(
+    yield _make_sentence(
         "not_differential_privacy",
         "This is NOT differential privacy. Nothing is guaranteed about what the release as a whole "
         "reveals about one person, about other columns, or about several releases together.",
     )
-    yield from _classes(facts, parameters)
+    yield from _write_classes(facts, parameters)
 
 
 def _classes_hold(parameters: Parameters) -> str:
@@ -293,36 +301,36 @@ def _classes_hold(parameters: Parameters) -> str:
     )
 
 
-def _classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
     how, weakness = _ALGORITHMS[str(parameters["algorithm"])]
-    yield _sentence("generalization", how)
+    yield _make_sentence("generalization", how)
     if parameters.get("suppressed") == "starred":
-        yield _sentence(
+        yield _make_sentence(
             "suppressed_rows",
             "Rows that contain * in every generalized column stand for suppressed rows and belong "
             "to no class.",
         )
-    rules = rules_of(parameters)
+    rules = list_rules(parameters)
     if rules:
         listed = "; ".join(
             _RULES[kind].format(column, repr(value).removesuffix(".0"))
             for column, kind, value in rules
         )
         unseen = any("distance" in kind for _, kind, _ in rules)
-        yield _sentence(
+        yield _make_sentence(
             "rules",
             f"In each class, {listed}."
             + (" The release alone does not suffice to verify distances." if unseen else ""),
         )
     if facts.by_person:
-        yield _sentence("unit", "One row per person was used, chosen at random.")
+        yield _make_sentence("unit", "One row per person was used, chosen at random.")
     else:
-        yield _sentence(
+        yield _make_sentence(
             "unit", "The unit is a row: several rows of a class may belong to one person."
         )
     if facts.without_id:
-        yield _sentence("without_id", "Rows without an id were not used.")
-    yield _sentence(
+        yield _make_sentence("without_id", "Rows without an id were not used.")
+    yield _make_sentence(
         "known_attacks",
         "Known attacks: a class whose rows share a sensitive value reveals it. An attacker who "
         "knows more about a person can exclude other rows of the class. "
@@ -330,34 +338,34 @@ def _classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
     )
 
 
-def _k_epsilon(facts: Facts) -> Iterator[Sentence]:
+def _write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
     (parameters,) = facts.tables
     k, epsilon = int(parameters["k"]), parameters["epsilon"]
-    yield _sentence(
+    yield _make_sentence(
         "k_epsilon_anonymity",
         f"This release is (k, ε)-anonymous with k = {k} and ε = {format_exact(epsilon)}: "
         f"{_classes_hold(parameters)}, and the noisy columns carry random noise.",
     )
-    yield _sentence(
+    yield _make_sentence(
         "not_differential_privacy",
         "This is NOT differential privacy of the input. Nothing is guaranteed about what the "
         "release as a whole reveals about one person, about other columns, or about several "
         "releases together.",
     )
-    yield from _value_noise(facts, parameters)
-    yield from _classes(facts, parameters)
+    yield from _write_value_noise(facts, parameters)
+    yield from _write_classes(facts, parameters)
 
 
-def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
     delta = f" and δ = {format_exact(parameters['delta'])}" if "delta" in parameters else ""
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
-    yield _sentence(
+    yield _make_sentence(
         "noise",
-        f"The noisy columns are {_listed(sorted(facts.noisy))}. They carry {kind} noise; ε = "
+        f"The noisy columns are {_quote_names(sorted(facts.noisy))}. They carry {kind} noise; ε = "
         f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
     )
     if parameters["bounds"] == "declared":
-        yield _sentence(
+        yield _make_sentence(
             "noise_scale",
             "The noise is scaled to the declared bounds. For each row, any two sets of values "
             "within the bounds lead to any set of published values with probabilities that differ "
@@ -366,7 +374,7 @@ def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             "missing.",
         )
     else:
-        yield _sentence(
+        yield _make_sentence(
             "noise_scale",
             "The noise is scaled to the range of values in each class. It obscures which row of "
             "the class a value came from, but the range of a class, and an extreme value in "
@@ -374,7 +382,7 @@ def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             "carries no noise and publishes that value.",
         )
     if "confidence" in parameters:
-        yield _sentence(
+        yield _make_sentence(
             "confidence",
             "Rows were suppressed whose published value would have pointed, with confidence "
             f"{parameters['confidence']!r}, to at least one but fewer than k rows of their class; "
@@ -382,19 +390,21 @@ def _value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         )
 
 
-def _columns(facts: Facts) -> Iterator[Sentence]:
+def _write_columns(facts: Facts) -> Iterator[Sentence]:
     if facts.kept:
-        yield _sentence(
-            "unchanged_columns", f"Published unchanged, not generalized: {_listed(facts.kept)}."
+        yield _make_sentence(
+            "unchanged_columns",
+            f"Published unchanged, not generalized: {_quote_names(facts.kept)}.",
         )
     if facts.local:
-        yield _sentence(
+        yield _make_sentence(
             "mixed_levels",
-            f"Labels of different levels may occur side by side in: {_listed(facts.local)}. The "
+            f"Labels of different levels may occur side by side in: {_quote_names(facts.local)}. "
+            "The "
             "level of a label may depend on the other values of the row, so rows with a fine label "
             "need not represent all people whom it describes: compare rows at a common level.",
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)

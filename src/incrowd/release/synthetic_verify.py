@@ -19,19 +19,19 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.hierarchy import Hierarchy, from_rows
-from incrowd.codes.values import reading_order
-from incrowd.engine.released import ReleasedTable, hidden, open_released
+from incrowd.codes.hierarchy import Hierarchy, build_from_rows
+from incrowd.codes.values import make_sort_key
+from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
 from incrowd.engine.table import Coder
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
 from incrowd.release.value_column import ValueColumn
-from incrowd.release.write import unescaped
-from incrowd.spec.arx import read_rows, write_rows
-from incrowd.spec.build import build
-from incrowd.spec.hierarchies import Hierarchies
+from incrowd.release.write import unescape_formula
+from incrowd.spec.arx import format_rows, read_rows
+from incrowd.spec.build import build_hierarchy
+from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column
 from incrowd.spec.rules import Rule, allow_cells, expand_orders
@@ -63,33 +63,33 @@ def _part(certificate: Certificate) -> SyntheticPart:
 
 def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColumn]:
     """Return the columns that a certificate declares, in the order of the model."""
-    part, found = _part(certificate), {}
+    part, result = _part(certificate), {}
     for name in part.columns:
         scheme = certificate.table.scheme[name]
         if scheme.file is None or scheme.level != 0:
             raise IncrowdError(f"the column '{name}' is not shown by its listed values")
         rows = read_rows(folder / scheme.file, ";", ours=True)
-        hierarchy = from_rows(rows, other=scheme.other, exact=True)
-        if write_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
+        hierarchy = build_from_rows(rows, other=scheme.other, exact=True)
+        if format_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         column = _declared(part, name, hierarchy)
-        leaves = make_leaves(name, column, build(column, folder=Path()))
-        found[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
-    return found
+        leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
+        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
+    return result
 
 
 def _declared(part: SyntheticPart, name: str, hierarchy: Hierarchy) -> Column:
     """Return a column that declares the values of a scheme, as points where they are some."""
-    known = part.points.get(name)
-    if known is None:
+    points = part.points.get(name)
+    if points is None:
         values = {"flat": {"values": list(hierarchy.values)}}
-        return Column(role="quasi", hierarchy=Hierarchies.model_validate(values))
-    declared = Hierarchies.model_validate(known.rule)
+        return Column(role="quasi", hierarchy=HierarchyChoice.model_validate(values))
+    declared = HierarchyChoice.model_validate(points.rule)
     if declared.intervals is None and declared.dates is None:
         raise IncrowdError(f"the points of '{name}' are neither intervals nor dates")
-    precision = None if known.precision is None else Decimal(known.precision)
+    precision = None if points.precision is None else Decimal(points.precision)
     column = Column(role="quasi", hierarchy=declared, precision=precision)
-    if build(column, folder=Path()).rows() != hierarchy.rows():
+    if build_hierarchy(column, folder=Path()).list_rows() != hierarchy.list_rows():
         raise IncrowdError(f"the points of '{name}' are not those of its scheme")
     return column
 
@@ -101,7 +101,7 @@ def _check_data(
     folder: Path, certificate: Certificate, columns: dict[str, ValueColumn]
 ) -> Iterator[Finding]:
     part, release = _part(certificate), certificate.table.release
-    yield from hidden(folder / release.file)
+    yield from find_hidden_content(folder / release.file)
     table = open_rows(folder, certificate)
     if sorted(table.columns) != sorted([*columns, *part.keys]):
         yield make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))
@@ -113,22 +113,22 @@ def _check_data(
     for name in part.keys:
         if not _numbers_rows(table, name):
             yield make_finding("KEYS_NOT_NUMBERED", name=name)
-    found = count_rows(table, part, columns)
-    counted = (found.total, len(found), int(found.counts.min(initial=found.total)))
+    result = count_rows(table, part, columns)
+    counted = (result.total, len(result), int(result.counts.min(initial=result.total)))
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
         yield make_finding(
             "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
             certified=certified,
         )  # fmt: skip
-    yield from _check_rules(table, part, columns, found.codes)
+    yield from _check_rules(table, part, columns, result.codes)
 
 
 def open_rows(folder: Path, certificate: Certificate) -> ReleasedTable:
     """Return the table of synthetic rows."""
     release = certificate.table.release
     table = open_released(folder / release.file)
-    return table.respelled(unescaped) if release.formulas else table
+    return table.respell_texts(unescape_formula) if release.formulas else table
 
 
 def _check_values(
@@ -161,24 +161,26 @@ def count_rows(
         drawn, null = _is_drawn(part, column.name), len(column.hierarchy.values)
 
         def code(values: Sequence[object]) -> Codes:
-            found = [column.read_code(value, drawn=drawn) for value in values]
-            return np.array([null if one is None else one for one in found], dtype=np.int32)
+            result = [column.read_code(value, drawn=drawn) for value in values]
+            return np.array([null if item is None else item for item in result], dtype=np.int32)
 
         return code
 
     if not table.rows():
         return Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
-    return table.count(list(columns), {name: coder(one) for name, one in columns.items()})
+    return table.count(list(columns), {name: coder(item) for name, item in columns.items()})
 
 
 def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
     """Whether rows stand in the order of what they show, so that the order tells nothing."""
 
     def coder(name: str) -> Coder:
-        places = {x: at for at, x in enumerate(sorted(table.values(name), key=reading_order))}
+        places = {x: at for at, x in enumerate(sorted(table.values(name), key=make_sort_key))}
         return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
 
-    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
+    return not table.rows() or table.has_ascending_rows(
+        names, {name: coder(name) for name in names}
+    )
 
 
 def _numbers_rows(table: ReleasedTable, name: str) -> bool:
@@ -190,7 +192,7 @@ def _numbers_rows(table: ReleasedTable, name: str) -> bool:
     def coder(values: Sequence[object]) -> Codes:
         return np.array([int(str(value or 0)) for value in values], dtype=np.int32)
 
-    return not rows or table.ascending([name], {name: coder})
+    return not rows or table.has_ascending_rows([name], {name: coder})
 
 
 def _check_rules(
@@ -215,7 +217,7 @@ def _is_rising(table: ReleasedTable, pair: Sequence[str], columns: dict[str, Val
     """Whether the points of two columns rise in every row that shows points in both."""
     known = [{value: columns[name].read_point(value) for value in table.values(name)}
              for name in pair]  # fmt: skip
-    listed = [list(one) for one in known]
+    listed = [list(item) for item in known]
 
     def coder(at: int) -> Callable[[Sequence[object]], Codes]:
         place = {value: number for number, value in enumerate(listed[at])}
@@ -264,7 +266,7 @@ def read_tables(
         ValueError: if a file is not that of its table.
 
     """
-    found, cells = [], 0
+    measured_numberses, cells = [], 0
     for entry in _part(certificate).measured:
         pairs = list(zip(entry.columns, entry.levels, strict=True))
         if any(level >= columns[name].hierarchy.height for name, level in pairs):
@@ -282,10 +284,10 @@ def read_tables(
         )  # fmt: skip
         try:
             text = (folder / entry.file).read_text(encoding="utf-8")
-            found.append(read_measured(text, expected))
+            measured_numberses.append(read_measured(text, expected))
         except ValueError as error:
             raise ValueError(f"{entry.file}: {error}") from error
-    return found
+    return measured_numberses
 
 
 def _is_alike(first: str, second: str) -> bool:
@@ -295,9 +297,9 @@ def _is_alike(first: str, second: str) -> bool:
     lines = first.splitlines(), second.splitlines()
     if len(lines[0]) != len(lines[1]):
         return False
-    for one, other in zip(*lines, strict=True):
-        pairs = list(zip(one.split(","), other.split(","), strict=False))
-        if one.count(",") != other.count(",") or any(
+    for item, other in zip(*lines, strict=True):
+        pairs = list(zip(item.split(","), other.split(","), strict=False))
+        if item.count(",") != other.count(",") or any(
             a != b and not _is_near(a, b) for a, b in pairs
         ):
             return False

@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.arrays import Codes
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import canonical
+from incrowd.codes.values import canonicalize_value
 from incrowd.spec.leaves import ISO_DAY, Leaves
 
 
@@ -34,8 +34,8 @@ class ValueColumn:
 
     def list_groups(self, level: int) -> Codes:
         """Return the group at a level of each finest value."""
-        found: Codes = self.hierarchy.groups[level][: self.size]
-        return found
+        groups: Codes = self.hierarchy.groups[level][: self.size]
+        return groups
 
     def list_labels(self, level: int) -> tuple[str | None, ...]:
         """Return the labels of the groups of a level."""
@@ -62,7 +62,7 @@ class ValueColumn:
     def read_point(self, value: object) -> int | None:
         """Return the point that a published value is; None if it is none."""
         if self.leaves.kind != "date" or not isinstance(value, str):
-            return self.leaves.point(canonical(value))
+            return self.leaves.point(canonicalize_value(value))
         try:
             return dt.datetime.strptime(value, self.leaves.format).date().toordinal()
         except ValueError:
@@ -76,7 +76,7 @@ class ValueColumn:
             return len(self.hierarchy.values) + 1
         if drawn:
             return self._find_leaf(self.read_point(value))
-        return self._codes.get(canonical(value) if not isinstance(value, str) else value)
+        return self._codes.get(canonicalize_value(value) if not isinstance(value, str) else value)
 
     def _find_leaf(self, point: int | None) -> int | None:
         if point is None:

@@ -17,18 +17,18 @@ from pydantic import ValidationError
 
 from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT
-from incrowd.codes.forms import Form, as_number, form_at, form_on
-from incrowd.codes.frequency import Frequencies, keys
-from incrowd.codes.hierarchy import ROOT, from_rows
-from incrowd.codes.values import canonical, iso_day, number, reading_order
-from incrowd.engine.count import read_shown
-from incrowd.engine.released import ReleasedTable, hidden, open_released
+from incrowd.codes.counted_table import COUNT
+from incrowd.codes.frequency import Frequencies, number_tuples
+from incrowd.codes.hierarchy import ROOT, build_from_rows
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
+from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
+from incrowd.engine.count import read_labels
+from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import FindingError, IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.diversity import Distinct, Entropy, Protected, Rule
-from incrowd.measure.labels import Reader
+from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, SensitiveColumn
+from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
@@ -37,16 +37,16 @@ from incrowd.release.certificate import (
     Certificate,
     NoisyColumn,
     SchemeColumn,
-    sha256_of,
+    hash_file,
 )
-from incrowd.release.keys import public_key
+from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import RULES, rules_of
+from incrowd.release.parameters import RULES, list_rules
 from incrowd.release.synthetic_part import FOLDER as MEASURED
 from incrowd.release.synthetic_verify import check_rows
-from incrowd.release.write import unescaped
-from incrowd.spec.arx import read_rows, write_rows
-from incrowd.spec.hierarchies import Hierarchies, Mask
+from incrowd.release.write import unescape_formula
+from incrowd.spec.arx import format_rows, read_rows
+from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
 _LARGEST = 64 << 20
 
@@ -73,30 +73,36 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         []
     """
     folder = Path(folder)
-    signer = None if key is None else public_key(key)
+    signer = None if key is None else read_public_key(key)
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is not a folder. Name the folder of a release.")
     try:
         certificate = read_certificate(folder)
     except FindingError as error:
         return [error.finding]
-    found = [
-        *_signer(certificate, signer), *certificate.findings(), *_strangers(folder, certificate),
-        *_pages(folder, certificate),
-    ]  # fmt: skip
-    intact = not found
-    for path, digest in _files(certificate):
-        if not _is_file(folder / path):
-            found.append(make_finding("FILE_MISSING", file=path))
-        elif sha256_of(folder / path) != digest:
-            found.append(make_finding("FILE_CHANGED", file=path))
+    findings = [
+        *_check_signer(certificate, signer),
+        *certificate.findings(),
+        *_find_foreign_files(folder, certificate),
+        *_check_pages(folder, certificate),
+    ]
+    intact = not findings
+    for path, digest in _list_files(certificate):
+        if not _is_regular_file(folder / path):
+            findings.append(make_finding("FILE_MISSING", file=path))
+        elif hash_file(folder / path) != digest:
+            findings.append(make_finding("FILE_CHANGED", file=path))
         else:
             continue
         intact = False
     if not intact:  # what was changed is not worth reading, and may do harm
-        return found
+        return findings
     try:
-        return [finding for one in certificate.of_each_table() for finding in _data(folder, one)]
+        return [
+            finding
+            for table in certificate.split_tables()
+            for finding in _check_data(folder, table)
+        ]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
@@ -105,16 +111,16 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
 
 
 def read_certificate(folder: Path) -> Certificate:
-    """The certificate of a release; raises if there is none or it is not well-formed."""
+    """Read the certificate of a release; raise if there is none or it is not well-formed."""
     path = folder / FILE
-    if not _is_file(path):
+    if not _is_regular_file(path):
         raise FindingError(make_finding("CERTIFICATE_MISSING", file=FILE, folder=str(folder)))
     if path.stat().st_size > _LARGEST:
         raise FindingError(make_finding("CERTIFICATE_TOO_LARGE"))
     text = path.read_bytes()
     try:
         certificate = Certificate.model_validate_json(text)
-        canonical = certificate.canonical()
+        canonical = certificate.to_canonical_json()
     except ValidationError as error:
         detail = error.errors()[0]
         where, got = ".".join(str(part) for part in detail["loc"]), detail["input"]
@@ -130,7 +136,7 @@ def read_certificate(folder: Path) -> Certificate:
     return certificate
 
 
-def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
+def _list_files(certificate: Certificate) -> Iterator[tuple[str, str]]:
     for part in certificate.synthetic.measured if certificate.synthetic else ():
         yield part.file, part.sha256
     for table in certificate.tables:
@@ -140,7 +146,7 @@ def _files(certificate: Certificate) -> Iterator[tuple[str, str]]:
                 yield column.file, column.sha256 or ""
 
 
-def _signer(certificate: Certificate, signer: str | None) -> list[Finding]:
+def _check_signer(certificate: Certificate, signer: str | None) -> list[Finding]:
     signature = certificate.signature
     if signer is None or (signature is not None and signature.public_key == signer):
         return []
@@ -148,65 +154,65 @@ def _signer(certificate: Certificate, signer: str | None) -> list[Finding]:
     return [make_finding("SIGNER_DIFFERS", expected=signer, signer=by)]
 
 
-def _strangers(folder: Path, certificate: Certificate) -> list[Finding]:
-    """What does not belong in a release: links, odd names, files that nothing covers."""
-    found = []
+def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Find what does not belong in a release: links, odd names, files that nothing covers."""
+    foreign_files = []
     for table in certificate.tables:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
-    known = {FILE, README, PAGE, *folders, *(path for path, _ in _files(certificate))}
+    known = {FILE, README, PAGE, *folders, *(path for path, _ in _list_files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
-            found.append(make_finding("PRIVATE_FOLDER_INCLUDED"))
+            foreign_files.append(make_finding("PRIVATE_FOLDER_INCLUDED"))
         elif name.startswith("curator/"):
             continue
         elif (
             name not in known
             or path.is_symlink()
-            or not (path.is_dir() if name in folders else _is_file(path))
+            or not (path.is_dir() if name in folders else _is_regular_file(path))
         ):
-            found.append(make_finding("FILE_NOT_COVERED", file=name))
-    return found
+            foreign_files.append(make_finding("FILE_NOT_COVERED", file=name))
+    return foreign_files
 
 
-def _pages(folder: Path, certificate: Certificate) -> list[Finding]:
-    """Whether the pages for readers are what the certificate makes of them."""
+def _check_pages(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Check that the pages for readers are what the certificate makes of them."""
     try:
         expected = make_pages(certificate)
     except (
         IncrowdError, ArithmeticError, LookupError, TypeError, ValueError, TemplateError
     ) as error:  # fmt: skip
         return [make_finding("PAGES_NOT_MADE", problem=str(error))]
-    found = []
+    pages = []
     for name, text in expected.items():
         path = folder / name
-        if not _is_file(path):
-            found.append(make_finding("FILE_MISSING", file=name))
+        if not _is_regular_file(path):
+            pages.append(make_finding("FILE_MISSING", file=name))
         elif path.stat().st_size != len(text) or path.read_bytes() != text:
-            found.append(make_finding("PAGE_DIFFERS", file=name))
-    return found
+            pages.append(make_finding("PAGE_DIFFERS", file=name))
+    return pages
 
 
-def _is_file(path: Path) -> bool:
-    """Whether there is a file, not a link, a folder or a pipe."""
+def _is_regular_file(path: Path) -> bool:
+    """Return whether there is a file, not a link, a folder or a pipe."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
 
 
-def _data(folder: Path, certificate: Certificate) -> list[Finding]:
-    """Every value at its level, every class a crowd, every number as certified."""
+def _check_data(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Check every value at its level, every class a crowd, every number as certified."""
     if certificate.synthetic is not None:
         return check_rows(folder, certificate)
     release = certificate.table.release
-    found = list(hidden(folder / release.file))
+    hidden_content = list(find_hidden_content(folder / release.file))
     table = open_released(folder / release.file)
     if release.formulas:
-        table = table.respelled(unescaped)
+        table = table.respell_texts(unescape_formula)
     names = list(certificate.table.scheme)
     expected = [*names, *certificate.kept, *certificate.noisy]
     expected += [COUNT] if release.form == "counted" else []
@@ -214,94 +220,100 @@ def _data(folder: Path, certificate: Certificate) -> list[Finding]:
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     for name in names:
         scheme = certificate.table.scheme[name]
-        allowed = _allowed(folder, name, scheme)
+        allowed = _make_value_check(folder, name, scheme)
         starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
         shown = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in shown if not allowed(value))
         if strange:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
-            found.append(
+            hidden_content.append(
                 make_finding("VALUE_NOT_IN_SCHEME", value=strange[0], name=name, level=what)
             )
-        elif not _is_of(scheme.labels, list(table.values(name)), release.file):
-            found.append(make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels))
+        elif not _has_label_form(scheme.labels, list(table.values(name)), release.file):
+            hidden_content.append(
+                make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels)
+            )
     for name, grid in certificate.noisy.items():
-        off = [value for value in table.values(name) if not _on_grid(value, grid)]
+        off = [value for value in table.values(name) if not _is_on_grid(value, grid)]
         if off:
             value = str(off[0])
-            found.append(make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step))
-    sizes, stars = _sizes(table, certificate)
-    least, what = certificate.least, "r + k" if certificate.by_counts else "k"
+            hidden_content.append(
+                make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step)
+            )
+    sizes, stars = _count_class_rows(table, certificate)
+    least, what = certificate.threshold, "r + k" if certificate.has_noisy_counts else "k"
     small = int((sizes < least).sum())
     if small:
-        found.append(
+        hidden_content.append(
             make_finding(
                 "CLASSES_TOO_SMALL", classes=small, what=what, least=least,
                 smallest=int(sizes.min()),
             )
         )  # fmt: skip
-    found += _broken_rules(table, certificate)
-    found += _oddities(table, certificate)
+    hidden_content += _find_broken_rules(table, certificate)
+    hidden_content += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
-        found.append(
+        hidden_content.append(
             make_finding(
                 "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
                 certified=certified,
             )
         )  # fmt: skip
-    return found
+    return hidden_content
 
 
-def _oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
-    """What a release does not have, and a reader would not notice."""
-    found = []
+def _find_data_oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
+    """Find what a release does not have, and a reader would not notice."""
+    data_oddities = []
     weighted = certificate.table.release.form == "counted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
-        found.append(make_finding("ROWS_UNORDERED"))
+        data_oddities.append(make_finding("ROWS_UNORDERED"))
     for name in certificate.noisy:
-        odd = [value for value in table.values(name) if not _is_plain(value)]
+        odd = [value for value in table.values(name) if not _is_plainly_written(value)]
         if odd:
-            found.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
+            data_oddities.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
     if certificate.parameters.get("suppressed") == "starred" and table.rows():
         quasi = tuple(certificate.table.scheme)
-        shown = read_shown(table, (*quasi, *certificate.kept), weighted=weighted)
+        shown = read_labels(table, (*quasi, *certificate.kept), weighted=weighted)
         marks = [np.array([label == ROOT for label in shown.labels[at]])[codes]
                  for at, codes in enumerate(shown.frequencies.codes.T[: len(quasi)])]  # fmt: skip
         starred = shown.frequencies.codes[np.all(marks, axis=0)]
         for at, name in enumerate(certificate.kept, len(quasi)):
             if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
-                found.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
-    return found
+                data_oddities.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
+    return data_oddities
 
 
-def _is_plain(value: object) -> bool:
-    """Whether a noisy value is written in the one way that a release has."""
+def _is_plainly_written(value: object) -> bool:
+    """Return whether a noisy value is written in the one way that a release has."""
     if not isinstance(value, str):
         return value is None or not isinstance(value, dt.datetime)
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         return True
-    return value in (canonical(value), f"{canonical(value)}.0")
+    return value in (canonicalize_value(value), f"{canonicalize_value(value)}.0")
 
 
 def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
-    """Whether rows stand in the order of what they show, so that the order tells nothing."""
+    """Return whether rows stand in the order of what they show, so the order tells nothing."""
 
     def coder(name: str) -> Coder:
-        listed = sorted(table.values(name), key=reading_order)
+        listed = sorted(table.values(name), key=make_sort_key)
         places = {value: at for at, value in enumerate(listed)}
         # A reader of files may ask for null where there is none.
         return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
 
-    return not table.rows() or table.ascending(names, {name: coder(name) for name in names})
+    return not table.rows() or table.has_ascending_rows(
+        names, {name: coder(name) for name in names}
+    )
 
 
-def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
-    """How many rows each class has, and how many rows stand for suppressed ones.
+def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, int]:
+    """Count the rows of each class, and the rows that stand for suppressed ones.
 
     A class is told by the generalised columns. A table with counts has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
@@ -310,7 +322,7 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
     weighted = certificate.table.release.form == "counted"
-    shown = read_shown(table, tuple(names), weighted=weighted)
+    shown = read_labels(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
     sizes = shown.frequencies.counts
@@ -323,17 +335,20 @@ def _sizes(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     return sizes[~stars], int(sizes[stars].sum())
 
 
-def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
-    """Rules on sensitive columns that do not hold in some class. Distances cannot be checked."""
-    found = []
+def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
+    """Find rules on sensitive columns that fail in some class. Distances cannot be checked."""
+    broken_rules = []
     names = list(certificate.table.scheme)
-    for column, kind, value in rules_of(certificate.parameters):
-        checked: dict[str, Rule] = {RULES[0]: Distinct(value), RULES[1]: Entropy(value)}
+    for column, kind, value in list_rules(certificate.parameters):
+        checked: dict[str, DiversityRule] = {
+            RULES[0]: DistinctRule(value),
+            RULES[1]: EntropyRule(value),
+        }
         rule = checked.get(kind)
         if rule is None or not table.rows():
             continue
         weighted = certificate.table.release.form == "counted"
-        shown = read_shown(table, (*names, column), weighted=weighted)
+        shown = read_labels(table, (*names, column), weighted=weighted)
         codes = shown.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
             stars = [np.array([x == ROOT for x in shown.labels[at]]) for at in range(len(names))]
@@ -343,23 +358,25 @@ def _broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
             codes = shown.frequencies.codes
         if not len(codes):
             continue
-        _, at_ = np.unique(keys(codes[:, :-1]), return_inverse=True)
+        _, at_ = np.unique(number_tuples(codes[:, :-1]), return_inverse=True)
         values = len(shown.labels[-1])
-        protected = Protected(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
-        spread = protected.spread(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
-        if not rule.holds(spread, protected.overall).all():
-            found.append(make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value)))
-    return found
+        protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
+        spread = protected.count_values(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
+        if not rule.check_classes(spread, protected.overall).all():
+            broken_rules.append(
+                make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value))
+            )
+    return broken_rules
 
 
-def _on_grid(value: object, grid: NoisyColumn) -> bool:
-    """Whether a noisy value is null, or lies on its grid and within its bounds."""
-    text = canonical(value)
+def _is_on_grid(value: object, grid: NoisyColumn) -> bool:
+    """Return whether a noisy value is null, or lies on its grid and within its bounds."""
+    text = canonicalize_value(value)
     if text is None:
         return True
     if grid.kind == "date":
-        return iso_day(text) is not None
-    x = number(text)
+        return parse_iso_day(text) is not None
+    x = parse_number(text)
     low, high = map(Decimal, grid.bounds or ("-Infinity", "Infinity"))
     return x is not None and x % Decimal(grid.step) == 0 and low <= x <= high
 
@@ -377,77 +394,77 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
-def _allowed(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
-    """Which values a column may show: at its level, or, recoded locally, anything readable.
+def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
+    """Return which values a column may show: at its level, or, recoded locally, any readable.
 
     A label must be the one that a release writes, and so must the scheme.
     """
     if column.file is not None:
         rows = read_rows(folder / column.file, ";", ours=True)
-        hierarchy = from_rows(rows, other=column.other, exact=True)
-        if write_rows(hierarchy).encode() != (folder / column.file).read_bytes():
+        hierarchy = build_from_rows(rows, other=column.other, exact=True)
+        if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
-            _refuse_form(name, column, form_on(axis))
-            return _readable(axis, name)
-        _refuse_form(name, column, form_at(hierarchy, column.level))
+            _refuse_wrong_form(name, column, find_axis_form(axis))
+            return _make_label_check(axis, name)
+        _refuse_wrong_form(name, column, find_level_form(hierarchy, column.level))
         labels = set(hierarchy.labels[column.level])
         if column.labels == "numbers":
-            return lambda value: (value if value is None else canonical(value)) in labels
+            return lambda value: (value if value is None else canonicalize_value(value)) in labels
         return lambda value: value in labels
-    declared = Hierarchies.model_validate(column.rule)
-    _refuse_form(name, column, "text" if declared.mask is None else "masked")
+    declared = HierarchyChoice.model_validate(column.rule)
+    _refuse_wrong_form(name, column, "text" if declared.mask is None else "masked")
     if declared.mask is not None:
         levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
-        allowed = [_masked(declared.mask, level, column.other) for level in levels]
+        allowed = [_make_mask_check(declared.mask, level, column.other) for level in levels]
         return lambda value: any(fits(value) for fits in allowed)
     if declared.flat is None:
         raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
     if column.level == 1:
         return lambda value: value == ROOT
-    return lambda value: canonical(value) == value
+    return lambda value: canonicalize_value(value) == value
 
 
-def _refuse_form(name: str, column: SchemeColumn, form: Form) -> None:
+def _refuse_wrong_form(name: str, column: SchemeColumn, form: Form) -> None:
     """Refuse a form that labels of such a scheme do not have."""
     fits = (form, "numbers or text") if form == "numbers" else (form,)
     if column.labels not in fits:
         raise IncrowdError(f"the labels of '{name}' have the form '{form}', not '{column.labels}'")
 
 
-def _is_of(form: Form, shown: list[object], file: str) -> bool:
-    """Whether numbers are written as numbers where nothing else is shown, and else all is text."""
+def _has_label_form(form: Form, shown: list[object], file: str) -> bool:
+    """Return whether numbers stand as numbers where nothing else is shown, else all as text."""
     texts = [value for value in shown if isinstance(value, str)]
     if form == "numbers":
         return (
-            all(as_number(text) is not None for text in texts)
+            all(parse_number_label(text) is not None for text in texts)
             if file.endswith(".csv")
             else not texts
         )
-    if form == "numbers or text" and all(as_number(text) is not None for text in texts):
+    if form == "numbers or text" and all(parse_number_label(text) is not None for text in texts):
         return False  # it would have been written as numbers
     return len(texts) == sum(value is not None for value in shown)
 
 
-def _readable(axis: Axis, name: str) -> Callable[[object], bool]:
-    reader = Reader(name, axis)
+def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
+    reader = LabelReader(name, axis)
 
-    def allowed(value: object) -> bool:
+    def is_allowed(value: object) -> bool:
         try:
-            places, _ = reader.read(value)
+            places, _ = reader.read_label(value)
         except IncrowdError:
             return False
         if value in (axis.hierarchy.root, ROOT):
             return True
         ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
-        return bool(axis.labels(*ends)[0][0] == value)
+        return bool(axis.make_labels(*ends)[0][0] == value)
 
-    return allowed
+    return is_allowed
 
 
-def _masked(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
-    """Which values a mask may show with so many characters hidden."""
+def _make_mask_check(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
+    """Return which values a mask may show with so many characters hidden."""
     letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
     stars = re.escape(ROOT * hidden)
     shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)

@@ -19,24 +19,24 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
-from incrowd.codes.forms import Form
-from incrowd.codes.values import number
-from incrowd.privacy.events import as_dict
+from incrowd.codes.label_form import Form
+from incrowd.codes.values import parse_number
+from incrowd.privacy.events import serialize_event
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
     SEEDED,
     SYSTEM,
     Certificate,
-    Data,
+    ReleasedFile,
     SchemeColumn,
     Slice,
-    sha256_of,
+    hash_file,
 )
 from incrowd.release.pages import make_pages
-from incrowd.release.product import Made, Product, Recoded
+from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.synthetic_write import write_synthetic
-from incrowd.spec.arx import write_rows
+from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
 
@@ -47,27 +47,27 @@ if TYPE_CHECKING:
 _RUNS = re.compile(r"'*[=+@\t\r\n\uff1d\uff0b\uff20]")
 
 
-def escaped(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet might run it.
+def escape_formula(text: str) -> str:
+    """Return the text with an apostrophe before it where a spreadsheet might run it.
 
     >>> [escaped(text) for text in ("=1+1", "'=x", "-5", "+5", "@a", "a=b")]
     ["'=1+1", "''=x", '-5', '+5', "'@a", 'a=b']
     """
-    return f"'{text}" if _RUNS.match(text) and number(text) is None else text
+    return f"'{text}" if _RUNS.match(text) and parse_number(text) is None else text
 
 
-def unescaped(text: str) -> str:
-    """The text that :func:`escaped` was given.
+def unescape_formula(text: str) -> str:
+    """Return the text that :func:`escape_formula` was given.
 
     >>> [unescaped(text) for text in ("'=1+1", "''=x", "'a", "-5")]
     ['=1+1', "'=x", "'a", '-5']
     """
-    return text[1:] if text.startswith("'") and escaped(text[1:]) == text else text
+    return text[1:] if text.startswith("'") and escape_formula(text[1:]) == text else text
 
 
-def write(
+def write_release(
     draft: Path,
-    made: Made,
+    made: MethodResult,
     asked: CommonSpec,
     *,
     private: bool,
@@ -95,16 +95,16 @@ def write(
         method=asked.method,
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         guarantee=made.promise,
-        events=[as_dict(event) for event in made.events],
+        events=[serialize_event(event) for event in made.events],
         kept=list(first.kept),
         noisy=first.noisy,
         randomness=SYSTEM if private else SEEDED,
         rehearsal=rehearsal or None,
         synthetic=synthetic,
         **own,
-    ).stated()
-    certificate = certificate.sealed() if key is None else certificate.signed(key)
-    (draft / FILE).write_bytes(certificate.canonical())
+    ).with_statement()
+    certificate = certificate.with_seal() if key is None else certificate.with_signature(key)
+    (draft / FILE).write_bytes(certificate.to_canonical_json())
     for name, page in make_pages(certificate).items():
         (draft / name).write_bytes(page)
     return certificate
@@ -114,18 +114,20 @@ def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) ->
     """Write one table and its scheme."""
     path = draft / f"{name}.{asked.format}"
     data = product.table if asked.format == "parquet" else product.data  # in a text all is text
-    data = data.respelled(escaped) if asked.formulas else data
+    data = data.respell_texts(escape_formula) if asked.formulas else data
     data.write(path)
     return Slice(
         parameters=product.parameters,
         scheme={
-            column: write_scheme(column, recoded, draft, form=_form(column, recoded, product))
+            column: write_scheme(
+                column, recoded, draft, form=_find_label_form(column, recoded, product)
+            )
             for column, recoded in product.scheme.items()
         },
-        release=Data(
+        release=ReleasedFile(
             file=path.name,
             form=asked.rows,
-            sha256=sha256_of(path),
+            sha256=hash_file(path),
             rows=product.rows,
             classes=product.classes,
             smallest_class=product.smallest_class,
@@ -134,25 +136,25 @@ def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) ->
     )
 
 
-def _form(name: str, recoded: Recoded, product: Product) -> Form:
-    """The form of the labels of a column, as they are written."""
+def _find_label_form(name: str, recoded: ColumnRecoding, product: Product) -> Form:
+    """Return the form of the labels of a column, as they are written."""
     mixed = recoded.form == "numbers" and name not in product.numbers
     return "numbers or text" if mixed else recoded.form
 
 
-def write_scheme(name: str, recoded: Recoded, draft: Path, *, form: Form) -> SchemeColumn:
-    """The recoding that was applied: as an ARX file where the domain is listed, else as a rule.
+def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form) -> SchemeColumn:
+    """Write the recoding applied: as an ARX file where the domain is listed, else as a rule.
 
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
-    known: dict[str, Any] = {
+    scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
     }  # fmt: skip
     if is_open(column):
         assert column.hierarchy is not None
         rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **known)
+        return SchemeColumn(rule=rule, **scheme)
     path = f"scheme/{quote(name, safe=' ')}.csv"
-    (draft / path).write_text(write_rows(recoded.hierarchy), encoding="utf-8")
-    return SchemeColumn(file=path, sha256=sha256_of(draft / path), **known)
+    (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
+    return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)

@@ -14,7 +14,7 @@ ArxRows = list[tuple[str, ...]]
 
 
 def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -> ArxRows:
-    """The rows of a file in ARX form; the delimiter is found out if it is not given.
+    """Read the rows of a file in ARX form; find out the delimiter if it is not given.
 
     In a file of ``ours`` a value may look like rows of its own.
     """
@@ -22,7 +22,7 @@ def read_rows(path: Path, delimiter: str | None = None, *, ours: bool = False) -
 
 
 def read_text(path: Path, *, ours: bool = False) -> str:
-    """The text of a file in ARX form."""
+    """Read the text of a file in ARX form."""
     try:
         # Of ours every character counts, a mark at the beginning and line ends among them.
         return path.read_bytes().decode() if ours else path.read_text(encoding="utf-8-sig")
@@ -39,15 +39,15 @@ def read_text(path: Path, *, ours: bool = False) -> str:
 def parse_rows(
     text: str, name: str, delimiter: str | None = None, *, ours: bool = False
 ) -> ArxRows:
-    """The rows of a text in ARX form; ``name`` is that of its file."""
+    """Parse the rows of a text in ARX form; ``name`` is that of its file."""
     if not text.strip():
         raise HierarchyError(f"Hierarchy '{name}': it is empty. List its values.")
     try:
-        delimiter = delimiter or _delimiter(text)
+        delimiter = delimiter or _detect_delimiter(text)
         rows = csv.reader(io.StringIO(text), delimiter=delimiter)
         levels = None if ours else len(next((row for row in rows if row), []))
         if '"' in text and (fault := find_fault(io.StringIO(text, newline=""), delimiter, levels)):
-            raise HierarchyError(fault.said(name))
+            raise HierarchyError(fault.format_message(name))
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     except csv.Error as error:
         raise HierarchyError(
@@ -55,8 +55,8 @@ def parse_rows(
         ) from error
 
 
-def _delimiter(text: str) -> str:
-    """The one of ; , tab | that splits every line into equally many parts, the more the better."""
+def _detect_delimiter(text: str) -> str:
+    """Return which of ; , tab | splits all lines into equally many parts, the more the better."""
     best, most = ";", 1
     for candidate in ";,\t|":
         widths = {len(row) for row in csv.reader(io.StringIO(text), delimiter=candidate) if row}
@@ -67,14 +67,14 @@ def _delimiter(text: str) -> str:
     return best
 
 
-def write_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
-    """A hierarchy as the text of a file in ARX form."""
+def format_rows(hierarchy: Hierarchy, delimiter: str = ";") -> str:
+    """Return a hierarchy as the text of a file in ARX form."""
     if len(delimiter) != 1 or delimiter in '\r\n"':
         raise ParameterError("delimiter", "be a single character", delimiter)
     buffer = io.StringIO()
     usual = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     careful = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in hierarchy.rows():
+    for row in hierarchy.list_rows():
         # A line end of old is not quoted by itself, and would end the row.
         (careful if "\r" in "".join(row) else usual).writerow(row)
     return buffer.getvalue()

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 
-def _exact(value: Any) -> Any:
-    """A number as it is written, not as a binary float: 0.1 is a tenth."""
+def _convert_to_decimal(value: Any) -> Any:
+    """Return a number as it is written, not as a binary float: 0.1 is a tenth."""
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def _text(value: Any) -> Any:
-    """A YAML scalar as text: 39 and true may be values of a column."""
+def _convert_to_text(value: Any) -> Any:
+    """Return a YAML scalar as text: 39 and true may be values of a column."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float | Decimal | dt.date) else value
@@ -24,12 +24,15 @@ def _text(value: Any) -> Any:
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 Number = Annotated[
-    Decimal, BeforeValidator(_exact), Field(allow_inf_nan=False), WithJsonSchema({"type": "number"})
+    Decimal,
+    BeforeValidator(_convert_to_decimal),
+    Field(allow_inf_nan=False),
+    WithJsonSchema({"type": "number"}),
 ]
-Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(_SCALAR)]
+Text = Annotated[str, BeforeValidator(_convert_to_text), WithJsonSchema(_SCALAR)]
 
 
-class Model(BaseModel):
+class SpecModel(BaseModel):
     """A part of a spec: it does not change, and takes no keys that it does not know.
 
     Its checks are built when they are first needed, which for most parts is within another's.
@@ -38,18 +41,18 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
-def quoted(text: str) -> str:
-    """Text as a YAML scalar, in quotes where it needs them."""
+def quote_scalar(text: str) -> str:
+    """Return text as a YAML scalar, in quotes where it needs them."""
     plain = re.fullmatch(r"[A-Za-z_][\w ./-]*", text) and not re.fullmatch(
         r"(?i)(true|false|yes|no|on|off|null|y|n)", text
     )
     if plain and text == text.strip():
         return text
-    return f'"{"".join(map(_letter, text))}"'
+    return f'"{"".join(map(_escape_letter, text))}"'
 
 
-def _letter(letter: str) -> str:
-    """A letter between double quotes of YAML."""
+def _escape_letter(letter: str) -> str:
+    """Return a letter as it stands between double quotes of YAML."""
     if letter in '"\\':
         return f"\\{letter}"
     code = ord(letter)

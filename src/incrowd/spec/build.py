@@ -19,8 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, assert_never
 
-from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, from_rows
-from incrowd.codes.values import Spans, canonical, iso_day, number
+from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, build_from_rows
+from incrowd.codes.values import SpanLabeler, canonicalize_value, parse_iso_day, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
     Countries,
@@ -41,74 +41,74 @@ _KEPT = 64  # long ones are asked for again and again: by a check, by what to ex
 _FILES_KEPT = 16  # of these the text is kept, too
 
 
-def build(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
-    """The hierarchy of a column; ``values`` are those met, used by open domains alone.
+def build_hierarchy(column: Column, *, folder: Path, values: Iterable[object] = ()) -> Hierarchy:
+    """Return the hierarchy of a column; ``values`` are those met, used by open domains alone.
 
     ``folder`` is what the path of a CSV file is relative to.
     """
     if column.hierarchy is None:
         raise HierarchyError("No hierarchy is declared. Add one.")
-    made = _built(column, column.hierarchy.declared, folder, values)
-    return replace(made, ordered=_is_ordered(column.hierarchy.declared, made))
+    made = _build_declared(column, column.hierarchy.declaration, folder, values)
+    return replace(made, ordered=_is_ordered(column.hierarchy.declaration, made))
 
 
-def _built(
+def _build_declared(
     column: Column, declaration: Declaration, folder: Path, values: Iterable[object]
 ) -> Hierarchy:
     match declaration:
         case Intervals() as declared:
-            return _intervals(declared, column.other)
+            return _build_intervals(declared, column.other)
         case Mask() as declared:
-            return _mask(declared, values, column.other)
+            return _build_mask(declared, values, column.other)
         case Dates() as declared:
-            return _dates(declared, column.other)
+            return _build_dates(declared, column.other)
         case Countries(codes=codes):
             from incrowd.spec import countries
 
-            return countries.hierarchy(codes, other=column.other)
+            return countries.build_country_hierarchy(codes, other=column.other)
         case Icd(version=version):
             from incrowd.spec import icd
 
-            return icd.hierarchy(version, other=column.other)
+            return icd.build_icd_hierarchy(version, other=column.other)
         case Postcodes(country=country):
             from incrowd.spec import postcodes
 
-            return postcodes.hierarchy(country, other=column.other)
+            return postcodes.build_postcode_hierarchy(country, other=column.other)
         case Order() as declared:
-            rows = _order_rows(declared)
+            rows = _list_order_rows(declared)
         case CsvFile(file=file, delimiter=delimiter):
             path = folder / file
-            return _listed(read_text(path), path.name, delimiter, column.other)
+            return _build_from_file(read_text(path), path.name, delimiter, column.other)
         case Flat(values=listed):
-            met = {text for value in values if (text := canonical(value)) is not None}
+            met = {text for value in values if (text := canonicalize_value(value)) is not None}
             rows = [(value, ROOT) for value in listed or sorted(met) or ("",)]
         case Groups(root=groups):
-            rows = _group_rows(groups)
+            rows = _list_group_rows(groups)
         case _:
             assert_never(declaration)
-    made = from_rows(rows, other=column.other)
+    made = build_from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
     return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
 
 
 @lru_cache(maxsize=_FILES_KEPT)
-def _listed(text: str, name: str, delimiter: str | None, other: str | None) -> Hierarchy:
-    """The hierarchy that a file holds."""
-    return from_rows(parse_rows(text, name, delimiter), other=other)
+def _build_from_file(text: str, name: str, delimiter: str | None, other: str | None) -> Hierarchy:
+    """Return the hierarchy that a file holds."""
+    return build_from_rows(parse_rows(text, name, delimiter), other=other)
 
 
 def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
-    """Whether the values of a column lie on a line: by declaration, or because they are numbers."""
+    """Return whether a column's values lie on a line: by declaration, or as numbers."""
     if declared.is_ordered is not None:
         return declared.is_ordered
     return len(hierarchy.values) > 2 and all(
-        number(value) is not None for value in hierarchy.values
+        parse_number(value) is not None for value in hierarchy.values
     )
 
 
 def is_open(column: Column) -> bool:
-    """Whether the domain is not listed, so that codes depend on the values met."""
-    return column.hierarchy is not None and column.hierarchy.declared.open_height is not None
+    """Return whether the domain is not listed, so that codes depend on the values met."""
+    return column.hierarchy is not None and column.hierarchy.declaration.open_height is not None
 
 
 SUPPRESSED = "suppressed"
@@ -121,7 +121,7 @@ def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> 
 
     ``labels`` are those of the level, without the labels of null and of values outside the domain.
     """
-    declared = None if column.hierarchy is None else column.hierarchy.declared
+    declared = None if column.hierarchy is None else column.hierarchy.declaration
     named = [label for label in labels if label is not None]
     example = f" (such as {named[len(named) // 2]})" if named else ""
     match declared:
@@ -142,7 +142,7 @@ def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> 
     return f"{len(named):,} {'group' if len(named) == 1 else 'groups'}{example}"
 
 
-class Declared:
+class ColumnHierarchies:
     """The hierarchies of some columns, each built once.
 
     Those of listed domains are built at once, so that whatever is wrong with a declaration is
@@ -152,72 +152,74 @@ class Declared:
     def __init__(self, columns: Mapping[str, Column], folder: Path = Path()) -> None:
         self.columns, self.names, self._folder = columns, tuple(columns), folder
         self._built = {
-            name: self._build(name) for name, column in columns.items() if not is_open(column)
+            name: self._build_column(name)
+            for name, column in columns.items()
+            if not is_open(column)
         }
 
     def is_open(self, name: str) -> bool:
-        """Whether the domain of a column is not listed."""
+        """Return whether the domain of a column is not listed."""
         return is_open(self.columns[name])
 
     def height(self, name: str) -> int:
-        """The number of levels of a column, the values included; the rule tells it."""
+        """Return the number of levels of a column, the values included; the rule fixes it."""
         hierarchy = self.columns[name].hierarchy
-        open_height = hierarchy.declared.open_height if hierarchy else None
+        open_height = hierarchy.declaration.open_height if hierarchy else None
         return self._built[name].height if open_height is None else open_height
 
-    def words(self, name: str, level: int) -> str:
-        """Describe what a level of a column publishes."""
-        if level == self.height(name) - 1 and self.rooted(name):
+    def describe_level(self, name: str, level: int) -> str:
+        """Return what a level of a column shows, in words."""
+        if level == self.height(name) - 1 and self.is_rooted(name):
             return SUPPRESSED
         labels = () if self.is_open(name) else self._built[name].labels[level][:-2]
         return describe_level(self.columns[name], level, labels)
 
-    def rooted(self, name: str) -> bool:
-        """Whether the top level of a column is a single group."""
-        return self.is_open(name) or self._built[name].rooted
+    def is_rooted(self, name: str) -> bool:
+        """Return whether the top level of a column is a single group."""
+        return self.is_open(name) or self._built[name].is_rooted
 
-    def over(self, name: str, values: Callable[[], Iterable[object]]) -> Hierarchy:
-        """The hierarchy of a column; ``values`` are asked for where its domain is open."""
+    def get_hierarchy(self, name: str, values: Callable[[], Iterable[object]]) -> Hierarchy:
+        """Return the hierarchy of a column; ``values`` are asked for where its domain is open."""
         if not self.is_open(name):
             return self._built[name]
-        met, known = list(values()), self._built.get(name)
-        if known is None or (known.encode(met) == known.outside).any():
-            known = self._built[name] = self._build(name, met)
-        return known
+        met, result = list(values()), self._built.get(name)
+        if result is None or (result.encode(met) == result.outside).any():
+            result = self._built[name] = self._build_column(name, met)
+        return result
 
-    def _build(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
+    def _build_column(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
         try:
-            return build(self.columns[name], folder=self._folder, values=met)
+            return build_hierarchy(self.columns[name], folder=self._folder, values=met)
         except HierarchyError as error:
             raise HierarchyError(f"Column '{name}': {error}") from error
 
 
 @lru_cache(maxsize=_KEPT)
-def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
-    """Values are found by number, in decimal arithmetic: 0.30 is .3, and a tenth is a tenth."""
+def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
+    """Build intervals whose values are found by number, in decimal arithmetic: 0.30 is .3."""
     low, high, step = declared.low, declared.high, declared.step
     whole = _is_whole(declared)
-    starts = _steps(low, high, step)
+    starts = _list_steps(low, high, step)
     # A step is a value (3, 0.1), unless it is a small interval of whole numbers (0-4).
     names = (
-        [canonical(x) or "" for x in starts]
+        [canonicalize_value(x) or "" for x in starts]
         if step == 1 or not whole
-        else (_spans(starts, high, whole))
+        else (_label_intervals(starts, high, whole))
     )
     columns = [names]
-    for edges in _edges(declared):
-        spans = _spans(edges, high, whole)
+    for edges in _list_edges(declared):
+        spans = _label_intervals(edges, high, whole)
         columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
     rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
-    below, above = f"<{canonical(low)}", f">{canonical(high)}"
+    below, above = f"<{canonicalize_value(low)}", f">{canonicalize_value(high)}"
     if declared.open in ("lower", "both"):
         rows.insert(0, (*[below] * len(columns), ROOT))
     if declared.open in ("upper", "both"):
         rows.append((*[above] * len(columns), ROOT))
 
     def locate(value: object) -> str | None:
-        text = canonical(value)
-        x = number(text)
+        text = canonicalize_value(value)
+        x = parse_number(text)
         if x is None:
             return text
         if x < low:
@@ -225,20 +227,20 @@ def _intervals(declared: Intervals, other: str | None) -> Hierarchy:
         return above if x > high else names[int((x - low) // step)]
 
     # Numbers and labels are canonical as they were made.
-    return replace(from_rows(rows, other=other, exact=True), locate=locate)
+    return replace(build_from_rows(rows, other=other, exact=True), locate=locate)
 
 
 def _is_whole(declared: Intervals) -> bool:
-    """Whether everything declared is a whole number, so that 3-5 means 3, 4 and 5."""
+    """Return whether everything declared is a whole number, so that 3-5 means 3, 4 and 5."""
     points = [declared.low, declared.high, declared.step, *declared.widths]
     points += [x for cuts in declared.cuts for x in cuts]
     return all(x == x.to_integral_value() for x in points)
 
 
-def _edges(declared: Intervals) -> list[list[Decimal]]:
-    """For each level above the steps, where its intervals begin."""
+def _list_edges(declared: Intervals) -> list[list[Decimal]]:
+    """Return for each level above the steps where its intervals begin."""
     if not declared.cuts:
-        return [_steps(declared.low, declared.high, width) for width in declared.widths]
+        return [_list_steps(declared.low, declared.high, width) for width in declared.widths]
     levels = []
     for cuts in declared.cuts:
         if sorted(set(cuts)) != list(cuts):
@@ -248,12 +250,12 @@ def _edges(declared: Intervals) -> list[list[Decimal]]:
     return levels
 
 
-def _steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
+def _list_steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
     return [low + i * width for i in range(int((high - low) // width) + 1)]
 
 
-def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
-    """The labels of neighbouring intervals: 18-64 for whole numbers, [0.5, 1) for others.
+def _label_intervals(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
+    """Return the labels of adjacent intervals: 18-64 for whole numbers, [0.5, 1) for others.
 
     Where some are below 0, whole numbers have -5 to 4, all of them.
     """
@@ -264,49 +266,51 @@ def _spans(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
             str(int(start)) if start == last else f"{int(start)}{joint}{int(last)}"
             for start, last in zip(edges, lasts, strict=True)
         ]
-    texts = [canonical(x) for x in edges]
+    texts = [canonicalize_value(x) for x in edges]
     inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
-    return [*inner, f"[{texts[-1]}, {canonical(high)}]"]
+    return [*inner, f"[{texts[-1]}, {canonicalize_value(high)}]"]
 
 
-def _mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:
+def _build_mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:
     alphabet = set(declared.alphabet)
 
     def locate(value: object) -> str | None:
         """Text as it is; a whole number gets back the leading zeros that it lost."""
-        text = value.strip() if isinstance(value, str) else canonical(value)
+        text = value.strip() if isinstance(value, str) else canonicalize_value(value)
         number_ = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         return text.zfill(declared.length) if text is not None and number_ else text
 
     met = {text for value in values if (text := locate(value)) is not None}
     fitting = sorted(x for x in met if len(x) == declared.length and set(x) <= alphabet)
-    rows = [_masked(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]]
-    base = from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
+    rows = [
+        _mask_text(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]
+    ]
+    base = build_from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
     return replace(base, locate=locate, open=True)
 
 
-def _masked(declared: Mask, text: str) -> tuple[str, ...]:
-    """The text with 0, 1, ... characters hidden."""
+def _mask_text(declared: Mask, text: str) -> tuple[str, ...]:
+    """Return the text with 0, 1, ... characters hidden."""
     n = declared.length
     if declared.hide == "right":
         return tuple(text[: n - i] + ROOT * i for i in range(n + 1))
     return tuple(ROOT * i + text[i:] for i in range(n + 1))
 
 
-def _group_rows(groups: dict[str, Any]) -> ArxRows:
-    rows = [(*reversed(path),) for path in _paths(groups, ())]
+def _list_group_rows(groups: dict[str, Any]) -> ArxRows:
+    rows = [(*reversed(path),) for path in _iterate_paths(groups, ())]
     return rows if len(groups) == 1 else [(*row, ROOT) for row in rows]
 
 
-def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _iterate_paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if isinstance(node, dict):
         for name, inner in node.items():
-            yield from _paths(inner, (*above, str(name)))
+            yield from _iterate_paths(inner, (*above, str(name)))
     elif isinstance(node, list):
         for value in node:
             if value is None or isinstance(value, dict | list):
                 raise HierarchyError(f"Group '{above[-1]}': {value!r} is not a value. Correct it.")
-            yield (*above, canonical(value) or "")
+            yield (*above, canonicalize_value(value) or "")
     else:
         raise HierarchyError(
             f"Group '{above[-1]}': expected a list of values or groups. Correct it."
@@ -323,7 +327,7 @@ _DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
 
 
 @lru_cache(maxsize=_KEPT)
-def _dates(declared: Dates, other: str | None) -> Hierarchy:
+def _build_dates(declared: Dates, other: str | None) -> Hierarchy:
     labels = [_DATE_LABELS[name] for name in declared.levels]
     days = (declared.low + dt.timedelta(i) for i in range((declared.high - declared.low).days + 1))
     rows = {tuple(label(day) for label in labels): None for day in days}
@@ -333,21 +337,21 @@ def _dates(declared: Dates, other: str | None) -> Hierarchy:
             return labels[0](value.date())
         if isinstance(value, dt.date):
             return labels[0](value)
-        text = canonical(value)
+        text = canonicalize_value(value)
         if text is None:
             return None
         try:
             return labels[0](dt.datetime.strptime(text, declared.format).date())
         except ValueError:
-            day = iso_day(text)
+            day = parse_iso_day(text)
         return labels[0](day) if day else f"not a date: {text}"
 
-    return replace(from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
+    return replace(build_from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
 
 
-def _order_rows(declared: Order) -> ArxRows:
-    values = [canonical(value) or "" for value in declared.values]
-    spans = Spans(values)
+def _list_order_rows(declared: Order) -> ArxRows:
+    values = [canonicalize_value(value) or "" for value in declared.values]
+    spans = SpanLabeler(values)
 
     def runs(length: int) -> list[str]:
         parts = [values[i : i + length] for i in range(0, len(values), length)]

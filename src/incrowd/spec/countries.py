@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Literal, TypeAlias
 
-from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
-from incrowd.codes.values import canonical
-from incrowd.spec.public_list import distinct, nearly_all, read_list
+from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
+from incrowd.codes.values import canonicalize_value
+from incrowd.spec.public_list import find_distinct_texts, fits_nearly_all, read_list
 
 Codes: TypeAlias = Literal["alpha-2", "alpha-3", "names"]
 
@@ -37,75 +37,75 @@ _FORMAL = re.compile(r"\b(?:republic|kingdom)\b ?")  # Republic of Poland
 
 
 @cache
-def _countries() -> dict[str, tuple[str, ...]]:
+def _load_countries() -> dict[str, tuple[str, ...]]:
     """Return code of two letters, of three, name, region and continent, by the first."""
     return {row["alpha_2"]: tuple(row.values()) for row in read_list("countries")}
 
 
 @cache
-def _by_code() -> dict[str, str]:
-    """The code of two letters by every code."""
-    both = {code: row[0] for row in _countries().values() for code in row[:2]}
+def _index_codes() -> dict[str, str]:
+    """Return the code of two letters by every code."""
+    both = {code: row[0] for row in _load_countries().values() for code in row[:2]}
     return {**both, **_RESERVED}
 
 
 @cache
-def _by_name() -> dict[str, str]:
+def _index_names() -> dict[str, str]:
     """Return the code of two letters by the words of every name.
 
     The order of words, accents and small words do not matter.
     """
-    found = {_words(row[2]): row[0] for row in _countries().values()}
-    also = {_words(row["name"]): row["alpha_2"] for row in read_list("country_names")}
-    return {**found, **also}
+    result = {_normalize_name(row[2]): row[0] for row in _load_countries().values()}
+    also = {_normalize_name(row["name"]): row["alpha_2"] for row in read_list("country_names")}
+    return {**result, **also}
 
 
-def _words(name: str) -> str:
-    """What is left of a name without accents, punctuation, small words and the order of words."""
+def _normalize_name(name: str) -> str:
+    """Return a name without accents, punctuation, small words and the order of words."""
     plain = "".join(x for x in unicodedata.normalize("NFKD", name) if not unicodedata.combining(x))
     words = re.findall(r"\w+", _SILENT.sub("", plain).casefold().replace("_", " "))
     return " ".join(sorted(_SHORT.get(word, word) for word in words if word not in _SMALL))
 
 
-def find(text: str) -> str | None:
-    """The code of two letters of a country, by any of its codes and names; None if there is none.
+def find_country(text: str) -> str | None:
+    """Return the two-letter code of a country, by any of its codes and names, or None.
 
     >>> [find(x) for x in ("us", "U.S.A.", "United-States", "Korea, Rep. of", "cote d’ivoire")]
     ['US', 'US', 'US', 'KR', 'CI']
     """
-    code = _by_code().get(_SILENT.sub("", text.strip()).upper())
-    words, names = _words(text), _by_name()
+    code = _index_codes().get(_SILENT.sub("", text.strip()).upper())
+    words, names = _normalize_name(text), _index_names()
     return code or names.get(words) or names.get(_FORMAL.sub("", words).rstrip())
 
 
-def hierarchy(codes: Codes, *, other: str | None = None) -> Hierarchy:
-    """Countries by region and continent, in the order of their codes."""
+def build_country_hierarchy(codes: Codes, *, other: str | None = None) -> Hierarchy:
+    """Return countries by region and continent, in the order of their codes."""
     shown = {"alpha-2": 0, "alpha-3": 1, "names": 2}[codes]
-    values = {two: row[shown] for two, row in _countries().items()}
-    rows = [(values[two], *row[3:], ROOT) for two, row in _countries().items()]
+    values = {two: row[shown] for two, row in _load_countries().items()}
+    rows = [(values[two], *row[3:], ROOT) for two, row in _load_countries().items()]
 
     def locate(value: object) -> str | None:
-        text = canonical(value)
-        found = find(text) if text is not None else None
-        return text if found is None else values[found]
+        text = canonicalize_value(value)
+        result = find_country(text) if text is not None else None
+        return text if result is None else values[result]
 
-    return replace(from_rows(rows, other=other), locate=locate)
+    return replace(build_from_rows(rows, other=other), locate=locate)
 
 
-def looks_like(texts: Iterable[str]) -> Codes | None:
-    """What a column of these texts would show of countries, if nearly all of them are some.
+def recognize_countries(texts: Iterable[str]) -> Codes | None:
+    """Return how a column of these texts would show countries, if nearly all of them are some.
 
     Names may have codes among them (UK, USA). Codes that are all of states of the US as well
     are not taken for countries.
     """
-    met = distinct(texts)
-    if nearly_all(met, partial(_is_code, length=2)):
+    met = find_distinct_texts(texts)
+    if fits_nearly_all(met, partial(_is_country_code, length=2)):
         return None if {text.upper() for text in met} <= set(_STATES.split()) else "alpha-2"
-    if nearly_all(met, partial(_is_code, length=3)):
+    if fits_nearly_all(met, partial(_is_country_code, length=3)):
         return "alpha-3"
     longer = sum(len(text) > 3 for text in met)
-    return "names" if 2 * longer > len(met) and nearly_all(met, find) else None
+    return "names" if 2 * longer > len(met) and fits_nearly_all(met, find_country) else None
 
 
-def _is_code(text: str, *, length: int) -> bool:
-    return len(text) == length and text.upper() in _by_code()
+def _is_country_code(text: str, *, length: int) -> bool:
+    return len(text) == length and text.upper() in _index_codes()

@@ -22,7 +22,7 @@ from ruamel.yaml.error import CommentMark, MarkedYAMLError, YAMLError
 from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.spec.hierarchies import Hierarchies, kinds
+from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
 from incrowd.spec.model import (
     NOISY_UNDER_SAFE,
     PUBLISHED_ID,
@@ -31,7 +31,7 @@ from incrowd.spec.model import (
     Spec,
     list_misplaced_roles,
 )
-from incrowd.spec.release import every_field
+from incrowd.spec.release import build_combined_model
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -66,7 +66,7 @@ class SpecError(IncrowdError):
 
 @dataclass(frozen=True, eq=False)
 class SpecFile:
-    """A spec together with the document it was read from, comments and all."""
+    """A spec together with its YAML document, comments included."""
 
     path: Path | None
     document: CommentedMap
@@ -74,29 +74,29 @@ class SpecFile:
 
     @property
     def folder(self) -> Path:
-        """What the relative paths of the spec are relative to."""
+        """The folder that the relative paths of the spec are relative to."""
         return self.path.parent if self.path else Path()
 
-    def changed(self, place: Place, value: Any) -> SpecFile:
-        """The same file with one entry set (or, with None, removed); comments stay."""
-        return self.changed_at({place: value})
+    def with_entry(self, place: Place, value: Any) -> SpecFile:
+        """Return the same file with one entry set (or, with None, removed); comments stay."""
+        return self.with_entries({place: value})
 
-    def changed_at(self, changes: Mapping[Place, Any]) -> SpecFile:
-        """The same file with some entries set (or, with None, removed); comments stay."""
-        document = _yaml().load(self.text())
+    def with_entries(self, changes: Mapping[Place, Any]) -> SpecFile:
+        """Return the same file with some entries set (or, with None, removed); comments stay."""
+        document = _make_yaml().load(self.text())
         for (*parents, last), value in changes.items():
             node = document
             for key in parents:
-                _untie(node, _written(node, key))
-                node = node[_written(node, key)]
+                _detach_comment(node, _find_written_key(node, key))
+                node = node[_find_written_key(node, key)]
             if value is None:
-                _removed(node, _written(node, last))
+                _remove_key(node, _find_written_key(node, last))
             else:
-                node[_written(node, last)] = _on_one_line(value)
-        return parse(_dump(document), path=self.path)
+                node[_find_written_key(node, last)] = _format_list(value)
+        return parse_spec(_dump_yaml(document), path=self.path)
 
-    def confirmed(self) -> SpecFile:
-        """The same with nothing left to confirm: to see what would be, not to publish by it."""
+    def with_all_confirmed(self) -> SpecFile:
+        """Return the same with nothing left to confirm: for a preview, not to publish by it."""
         columns = {
             name: column.model_copy(update={"confirm": ()})
             for name, column in self.spec.columns.items()
@@ -104,23 +104,23 @@ class SpecFile:
         return replace(self, spec=self.spec.model_copy(update={"columns": columns, "confirm": ()}))
 
     def text(self) -> str:
-        """The document as YAML."""
+        """Return the document as YAML."""
         return self._text
 
     @cached_property
     def _text(self) -> str:
-        return _dump(self.document)  # once: nobody changes a document that was read
+        return _dump_yaml(self.document)  # once: nobody changes a document that was read
 
 
-def _untie(node: Any, key: Any) -> None:
+def _detach_comment(node: Any, key: Any) -> None:
     """Let a comment follow what it stands behind, however long that becomes."""
     tokens = node.ca.items.get(key) if isinstance(node, CommentedMap) else None
     if tokens and tokens[2] is not None:
         tokens[2].start_mark.column = 0
 
 
-def _on_one_line(value: Any) -> Any:
-    """A list as a draft writes it."""
+def _format_list(value: Any) -> Any:
+    """Return a list as a draft writes it."""
     if not isinstance(value, list):
         return value
     listed = CommentedSeq(value)
@@ -128,12 +128,12 @@ def _on_one_line(value: Any) -> Any:
     return listed
 
 
-def _removed(node: Any, key: Any) -> None:
+def _remove_key(node: Any, key: Any) -> None:
     """Take a key out; the comment below it belongs to what follows, and stays."""
     keys = list(node)
     if key not in keys:
         return
-    at, below = keys.index(key), _below(node, key)
+    at, below = keys.index(key), _find_comment_below(node, key)
     node.ca.items.pop(key, None)
     node.pop(key)
     if not at or not below:
@@ -145,26 +145,26 @@ def _removed(node: Any, key: Any) -> None:
         before[2].value = f"{before[2].value.rstrip(chr(10))}\n{below}"
 
 
-def _below(node: Any, key: Any) -> str:
-    """The comment lines between an entry, however deep, and what follows it."""
+def _find_comment_below(node: Any, key: Any) -> str:
+    """Return the comment lines between an entry, however deep, and what follows it."""
     tokens = node.ca.items.get(key) or ()
     lines = "".join(token.value for token in tokens if isinstance(token, CommentToken))
-    found = lines.partition("\n")[2]  # before it, what stands behind the entry
+    comment_below = lines.partition("\n")[2]  # before it, what stands behind the entry
     inner = node[key]
-    if found or not isinstance(inner, CommentedMap | CommentedSeq) or not inner:
-        return found
+    if comment_below or not isinstance(inner, CommentedMap | CommentedSeq) or not inner:
+        return comment_below
     last = list(inner)[-1] if isinstance(inner, CommentedMap) else len(inner) - 1
-    return _below(inner, last)
+    return _find_comment_below(inner, last)
 
 
-def _written(node: Any, key: str | int) -> Any:
-    """A key as the document writes it: 39 is the key of '39'."""
-    known = {_key(other): other for other in node} if isinstance(node, dict) else {}
-    return known.get(str(key), key)
+def _find_written_key(node: Any, key: str | int) -> Any:
+    """Return a key as the document writes it: 39 is the key of '39'."""
+    written_key = {_format_key(other): other for other in node} if isinstance(node, dict) else {}
+    return written_key.get(str(key), key)
 
 
 class SpecText(Protocol):
-    """Whatever can write itself as a spec, as a draft can."""
+    """An object that can write itself as a spec, as a draft can."""
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -174,59 +174,59 @@ class SpecText(Protocol):
 SpecSource: TypeAlias = SpecFile | Path | str | Mapping[str, Any] | SpecText
 
 
-def taken(spec: SpecSource) -> SpecFile:
-    """Load a spec from whatever holds it: the file as read, its path, its content, or a draft."""
+def load_spec(spec: SpecSource) -> SpecFile:
+    """Load a spec from its file as read, its path, its content, or a draft."""
     if isinstance(spec, SpecFile):
         return spec
     if isinstance(spec, Mapping):
-        return parse(json.dumps(_simple(spec)))
+        return parse_spec(json.dumps(_convert_to_json(spec)))
     if isinstance(spec, str | os.PathLike):
         _refuse_table(str(spec))
-        return load(Path(spec))
+        return read_spec_file(Path(spec))
     if callable(text := getattr(spec, "yaml", None)):
-        return parse(text())
-    raise _no_spec(None if spec is None else type(spec).__name__)
+        return parse_spec(text())
+    raise _make_spec_error(None if spec is None else type(spec).__name__)
 
 
 def _refuse_table(path: str) -> None:
     """Refuse a table in the place of the spec, by its name: reading it would explain nothing."""
     name = path.lower().removesuffix(".gz")
     if "://" in name or name.endswith(_TABLE_SUFFIXES):
-        raise _no_spec(path)
+        raise _make_spec_error(path)
 
 
-def _no_spec(value: str | None) -> ParameterError:
+def _make_spec_error(value: str | None) -> ParameterError:
     return ParameterError(
         "spec", "be a spec, its path, its content or a draft", value,
         "The table comes first, the spec after it.",
     )  # fmt: skip
 
 
-def _simple(value: Any) -> Any:
-    """What a program has put into a spec, as JSON has it: texts, numbers, lists, dictionaries."""
+def _convert_to_json(value: Any) -> Any:
+    """Return a program's spec values as JSON has them: text, numbers, lists, dictionaries."""
     match value:
         case Mapping():
-            keys = [_key(key.tolist() if hasattr(key, "tolist") else key) for key in value]
+            keys = [_format_key(key.tolist() if hasattr(key, "tolist") else key) for key in value]
             twice = [key for key, times in Counter(keys).items() if times > 1]
             if twice:
                 raise SpecError(
                     "The spec", [Problem("", f"the key '{twice[0]}' occurs twice; remove one")]
                 )
-            return dict(zip(keys, map(_simple, value.values()), strict=True))
+            return dict(zip(keys, map(_convert_to_json, value.values()), strict=True))
         case None | str() | bool() | int() | float():
             return value
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
         case _ if hasattr(value, "tolist"):  # an array, or a number out of one
-            return _simple(value.tolist())
+            return _convert_to_json(value.tolist())
         case list() | tuple():
-            return [_simple(part) for part in value]
+            return [_convert_to_json(part) for part in value]
         case _:
             return str(value)
 
 
-def _with_whole_characters(text: str) -> str:
-    """JSON with characters beyond U+FFFF as YAML writes them, not in two halves."""
+def _join_surrogates(text: str) -> str:
+    """Return JSON with characters beyond U+FFFF as YAML writes them, not in two halves."""
     if not text.lstrip().startswith("{"):
         return text
     try:
@@ -234,7 +234,7 @@ def _with_whole_characters(text: str) -> str:
     except ValueError:
         return text
 
-    def joined(found: re.Match[str]) -> str:
+    def join_pair(found: re.Match[str]) -> str:
         if found[1] is None:  # a backslash
             return found[0]
         halves = bytes.fromhex(found[1] + found[2])
@@ -242,10 +242,10 @@ def _with_whole_characters(text: str) -> str:
 
     half = r"\\u({}[0-9a-fA-F]{{2}})"
     pairs = half.format("[dD][89abAB]") + half.format("[dD][c-fC-F]")
-    return re.sub(rf"\\\\|{pairs}", joined, text).replace("\x7f", "\\x7F")
+    return re.sub(rf"\\\\|{pairs}", join_pair, text).replace("\x7f", "\\x7F")
 
 
-def load(path: Path) -> SpecFile:
+def read_spec_file(path: Path) -> SpecFile:
     """Read a spec file; raises :class:`SpecError` with everything that is wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -255,14 +255,14 @@ def load(path: Path) -> SpecFile:
         raise IncrowdError(
             f"Spec '{path}': cannot be read ({error.strerror}). Correct the path."
         ) from error
-    return parse(text, path=path)
+    return parse_spec(text, path=path)
 
 
-def parse(text: str, *, path: Path | None = None) -> SpecFile:
+def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
     """Read a spec from text; ``path`` is for messages and relative paths."""
     source = f"The spec '{path.name}'" if path else "The spec"
     try:
-        document = _yaml().load(_with_whole_characters(text))
+        document = _make_yaml().load(_join_surrogates(text))
     except MarkedYAMLError as error:
         mark, what = error.problem_mark, error.problem
         if error.context == "while scanning a quoted scalar" and "end of stream" in str(what):
@@ -273,23 +273,23 @@ def parse(text: str, *, path: Path | None = None) -> SpecFile:
         raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
     if not isinstance(document, CommentedMap):
         raise SpecError(source, [Problem("", "must be a mapping with 'columns' in it")])
-    plain = _plain(document, [_MOST_ENTRIES], source)
+    plain = _convert_to_plain(document, [_MOST_ENTRIES], source)
     problems = [
-        Problem(".".join(place), message, _line(document, place))
-        for place, message in across(plain)
+        Problem(".".join(place), message, _find_line(document, place))
+        for place, message in find_conflicts(plain)
     ]
     try:
         spec = Spec.model_validate(plain)
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
-        found = dict.fromkeys(_problem(document, detail) for detail in details)
-        problems = [*found, *problems]
+        result = dict.fromkeys(_make_problem(document, detail) for detail in details)
+        problems = [*result, *problems]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
 
 
-def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
-    """What does not fit together between parts of a spec, each with its place.
+def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
+    """Return what does not fit together between parts of a spec, each with its place.
 
     The models check this too, but only when every part is right by itself; here it is found
     in any case, so that all problems can be listed together.
@@ -297,22 +297,22 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     columns = plain.get("columns")
     columns = columns if isinstance(columns, dict) else {}
     release, unit = plain.get("release"), plain.get("unit")
-    found: list[tuple[tuple[str, ...], str]] = []
+    conflicts: list[tuple[tuple[str, ...], str]] = []
 
     def missing(name: str, *place: str) -> None:
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
             hint = f"; did you mean '{close[0]}'?" if close else ""
-            found.append((place, f"names the column '{name}', which has no entry{hint}"))
+            conflicts.append((place, f"names the column '{name}', which has no entry{hint}"))
 
     if isinstance(unit, dict) and "id" in unit:
         named = str(unit["id"])
         missing(named, "unit", "id")
         column = columns.get(named)
         if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
-            found.append((("columns", named, "role"), PUBLISHED_ID))
+            conflicts.append((("columns", named, "role"), PUBLISHED_ID))
     if not isinstance(release, dict):
-        return found
+        return conflicts
     if isinstance(release.get("levels"), dict):
         for name in release["levels"]:
             missing(name, "release", "levels", name)
@@ -324,74 +324,78 @@ def across(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             for name in part if isinstance(part, list) else ():
                 missing(str(name), "release", key)
     if release.get("keep") is not None and release.get("beta") is not None:
-        found.append(
+        conflicts.append(
             (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
         )
     if release.get("method", "safe") == "safe":
         for name, column in columns.items():
             if isinstance(column, dict) and column.get("role") == "noisy":
-                found.append((("columns", name, "role"), NOISY_UNDER_SAFE))
-    found += list_misplaced_roles(release, columns)
-    return found
+                conflicts.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+    conflicts += list_misplaced_roles(release, columns)
+    return conflicts
 
 
-def _yaml() -> YAML:
+def _make_yaml() -> YAML:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 10_000  # a line of the curator's stays a line
     return yaml
 
 
-def _dump(document: CommentedMap) -> str:
+def _dump_yaml(document: CommentedMap) -> str:
     buffer = io.StringIO()
-    _yaml().dump(document, buffer)
+    _make_yaml().dump(document, buffer)
     return buffer.getvalue()
 
 
-def _plain(node: Any, left: list[int], source: str) -> Any:
-    """The document as plain dictionaries and lists with text as keys; not too many of them."""
+def _convert_to_plain(node: Any, left: list[int], source: str) -> Any:
+    """Return the document as plain dictionaries and lists with text keys; refuse too many."""
     left[0] -= 1
     if left[0] < 0:
         message = f"holds more than {_MOST_ENTRIES:,} entries"
         raise SpecError(source, [Problem("", message)])
     if isinstance(node, dict):
         for key in node:
-            _refuse_halves(key, source)
-        return {_key(key): _plain(value, left, source) for key, value in node.items()}
-    _refuse_halves(node, source)
+            _refuse_surrogates(key, source)
+        return {
+            _format_key(key): _convert_to_plain(value, left, source) for key, value in node.items()
+        }
+    _refuse_surrogates(node, source)
     if isinstance(node, list):
-        return [_plain(value, left, source) for value in node]
+        return [_convert_to_plain(value, left, source) for value in node]
     return node
 
 
-def _refuse_halves(text: object, source: str) -> None:
+def _refuse_surrogates(text: object, source: str) -> None:
     if isinstance(text, str) and (half := re.search("[\ud800-\udfff]", text)):
         message = f"holds half a character, \\u{ord(half[0]):04x}; write \\U and eight digits"
         raise SpecError(source, [Problem("", message)])
 
 
-def _key(key: object) -> str:
+def _format_key(key: object) -> str:
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
-def _problem(document: CommentedMap, detail: Any) -> Problem:
-    """One validation error in our words, with the line it stands on."""
+def _make_problem(document: CommentedMap, detail: Any) -> Problem:
+    """Return one validation error in our words, with the line it stands on."""
     place: Place = tuple(detail["loc"])
     if place[:1] == ("unit",):  # one of two forms; say so once
         message = "must be 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: drop}"
-        return Problem("unit", message, _line(document, ("unit",)))
+        return Problem("unit", message, _find_line(document, ("unit",)))
     if place[:2] == ("release", "slices"):
         message = (
             "must list the columns of each table, as in [[a, b], [c, d]], or say how many columns "
             "a table may have, from 2: 3, or {columns: 3, tables: 8}, or {columns: 3, tables: all}"
         )
-        return Problem("release.slices", message, _line(document, ("release", "slices")))
+        return Problem("release.slices", message, _find_line(document, ("release", "slices")))
     message = detail["msg"].removeprefix("Value error, ")
     context = detail.get("ctx", {})
     given = detail["input"]
     match detail["type"]:
         case "extra_forbidden":
-            message = f"unknown key '{place[-1]}'" + _suggestion(str(place[-1]), _keys(place))
+            message = f"unknown key '{place[-1]}'" + _suggest_key(
+                str(place[-1]), _list_known_keys(place)
+            )
         case "missing":
             message = f"needs '{place[-1]}'"
             place = place[:-1]
@@ -407,13 +411,13 @@ def _problem(document: CommentedMap, detail: Any) -> Problem:
             message = f"{message[0].lower()}{message[1:]}; got {given!r}"
     # Names of models and validators are ours, not the file's.
     shown = [part for part in place if not str(part).startswith(("function-", "literal["))]
-    return Problem(".".join(str(part) for part in shown), message, _line(document, place))
+    return Problem(".".join(str(part) for part in shown), message, _find_line(document, place))
 
 
-def _keys(place: Place) -> list[str]:
-    """The keys that would be known where an unknown one stands."""
+def _list_known_keys(place: Place) -> list[str]:
+    """Return the keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
-        "": Spec, "release": every_field(), "hierarchy": Hierarchies, **kinds(),
+        "": Spec, "release": build_combined_model(), "hierarchy": HierarchyChoice, **list_kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":
@@ -423,15 +427,15 @@ def _keys(place: Place) -> list[str]:
     return [f.alias or name for name, f in model.model_fields.items()] if model else []
 
 
-def _suggestion(word: str, known: list[str]) -> str:
+def _suggest_key(word: str, known: list[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; known are {', '.join(known)}" if known else ""
 
 
-def _line(document: CommentedMap, place: Place) -> int | None:
-    """The line of the deepest part of a place that is in the document, from 1."""
+def _find_line(document: CommentedMap, place: Place) -> int | None:
+    """Return the line of the deepest part of a place that is in the document, from 1."""
     node: Any = document
     line: int | None = None
     for part in place:

@@ -1,8 +1,8 @@
 """How a column may be generalised, as a spec declares it.
 
-A kind of hierarchy is a declaration here, with a field of its own in :class:`Hierarchies`, and
+A kind of hierarchy is a declaration here, with a field of its own in :class:`HierarchyChoice`, and
 a builder in :mod:`incrowd.spec.build`. What others ask of a kind, it says itself: see
-:class:`Kind`.
+:class:`HierarchyKind`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootModel, model_validator
 from pydantic_core import CoreSchema
 
-from incrowd.spec.base import Model, Number, Text
+from incrowd.spec.base import Number, SpecModel, Text
 
 
-class Kind:
-    """What is asked of every declaration.
+class HierarchyKind:
+    """The properties of every declaration.
 
     ``is_ordered`` says whether the values lie on a line; None leaves it to the values, which do
     if they are numbers.
@@ -33,7 +33,7 @@ class Kind:
         return None
 
 
-class Intervals(Model, Kind):
+class Intervals(SpecModel, HierarchyKind):
     """Numbers from ``from`` to ``to`` (both included) in steps, merged into wider intervals.
 
     Level 0 holds the steps; then one level for each of ``widths``, counted from ``from``, or
@@ -51,7 +51,7 @@ class Intervals(Model, Kind):
     open: Literal["none", "lower", "upper", "both"] = "none"
 
     @model_validator(mode="after")
-    def _sensible(self) -> Intervals:
+    def _check_intervals(self) -> Intervals:
         if self.high < self.low:
             raise ValueError(f"'to' ({self.high}) must not be below 'from' ({self.low})")
         if (self.high - self.low) / self.step > 1_000_000:
@@ -67,7 +67,7 @@ class Intervals(Model, Kind):
         return self
 
 
-class Mask(Model, Kind):
+class Mask(SpecModel, HierarchyKind):
     """Text of a fixed length whose characters are hidden one by one, from one side."""
 
     is_ordered: ClassVar[bool | None] = False
@@ -82,7 +82,7 @@ class Mask(Model, Kind):
         return self.length + 1
 
 
-class Dates(Model, Kind):
+class Dates(SpecModel, HierarchyKind):
     """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade."""
 
     is_ordered: ClassVar[bool | None] = True
@@ -95,7 +95,7 @@ class Dates(Model, Kind):
     format: str = "%Y-%m-%d"
 
     @model_validator(mode="after")
-    def _sensible(self) -> Dates:
+    def _check_dates(self) -> Dates:
         if self.high < self.low:
             raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
         if (self.high - self.low).days > 400_000:
@@ -110,7 +110,7 @@ class Dates(Model, Kind):
         return self
 
 
-class Order(Model, Kind):
+class Order(SpecModel, HierarchyKind):
     """Ordered categories, merged into runs of neighbours."""
 
     is_ordered: ClassVar[bool | None] = True
@@ -119,7 +119,7 @@ class Order(Model, Kind):
     runs: tuple[Annotated[int, Field(ge=2)], ...] = ()
 
 
-class CsvFile(Model, Kind):
+class CsvFile(SpecModel, HierarchyKind):
     """A file in ARX form: value;level 1;...;*, one row per value, without a header."""
 
     file: Path
@@ -127,7 +127,7 @@ class CsvFile(Model, Kind):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def _expand_shorthand(cls, value: Any) -> Any:
         return {"file": value} if isinstance(value, str | Path) else value
 
     @classmethod
@@ -137,7 +137,7 @@ class CsvFile(Model, Kind):
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
-class Flat(Model, Kind):
+class Flat(SpecModel, HierarchyKind):
     """The value itself, or nothing of it. Without ``values`` the domain is open."""
 
     values: tuple[Text, ...] = ()
@@ -148,13 +148,13 @@ class Flat(Model, Kind):
         return None if self.values else 2
 
 
-class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], Kind):
+class Groups(RootModel[Annotated[dict[str, Any], Field(min_length=1)]], HierarchyKind):
     """Values by the group they belong to, and groups within groups: {group: [value, ...], ...}."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
 
-class Countries(Model, Kind):
+class Countries(SpecModel, HierarchyKind):
     """Countries and territories of ISO 3166-1 by region and continent, shown by code or name."""
 
     is_ordered: ClassVar[bool | None] = False
@@ -162,7 +162,7 @@ class Countries(Model, Kind):
     codes: Literal["alpha-2", "alpha-3", "names"] = "alpha-2"
 
 
-class Icd(Model, Kind):
+class Icd(SpecModel, HierarchyKind):
     """Diagnoses of the International Classification of Diseases: category, ten, chapter."""
 
     is_ordered: ClassVar[bool | None] = False
@@ -170,7 +170,7 @@ class Icd(Model, Kind):
     version: Literal[10, 9] = 10
 
 
-class Postcodes(Model, Kind):
+class Postcodes(SpecModel, HierarchyKind):
     """Postcodes with letters, by the places that they lie in; those of digits have a mask."""
 
     is_ordered: ClassVar[bool | None] = False
@@ -184,8 +184,8 @@ Declaration: TypeAlias = (
 _BARE = ("flat", "countries", "icd")  # what may be said without settings, by its name alone
 
 
-class Hierarchies(Model):
-    """How a column is generalised: exactly one of these."""
+class HierarchyChoice(SpecModel):
+    """The way to generalize a column: exactly one of these."""
 
     intervals: Intervals | None = None
     mask: Mask | None = None
@@ -208,7 +208,7 @@ class Hierarchies(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def _expand_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str) and value in _BARE:
             return {value: {}}
         if isinstance(value, dict):
@@ -216,7 +216,7 @@ class Hierarchies(Model):
         return value
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Hierarchies:
+    def _check_exactly_one(self) -> HierarchyChoice:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
             kinds = ", ".join(type(self).model_fields)
@@ -224,7 +224,7 @@ class Hierarchies(Model):
         return self
 
     @property
-    def declared(self) -> Declaration:
+    def declaration(self) -> Declaration:
         """The one that was given."""
         (declared,) = (
             value for name in type(self).model_fields if (value := getattr(self, name)) is not None
@@ -232,6 +232,6 @@ class Hierarchies(Model):
         return declared  # type: ignore[no-any-return]
 
 
-def kinds() -> dict[str, type[BaseModel]]:
-    """The declaration of each kind of hierarchy, by the name that a spec calls it."""
-    return {name: get_args(f.annotation)[0] for name, f in Hierarchies.model_fields.items()}
+def list_kinds() -> dict[str, type[BaseModel]]:
+    """Return the declaration of each kind of hierarchy, by its name in a spec."""
+    return {name: get_args(f.annotation)[0] for name, f in HierarchyChoice.model_fields.items()}

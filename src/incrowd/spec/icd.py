@@ -17,9 +17,9 @@ from functools import cache, partial
 from string import ascii_uppercase, digits
 from typing import Literal, TypeAlias
 
-from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
-from incrowd.codes.values import canonical
-from incrowd.spec.public_list import distinct, nearly_all, read_list
+from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
+from incrowd.codes.values import canonicalize_value
+from incrowd.spec.public_list import find_distinct_texts, fits_nearly_all, read_list
 
 Version: TypeAlias = Literal[10, 9]
 
@@ -34,8 +34,8 @@ _CODES = {
 _TELLING = re.compile(r"[VE]|0[0-9]{2}\.")
 
 
-def _categories(version: Version) -> Iterator[str]:
-    """Everything that has the form of a category."""
+def _iterate_categories(version: Version) -> Iterator[str]:
+    """Yield everything that has the form of a category."""
     if version == 9:
         yield from (f"{x:03}" for x in range(1000))
         yield from (f"V{x:02}" for x in range(100))
@@ -46,14 +46,14 @@ def _categories(version: Version) -> Iterator[str]:
 
 
 @cache
-def _rows(version: Version) -> dict[str, tuple[str, ...]]:
-    """Category, ten, chapter and root, by the category."""
+def _index_rows(version: Version) -> dict[str, tuple[str, ...]]:
+    """Return category, ten, chapter and root, by the category."""
     listed = (row for row in read_list("icd_chapters") if row["version"] == str(version))
     starts, ends = zip(*sorted((row["first"], row["last"]) for row in listed), strict=True)
     within: dict[str, str] = {}
-    for category in _categories(version):
+    for category in _iterate_categories(version):
         at = bisect.bisect_right(starts, category) - 1
-        if at >= 0 and _place(category) <= _place(ends[at]):
+        if at >= 0 and _make_place_key(category) <= _make_place_key(ends[at]):
             within[category] = f"{starts[at]}-{ends[at]}"
     tens: dict[str, list[str]] = {}
     for category in within:
@@ -63,13 +63,13 @@ def _rows(version: Version) -> dict[str, tuple[str, ...]]:
     return {x: (x, labels[x[:-1]], chapter, ROOT) for x, chapter in within.items()}
 
 
-def _place(category: str) -> str:
-    """A letter in the last place comes with the nines: C7A, C7B with C79."""
+def _make_place_key(category: str) -> str:
+    """Return a category with a last letter read as 9: C7A and C7B come with C79."""
     return category if category[-1].isdecimal() else f"{category[:-1]}9"
 
 
-def find(text: str, version: Version) -> str | None:
-    """The category of a code, with or without its dot; None if it is none.
+def find_category(text: str, version: Version) -> str | None:
+    """Return the category of a code, with or without its dot; None if it is none.
 
     >>> [find(x, 10) for x in ("E11.9", "e119", "E11", "C7A.0", "250.01", "E95")]
     ['E11', 'E11', 'E11', 'C7A', None, None]
@@ -79,31 +79,31 @@ def find(text: str, version: Version) -> str | None:
     match = _CODES[version].fullmatch(text.strip().upper())
     if match is None:
         return None
-    (found,) = filter(None, match.groups())
+    (result,) = filter(None, match.groups())
     # Digits in front of a dot, or fewer than three, are all of the category: it lost its zeros.
-    category = found.zfill(3)
-    return category if category in _rows(version) else None
+    category = result.zfill(3)
+    return category if category in _index_rows(version) else None
 
 
-def hierarchy(version: Version, *, other: str | None = None) -> Hierarchy:
-    """Categories by ten and chapter."""
+def build_icd_hierarchy(version: Version, *, other: str | None = None) -> Hierarchy:
+    """Return categories by ten and chapter."""
 
     def locate(value: object) -> str | None:
-        text = canonical(value)
-        return text if text is None else find(text, version) or text
+        text = canonicalize_value(value)
+        return text if text is None else find_category(text, version) or text
 
-    rows = list(_rows(version).values())
-    return replace(from_rows(rows, other=other, exact=True), locate=locate)
+    rows = list(_index_rows(version).values())
+    return replace(build_from_rows(rows, other=other, exact=True), locate=locate)
 
 
-def looks_like(texts: Iterable[str]) -> Version | None:
-    """The version that nearly all of these texts are codes of, by their form alone.
+def recognize_icd(texts: Iterable[str]) -> Version | None:
+    """Return the version that nearly all of these texts are codes of, by their form alone.
 
     Numbers, with or without a dot, are not taken for ICD-9 unless there are codes with letters
     or with a leading zero and a dot among them: weights and prices look the same.
     """
-    met = distinct(texts)
-    if nearly_all(met, partial(find, version=10)):
+    met = find_distinct_texts(texts)
+    if fits_nearly_all(met, partial(find_category, version=10)):
         return 10
-    told = any(find(text, 9) and _TELLING.match(text.upper()) for text in met)
-    return 9 if told and nearly_all(met, partial(find, version=9)) else None
+    told = any(find_category(text, 9) and _TELLING.match(text.upper()) for text in met)
+    return 9 if told and fits_nearly_all(met, partial(find_category, version=9)) else None

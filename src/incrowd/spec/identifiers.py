@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
-from incrowd.codes.values import number
+from incrowd.codes.values import parse_number
 
 # The identifiers that HIPAA's safe-harbor rule names, and how columns that hold them are called.
 HIPAA: dict[str, str] = {
@@ -45,13 +45,13 @@ _MOST = 0.8  # of them must look alike
 _FEWEST = 3
 
 
-def _matches(pattern: str) -> Callable[[str], bool]:
+def _make_matcher(pattern: str) -> Callable[[str], bool]:
     compiled = re.compile(pattern)
     return lambda text: compiled.fullmatch(text) is not None
 
 
 def _is_phone(text: str) -> bool:
-    """Seven to fifteen digits in groups, or after a plus; a bare number may be anything."""
+    """Return whether a text is 7 to 15 digits in groups or after a plus, not a bare number."""
     grouped = re.fullmatch(r"\+?\(?\d{1,4}\)?(?:[ ./-]?\(?\d{2,5}\)?){1,5}", text)
     digits = re.sub(r"\D", "", text)
     told = text.startswith("+") or re.search(r"\d[ ./-]+\(?\d|\)", text)
@@ -59,7 +59,7 @@ def _is_phone(text: str) -> bool:
     band = re.fullmatch(r"(\d+)-(\d+)", text)
     if band and len(band[1]) == len(band[2]):  # 2018-2019, 10000-19999
         return False
-    if number(text) is not None and not text.startswith("+"):  # 54.30000000
+    if parse_number(text) is not None and not text.startswith("+"):  # 54.30000000
         return False
     bare = text[1:].isdecimal()  # +10005551234, but not +5000
     return bool(grouped and told and not date and (10 if bare else 7) <= len(digits) <= 15)
@@ -74,7 +74,7 @@ def _is_network_address(text: str) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Two to five words with a capital each, a title or a comma among them, and no digit."""
+    """Return whether a text is two to five words with capitals (more with a title), no digit."""
     words = re.findall(r"[^\s,]+", text)
     capital = sum(word[0].isupper() for word in words)
     plain = not re.search(r"[\d_@/:;=<>%]", text) and not text.isupper()
@@ -83,29 +83,29 @@ def _is_name(text: str) -> bool:
 
 
 _LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("e-mail addresses", _matches(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")),
-    ("web addresses", _matches(r"(?:https?://|www\.)\S+")),
+    ("e-mail addresses", _make_matcher(r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}")),
+    ("web addresses", _make_matcher(r"(?:https?://|www\.)\S+")),
     ("network addresses", _is_network_address),
-    ("social security numbers", _matches(r"\d{3}-\d{2}-\d{4}")),
-    ("account numbers", _matches(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?")),
-    ("device identifiers", _matches(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")),
-    ("any other unique number", _matches(
+    ("social security numbers", _make_matcher(r"\d{3}-\d{2}-\d{4}")),
+    ("account numbers", _make_matcher(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?")),
+    ("device identifiers", _make_matcher(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")),
+    ("any other unique number", _make_matcher(
         r"\{?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\}?"
     )),
     ("telephone numbers", _is_phone),
 )  # fmt: skip
 
 
-def called(simple: str) -> str | None:
-    """The identifier that a column with such a name may hold."""
-    found = (kind for kind, names in HIPAA.items() if re.search(names, simple))
+def identify_by_name(simple: str) -> str | None:
+    """Return the identifier that a column with such a name may hold."""
+    result = (kind for kind, names in HIPAA.items() if re.search(names, simple))
     if re.search(_THINGS, simple):
-        found = (kind for kind in found if kind != "names")
-    return next(found, None)
+        result = (kind for kind in result if kind != "names")
+    return next(result, None)
 
 
-def looks_like(texts: Sequence[str], rows: int) -> str | None:
-    """The identifier that nearly all of these different values look like, whatever their name.
+def identify_by_values(texts: Sequence[str], rows: int) -> str | None:
+    """Return the identifier that nearly all of these distinct values look like, or None.
 
     Names of people are those that hardly ever repeat: two words with capitals may be a town.
     """
@@ -120,14 +120,14 @@ def looks_like(texts: Sequence[str], rows: int) -> str | None:
 
 
 def _are_amounts(kind: str, texts: Sequence[str]) -> bool:
-    """Whether what looks like telephone numbers are amounts in threes, of several lengths."""
+    """Return whether seeming telephone numbers are amounts in threes, of several lengths."""
     threes = all(re.fullmatch(r"\d{1,3}([ .]\d{3})+", text) for text in texts)
     return kind == "telephone numbers" and threes and len({len(text) for text in texts}) > 1
 
 
 def is_coordinate(texts: Sequence[str]) -> bool:
-    """Whether values look like degrees: four decimals or more, close together, on the globe."""
-    numbers = [number(text) for text in texts[:SAMPLED]]
+    """Return whether values look like degrees: four decimals or more, close, on the globe."""
+    numbers = [parse_number(text) for text in texts[:SAMPLED]]
     if len(numbers) < 10 or any(x is None or abs(x) > 180 for x in numbers):
         return False
     fine = sum(-int(x.as_tuple().exponent) >= 4 for x in numbers if x is not None)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import canonical, iso_day, number
+from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
 from incrowd.errors import IncrowdError
 from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import Column
@@ -60,19 +60,19 @@ class Leaves:
         """Return a point as canonical text, a day as its ISO text."""
         if self.kind == "date":
             return dt.date.fromordinal(point).isoformat()
-        return canonical(point * self.step) or "0"
+        return canonicalize_value(point * self.step) or "0"
 
     def point(self, text: str | None) -> int | None:
         """Return the point that a text stands for; None if it is none of the grid."""
         if text is None or self.kind is None:
             return None
         if self.kind == "date":
-            day = iso_day(text)
+            day = parse_iso_day(text)
             return None if day is None else day.toordinal()
-        found = number(text)
-        if found is None or found % self.step:
+        number = parse_number(text)
+        if number is None or number % self.step:
             return None
-        return int(found / self.step)
+        return int(number / self.step)
 
 
 def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
@@ -82,7 +82,7 @@ def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
         LeavesError: if ``precision`` does not divide the steps of the column.
 
     """
-    declared = None if column.hierarchy is None else column.hierarchy.declared
+    declared = None if column.hierarchy is None else column.hierarchy.declaration
     if isinstance(declared, Intervals):
         return _of_intervals(name, declared, hierarchy, column.precision)
     if column.precision is not None:
@@ -91,12 +91,12 @@ def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
         )
     if isinstance(declared, Dates):
         return _of_dates(declared, hierarchy)
-    numbers = [number(value) for value in hierarchy.values]
-    known = [found for found in numbers if found is not None]
+    numbers = [parse_number(value) for value in hierarchy.values]
+    known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return Leaves(None)
     step = _finest_step(known)
-    points = [int(found / step) for found in known]
+    points = [int(item / step) for item in known]
     return Leaves("number", points, points, step)
 
 
@@ -114,7 +114,7 @@ def _of_intervals(
     highs: list[int | None] = []
     start = declared.low
     for value in hierarchy.values:
-        if value[:1] in ("<", ">") and number(value) is None:
+        if value[:1] in ("<", ">") and parse_number(value) is None:
             below = value.startswith("<")
             lows.append(None if below else int(declared.high / grid) + 1)
             highs.append(int(declared.low / grid) - 1 if below else None)

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from incrowd.spec.base import Model, Number, Text
-from incrowd.spec.hierarchies import Hierarchies
+from incrowd.spec.base import Number, SpecModel, Text
+from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
-from incrowd.spec.written import Written
+from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
     "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
@@ -34,15 +34,15 @@ Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "d
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
-class Diversity(Model):
-    """How many sensitive values every class must show: distinct ones, or by entropy."""
+class Diversity(SpecModel):
+    """The number of sensitive values every class must show: distinct ones, or by entropy."""
 
     distinct: Annotated[int, Field(ge=1)] | None = None
     entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
 
 
-class Closeness(Model):
-    """How far the sensitive values of a class may be from the table's, from 0 to 1.
+class Closeness(SpecModel):
+    """The distance that a class's sensitive values may have from the table's, from 0 to 1.
 
     ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order.
     """
@@ -51,7 +51,7 @@ class Closeness(Model):
     ordered: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
-class Column(Model):
+class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
@@ -61,8 +61,8 @@ class Column(Model):
     """
 
     role: Role
-    written: Written | None = None
-    hierarchy: Hierarchies | None = None
+    written: ValueFormat | None = None
+    hierarchy: HierarchyChoice | None = None
     other: Text | None = None
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
@@ -80,7 +80,7 @@ class Column(Model):
     )
 
     @model_validator(mode="after")
-    def _fitting(self) -> Column:
+    def _check_role(self) -> Column:
         general = self.role in ("quasi", "sensitive")
         if self.role == "quasi" and self.hierarchy is None:
             raise ValueError("a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides")
@@ -103,7 +103,7 @@ class Column(Model):
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
 
 
-class PersonId(Model):
+class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; one of them is used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
@@ -114,7 +114,7 @@ class PersonId(Model):
     without_id: Literal["drop"] | None = None
 
 
-class Spec(Model):
+class Spec(SpecModel):
     """A table, its unit, its columns and the release that is asked for.
 
     ``sheet`` is that of a workbook; ``header`` the row, from 1, that names the columns. ``size`` is
@@ -135,10 +135,12 @@ class Spec(Model):
     release: ReleaseSpec | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> Spec:
+    def _check_columns(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
             raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
-        if isinstance(self.unit, PersonId) and self.unit.id not in self.with_role(*UNPUBLISHED):
+        if isinstance(self.unit, PersonId) and self.unit.id not in self.columns_with_role(
+            *UNPUBLISHED
+        ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
         if release is None:
@@ -150,7 +152,7 @@ class Spec(Model):
         for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(f"'release' names the column '{name}', which has no entry")
-        noisy = self.with_role("noisy")
+        noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
@@ -166,19 +168,19 @@ class Spec(Model):
             if not synthetic and column.role != "noisy" and column.precision is not None:
                 raise ValueError(f"column '{name}': {PRECISION_ELSEWHERE}")
 
-    def with_role(self, *roles: Role) -> tuple[str, ...]:
-        """The names of the columns with one of the roles, in the order of the spec."""
+    def columns_with_role(self, *roles: Role) -> tuple[str, ...]:
+        """Return the names of the columns with one of the roles, in the order of the spec."""
         return tuple(name for name, column in self.columns.items() if column.role in roles)
 
     @property
-    def unconfirmed(self) -> dict[str, tuple[Confirmable, ...]]:
-        """What a draft took from the data and nobody has confirmed, by column."""
+    def unconfirmed_entries(self) -> dict[str, tuple[Confirmable, ...]]:
+        """The entries that a draft took from the data and nobody has confirmed, by column."""
         return {name: column.confirm for name, column in self.columns.items() if column.confirm}
 
     @property
     def is_confirmed(self) -> bool:
         """Whether nothing is left to confirm, of columns or of the unit."""
-        return not self.confirm and not self.unconfirmed
+        return not self.confirm and not self.unconfirmed_entries
 
 
 def list_misplaced_roles(
@@ -195,8 +197,8 @@ def list_misplaced_roles(
     ]
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the spec, for editors that complete and check as you type."""
+def build_json_schema() -> dict[str, Any]:
+    """Return a JSON Schema of the spec, for editors that complete and check while one types."""
     from incrowd.spec.schema import describe_schema  # which reads a file that nothing else needs
 
     schema = describe_schema("Spec", Spec.model_json_schema(by_alias=True))

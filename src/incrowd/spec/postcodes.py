@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from incrowd.codes.hierarchy import ROOT, Hierarchy, from_rows
-from incrowd.codes.values import canonical
-from incrowd.spec.public_list import distinct, nearly_all, read_list
+from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
+from incrowd.codes.values import canonicalize_value
+from incrowd.spec.public_list import find_distinct_texts, fits_nearly_all, read_list
 
 Country: TypeAlias = Literal["GB", "CA", "NL"]
 
@@ -34,19 +34,19 @@ _FORMS: dict[Country, re.Pattern[str]] = {
 }
 
 
-def _match(text: str, country: Country) -> re.Match[str] | None:
+def _match_postcode(text: str, country: Country) -> re.Match[str] | None:
     return _FORMS[country].fullmatch(" ".join(re.split(r"[\s-]+", text.strip().upper())))
 
 
-def find(text: str, country: Country) -> str | None:
-    """What the domain holds of a postcode, whole or bare; None if it is none.
+def find_postcode(text: str, country: Country) -> str | None:
+    """Return what the domain holds of a postcode, whole or bare; None if it is none.
 
     >>> [find(x, "GB") for x in ("SW1A 1AA", "sw1a1aa", "SW1", "M1 1AE", "M11AE", "BX1 1LT")]
     ['SW1', 'SW1', 'SW1', 'M1', 'M1', None]
     >>> find("k1a 0b1", "CA"), find("D1A 0B1", "CA"), find("1234AB", "NL"), find("0123", "NL")
     ('K1A', None, '1234', None)
     """
-    match = _match(text, country)
+    match = _match_postcode(text, country)
     if match is None:
         return None
     if country == "GB":
@@ -54,7 +54,7 @@ def find(text: str, country: Country) -> str | None:
     return match["kept"]
 
 
-def _rows(country: Country) -> list[tuple[str, ...]]:
+def _list_rows(country: Country) -> list[tuple[str, ...]]:
     match country:
         case "GB":
             return [(f"{area}{x}", area, ROOT) for area in _AREAS for x in range(100)]
@@ -66,32 +66,32 @@ def _rows(country: Country) -> list[tuple[str, ...]]:
             return [(x, f"{x[:3]}*", f"{x[:2]}**", f"{x[0]}***", ROOT) for x in codes]
 
 
-def hierarchy(country: Country, *, other: str | None = None) -> Hierarchy:
-    """The postcodes of a country by the larger places that they lie in."""
+def build_postcode_hierarchy(country: Country, *, other: str | None = None) -> Hierarchy:
+    """Return the postcodes of a country by the larger places that they lie in."""
 
     def locate(value: object) -> str | None:
-        text = canonical(value)
-        return text if text is None else find(text, country) or text
+        text = canonicalize_value(value)
+        return text if text is None else find_postcode(text, country) or text
 
-    return replace(from_rows(_rows(country), other=other, exact=True), locate=locate)
+    return replace(build_from_rows(_list_rows(country), other=other, exact=True), locate=locate)
 
 
-def looks_like(texts: Iterable[str]) -> Country | None:
-    """The country that nearly all of these texts are postcodes of, by their form alone.
+def recognize_postcodes(texts: Iterable[str]) -> Country | None:
+    """Return the country that nearly all of these texts are postcodes of, by their form alone.
 
     A letter and digits (E11), or digits alone (1234), may be anything: most must have more.
     """
-    met = distinct(texts)
+    met = find_distinct_texts(texts)
     for country in _FORMS:
-        if nearly_all(met, partial(find, country=country)):
-            telling = sum(_tells(text, country) for text in met)
+        if fits_nearly_all(met, partial(find_postcode, country=country)):
+            telling = sum(_is_distinctive(text, country) for text in met)
             return country if 2 * telling > len(met) else None
     return None
 
 
-def _tells(text: str, country: Country) -> bool:
-    """Whether a postcode has more than a letter and digits, or digits alone."""
-    match = _match(text, country)
+def _is_distinctive(text: str, country: Country) -> bool:
+    """Return whether a postcode has more than a letter and digits, or digits alone."""
+    match = _match_postcode(text, country)
     if match is None or match["rest"] is not None:
         return match is not None
     return country == "CA" or (country == "GB" and len(match["area"]) == 2)

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from incrowd.privacy.protection import LARGE_EPSILON
-from incrowd.spec.base import Model, Text
+from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.rules import Rule
 
 Level = Annotated[int, Field(ge=0)]
@@ -30,7 +30,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 SliceColumns = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
-class Slicing(Model):
+class Slicing(SpecModel):
     """Slices that are put together for you: of how many columns, and how many of them.
 
     Without ``tables`` every two columns stand together in some slice if 16 tables are enough for
@@ -43,7 +43,7 @@ class Slicing(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, value: Any) -> Any:
+    def _expand_shorthand(cls, value: Any) -> Any:
         whole = isinstance(value, int) and not isinstance(value, bool)
         return {"columns": value} if whole else value
 
@@ -58,8 +58,8 @@ Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
 
 
 @dataclass(frozen=True)
-class Budget:
-    """The epsilon and delta that a spec asks for, and what an epsilon beyond ``most`` means."""
+class RequestedBudget:
+    """The epsilon and delta of a spec, and the meaning of an epsilon beyond ``most``."""
 
     epsilon: float | None
     delta: float | None
@@ -74,8 +74,8 @@ NO_CUTS = (
 )
 
 
-class CommonSpec(Model):
-    """What every method takes, and what is asked of every spec.
+class CommonSpec(SpecModel):
+    """The fields that every method takes, and the questions that every spec answers.
 
     A level of ``levels`` is one that is fixed, or the lowest and highest that may be chosen.
     ``formulas: escape`` puts an apostrophe before texts that a spreadsheet would run; without it
@@ -95,19 +95,19 @@ class CommonSpec(Model):
     formulas: Literal["escape"] | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _check_consistency(self) -> Self:
         if self.formulas is not None and self.format != "csv":
             raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
         self._refuse_misfits()
         return self
 
     @property
-    def budget(self) -> Budget | None:
+    def budget(self) -> RequestedBudget | None:
         """What is asked for of privacy or noise; None where the method has neither."""
         return None
 
     @property
-    def planned(self) -> int | None:
+    def planned_releases(self) -> int | None:
         """The number of releases that share what is asked for; None for one by itself."""
         return None
 
@@ -147,15 +147,15 @@ class SafeSpec(CommonSpec):
     releases: Annotated[int, Field(ge=2, le=1000)] | None = None
 
     @property
-    def planned(self) -> int | None:
+    def planned_releases(self) -> int | None:
         """The number of releases that share epsilon and delta."""
         return self.releases
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> RequestedBudget:
         """Of differential privacy."""
         beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
-        return Budget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
+        return RequestedBudget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
 
     @property
     def is_local(self) -> bool:
@@ -182,11 +182,11 @@ class SafeSpec(CommonSpec):
         if self.target is not None and self.slices:
             raise ValueError("'target' is for one table, and 'slices' asks for several; drop one")
         if not isinstance(self.slices, Slicing):
-            _refuse_alike(self.slices)
+            _refuse_equal_slices(self.slices)
         super()._refuse_misfits()
 
 
-def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
+def _refuse_equal_slices(slices: tuple[SliceColumns, ...]) -> None:
     if len(slices) == 1:
         raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
     for part in slices:
@@ -197,7 +197,7 @@ def _refuse_alike(slices: tuple[SliceColumns, ...]) -> None:
 
 
 class ClassesSpec(CommonSpec):
-    """What the methods that put rows into classes of at least k take."""
+    """The fields of the methods that put rows into classes of at least k."""
 
     keeps_sensitive: ClassVar[bool] = True
 
@@ -252,10 +252,10 @@ class KEpsilonSpec(ClassesSpec):
     clamp: bool | None = None
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> RequestedBudget:
         """Of noise."""
         beyond = "such noise hardly hides a value"
-        return Budget(self.epsilon, self.delta, most=20.0, beyond=beyond)
+        return RequestedBudget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
         if self.algorithm in ("cluster", "duplicate"):
@@ -283,10 +283,10 @@ class SyntheticSpec(CommonSpec):
     values: Literal["labels", "drawn"] | None = None
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> RequestedBudget:
         """Of differential privacy."""
         beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
-        return Budget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
+        return RequestedBudget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
         if not self.epsilon or self.delta is None:
@@ -317,8 +317,8 @@ METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec
 
 
 @cache
-def every_field() -> type[Model]:
-    """A model of the fields of all methods, which looks at each value by itself.
+def build_combined_model() -> type[SpecModel]:
+    """Return a model of the fields of all methods, which checks each value by itself.
 
     So everything that is wrong with values can be said at once, also where the method is misspelt
     or fields of another are among them.
@@ -329,24 +329,24 @@ def every_field() -> type[Model]:
         for name, field in spec.model_fields.items()
     }
     fields["method"] = (Literal[tuple(METHODS)], "safe")
-    return create_model("Release", __base__=Model, **fields)
+    return create_model("Release", __base__=SpecModel, **fields)
 
 
-def _by_method(given: Any) -> Any:
-    """The spec of the method that is named. Another method's field is refused if it says anything.
+def _parse_by_method(result: Any) -> Any:
+    """Return the spec of the named method; refuse another method's field if it says anything.
 
     What it says nothing with, null or no slices, does no harm.
     """
-    if isinstance(given, CommonSpec):
-        return given
-    every: Any = every_field().model_validate(given)
+    if isinstance(result, CommonSpec):
+        return result
+    every: Any = build_combined_model().model_validate(result)
     spec = METHODS[every.method]
     for name in type(every).model_fields:
         if name not in spec.model_fields and getattr(every, name) not in (None, ()):
             raise ValueError(f"'{name}' does not belong to method '{every.method}'")
-    return spec.model_validate({name: given[name] for name in given if name in spec.model_fields})
+    return spec.model_validate({name: result[name] for name in result if name in spec.model_fields})
 
 
 ReleaseSpec: TypeAlias = Annotated[
-    SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec, BeforeValidator(_by_method)
+    SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec, BeforeValidator(_parse_by_method)
 ]

@@ -17,7 +17,7 @@ from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.release.verify import read_certificate
-from incrowd.studio.private import create_private, make_private_folders
+from incrowd.studio.private_files import create_private, make_private_folders
 
 MOST_FILES = 10_000
 SMALL_BYTES, MOST_TIMES = 256 << 20, 200  # what any file may hold, and how many times its own size
@@ -55,7 +55,7 @@ def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, s
 
 def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) -> None:
     seen = hashlib.sha256()
-    with _open_plain(folder, name) as source:
+    with _open_regular_file(folder, name) as source:
         day = time.localtime(os.fstat(source.fileno()).st_mtime)[:6]
         entry = zipfile.ZipInfo(f"{folder.name}/{name}", max(day, (1980, 1, 1, 0, 0, 0)))
         entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
@@ -69,9 +69,9 @@ def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) ->
         )
 
 
-def _open_plain(folder: Path, name: str) -> BinaryIO:
+def _open_regular_file(folder: Path, name: str) -> BinaryIO:
     """Open a file below a folder; one that is a link, or is reached by one, is refused."""
-    path = _below(folder, name)
+    path = _resolve_below(folder, name)
     steps = [path, *path.parents][: len(path.relative_to(folder).parts)]
     no_link = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -100,15 +100,15 @@ def unpack_release(path: Path, folder: Path) -> None:
     """
     try:
         with zipfile.ZipFile(path) as packed:
-            entries = [one for one in packed.infolist() if not one.is_dir()]
-            size = sum(one.file_size for one in entries)
+            entries = [item for item in packed.infolist() if not item.is_dir()]
+            size = sum(entry.file_size for entry in entries)
             left = max(SMALL_BYTES, MOST_TIMES * path.stat().st_size)
             if len(entries) > MOST_FILES or size > left:
-                raise _too_much(path)
+                raise _make_size_error(path)
             if size > shutil.disk_usage(folder).free:
                 raise IncrowdError(f"'{path.name}' is too large for the free disk space.")
-            for one in entries:
-                left -= _unpack_file(packed, one, folder, left, path)
+            for first in entries:
+                left -= _unpack_file(packed, first, folder, left, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise IncrowdError(f"'{path.name}' is not a readable zip file: {error}.") from error
@@ -124,31 +124,31 @@ def _unpack_file(
     packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int, path: Path
 ) -> int:
     """Unpack one file of at most ``left`` bytes; return its size."""
-    target, size = place_below(folder, entry.filename), 0
+    target, size = make_path_below(folder, entry.filename), 0
     with packed.open(entry) as source, create_private(target) as file:
         while part := source.read(_BLOCK):
             size += len(part)
             if size > left:
-                raise _too_much(path)
+                raise _make_size_error(path)
             file.write(part)
     return size
 
 
-def _too_much(path: Path) -> IncrowdError:
+def _make_size_error(path: Path) -> IncrowdError:
     return IncrowdError(
         f"'{path.name}' is too large when unpacked. If you trust it, unpack it into the folder of "
         "the project and verify that."
     )
 
 
-def place_below(folder: Path, name: str) -> Path:
+def make_path_below(folder: Path, name: str) -> Path:
     """Return the place of a file below a private folder, and make the folders that lead there."""
-    path = _below(folder, name)
+    path = _resolve_below(folder, name)
     make_private_folders(folder, path.parent.relative_to(folder))
     return path
 
 
-def _below(folder: Path, name: str) -> Path:
+def _resolve_below(folder: Path, name: str) -> Path:
     """Return a path below a folder; refuse one that leads elsewhere."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or any(part in ("..", "/", "") or "\0" in part for part in parts):

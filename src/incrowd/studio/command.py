@@ -22,11 +22,11 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.options import number, parsed
-from incrowd.cli.terminal import say
+from incrowd.cli.options import number_option, parse_number
+from incrowd.cli.terminal import print_text
 from incrowd.errors import IncrowdError, check_whole
-from incrowd.release.history import state_folder
-from incrowd.studio.private import FOLDER_MODE, create_private
+from incrowd.release.history import get_state_folder
+from incrowd.studio.private_files import FOLDER_MODE, create_private
 
 _PREFIX = "studio-"
 _PAGE = """<!doctype html>
@@ -40,13 +40,13 @@ class RedirectFile:
     """A private page that leads to a link; it is removed once the link was used."""
 
     def __init__(self, link: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_private_parent()))
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_find_private_parent()))
         self.path = self._folder / "open.html"
         with create_private(self.path) as file:
             file.write(_PAGE.format(link=html.escape(link)).encode("utf-8"))
 
-    def open(self) -> None:
-        """Have a browser open the page."""
+    def open_in_browser(self) -> None:
+        """Open the page in a browser."""
         webbrowser.open(self.path.as_uri())
 
     def remove(self) -> None:
@@ -54,12 +54,12 @@ class RedirectFile:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _private_parent() -> str | None:
+def _find_private_parent() -> str | None:
     """Return the user's runtime folder, else the state folder; None for that of temporary files."""
     own = os.environ.get("XDG_RUNTIME_DIR")
     if own and _is_private(Path(own)):
         return own
-    folder = state_folder()
+    folder = get_state_folder()
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     except OSError:
@@ -68,14 +68,14 @@ def _private_parent() -> str | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder is the user's, and nobody else's."""
+    """Return whether a folder is the user's, and nobody else's."""
     try:
-        known = folder.stat()
+        private = folder.stat()
     except OSError:
         return False
     if not hasattr(os, "getuid"):
         return False
-    return known.st_uid == os.getuid() and not stat.S_IMODE(known.st_mode) & 0o077
+    return private.st_uid == os.getuid() and not stat.S_IMODE(private.st_mode) & 0o077
 
 
 def studio(
@@ -88,7 +88,7 @@ def studio(
     sample: Annotated[
         str | None, typer.Option(help="Begin with a sample table: voters, patients or census.")
     ] = None,
-    port: Annotated[str, number("Where it listens; 0 takes one that is free.")] = "0",
+    port: Annotated[str, number_option("Where it listens; 0 takes one that is free.")] = "0",
     host: Annotated[str, typer.Option(help="The address it listens on.")] = "127.0.0.1",
     anywhere: Annotated[
         bool, typer.Option("--anywhere", help="Files outside the folder may be opened, too.")
@@ -99,11 +99,11 @@ def studio(
     try:
         import uvicorn
 
+        from incrowd.studio.access import Sessions
         from incrowd.studio.command import RedirectFile
-        from incrowd.studio.desk import remove_left
-        from incrowd.studio.limits import make_config
-        from incrowd.studio.safety import Sessions
-        from incrowd.studio.server import Studio, make
+        from incrowd.studio.connection_limits import make_config
+        from incrowd.studio.server import Studio, make_app
+        from incrowd.studio.workspace import remove_stale_uploads
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in ("starlette", "uvicorn"):
             raise IncrowdError(
@@ -112,60 +112,60 @@ def studio(
         raise
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is no folder. Make it, or name another.")
-    listens = _listens(host, int(check_whole("port", parsed("port", port), 0)))
+    listens = _open_socket(host, int(check_whole("port", parse_number("port", port), 0)))
     named = f"[{host}]" if ":" in host else host
     address = f"{named}:{listens.getsockname()[1]}"
     if not ipaddress.ip_address(host).is_loopback:
-        say(f"Anybody who can reach {address} and has the link can read your tables.")
+        print_text(f"Anybody who can reach {address} and has the link can read your tables.")
 
     page: RedirectFile | None = None
 
-    def report(token: str, twice: bool) -> None:
+    def report_link(token: str, twice: bool) -> None:
         if page is not None:
             page.remove()
         if twice:
-            say("A link was used twice. The browser that it had let in was shut out.")
-        say(f"For another browser: http://{address}/?token={token}")
+            print_text("A link was used twice. The browser that it had let in was shut out.")
+        print_text(f"For another browser: http://{address}/?token={token}")
 
-    remove_left()
-    sessions = Sessions(report)
-    app = make(
+    remove_stale_uploads()
+    sessions = Sessions(report_link)
+    app = make_app(
         Studio(folder, anywhere=anywhere, table=table, sample=sample), sessions,
-        _hosts(address, host),
+        _list_hosts(address, host),
     )  # fmt: skip
     link = f"http://{address}/?token={sessions.token}"
-    say(f"The studio of {folder.resolve().name or folder.resolve()} is open: {link}")
-    say("The link works once. Ctrl-C ends the studio.")
+    print_text(f"The studio of {folder.resolve().name or folder.resolve()} is open: {link}")
+    print_text("The link works once. Ctrl-C ends the studio.")
     if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends the studio as Ctrl-C does
         signal.signal(signal.SIGHUP, lambda *_given: signal.raise_signal(signal.SIGTERM))
     try:
         if browser:
             page = RedirectFile(link)
-            page.open()
+            page.open_in_browser()
         uvicorn.Server(make_config(app)).run(sockets=[listens])
     finally:
         if page is not None:
             page.remove()
 
 
-def _listens(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     try:
         version = ipaddress.ip_address(host).version
     except ValueError as error:
         raise IncrowdError(f"'{host}' is no address; 127.0.0.1 is this machine.") from error
-    found = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    result = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen(128)  # so that a browser that is quicker than we are waits
+        result.bind((host, port))
+        result.listen(128)  # so that a browser that is quicker than we are waits
     except (OSError, OverflowError) as error:
-        found.close()
+        result.close()
         raise IncrowdError(f"Cannot listen on {host}, port {port}: {error}.") from error
-    return found
+    return result
 
 
-def _hosts(address: str, host: str) -> list[str]:
-    """What the studio answers to."""
+def _list_hosts(address: str, host: str) -> list[str]:
+    """Return the addresses that the studio answers to."""
     own = [address]
     if ipaddress.ip_address(host).is_loopback:
         own.append(f"localhost:{address.rpartition(':')[2]}")

@@ -22,15 +22,15 @@ from starlette.types import ASGIApp
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import ledger_of
-from incrowd.release.entries import write_left
-from incrowd.release.render import render
+from incrowd.methods.spec_ledger import resolve_ledger
+from incrowd.release.entries import format_remaining
+from incrowd.release.render import render_page
 from incrowd.spec.release import SafeSpec
-from incrowd.studio.desk import Desk, Works
-from incrowd.studio.hands import Hands, Job
-from incrowd.studio.private import create_private
-from incrowd.studio.safety import Guard, Sessions
-from incrowd.studio.work import StaleError, Work
+from incrowd.studio.access import RequestGuard, Sessions
+from incrowd.studio.open_spec import OpenSpec, StaleError
+from incrowd.studio.private_files import create_private
+from incrowd.studio.worker_pool import PublishJob, WorkerPool
+from incrowd.studio.workspace import OpenSpecs, Workspace
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LedgerStanding:
     is_used_up: bool = False
 
 
-def find_standing(work: Work) -> LedgerStanding | None:
+def find_standing(work: OpenSpec) -> LedgerStanding | None:
     """Return what the ledger of a spec has left now; None where the method needs no ledger."""
     spec = work.file.spec
     if spec.ledger is None and not isinstance(spec.release, SafeSpec):
@@ -52,12 +52,14 @@ def find_standing(work: Work) -> LedgerStanding | None:
         return LedgerStanding("", "")
     name = spec.ledger.rsplit("/", 1)[-1]
     try:
-        book = ledger_of(work.file)
+        book = resolve_ledger(work.file)
         assert book is not None
-        left = book.remaining()
+        left = book.remaining_budget()
     except IncrowdError as error:
         return LedgerStanding(name, "", str(error))
-    return LedgerStanding(name, write_left(left), is_used_up=not (left.epsilon and left.delta))
+    return LedgerStanding(
+        name, format_remaining(left), is_used_up=not (left.epsilon and left.delta)
+    )
 
 
 HERE = Path(__file__).parent
@@ -75,12 +77,12 @@ ROOMS = (
 _problem: ContextVar[str] = ContextVar("problem", default="")  # what a page has to say
 
 
-class MissingError(IncrowdError):
+class PageNotFoundError(IncrowdError):
     """The studio has no such page."""
 
 
 class Studio:
-    """What all rooms share: the desks of all browsers, processes, the folder of the project."""
+    """What all pages share: the workspaces of all browsers, processes, the folder."""
 
     def __init__(
         self,
@@ -92,32 +94,36 @@ class Studio:
     ) -> None:
         self.home, self._anywhere = home.resolve(), anywhere
         self.table, self.sample = table, sample  # what each browser begins with
-        self.hands = Hands()
-        self.works = Works()
-        self._desks: dict[str, Desk] = {}
+        self.hands = WorkerPool()
+        self.works = OpenSpecs()
+        self._desks: dict[str, Workspace] = {}
         self._lock = threading.Lock()
 
-    def desk(self, request: Request) -> Desk:
-        """The desk of the browser that asks."""
+    def get_workspace(self, request: Request) -> Workspace:
+        """Return the workspace of the browser that asks."""
         secret = request.scope["secret"]
         with self._lock:
             if secret not in self._desks:
-                self._desks[secret] = Desk(self.home, anywhere=self._anywhere, works=self.works)
+                self._desks[secret] = Workspace(
+                    self.home, anywhere=self._anywhere, works=self.works
+                )
             return self._desks[secret]
 
-    def work(self, request: Request) -> Work:
-        """The work that an address names, as its file is now; another browser's is not found."""
-        found = self.desk(request).work(request.path_params["work"])
-        if found is None:
-            raise MissingError(
+    def get_open_spec(self, request: Request) -> OpenSpec:
+        """Return the open spec that an address names, read again if its file has changed."""
+        open_spec = self.get_workspace(request).find_open_spec(request.path_params["work"])
+        if open_spec is None:
+            raise PageNotFoundError(
                 "There is no such work on this desk. It went when the studio ended, or is "
                 "another browser's. Open its spec again."
             )
-        found.refresh()
-        return found
+        open_spec.refresh()
+        return open_spec
 
-    def page(self, template: str, *, room: str, status: int = 200, **values: Any) -> Response:
-        """A page of a room."""
+    def render_page(
+        self, template: str, *, room: str, status: int = 200, **values: Any
+    ) -> Response:
+        """Render a page of the studio."""
         work = values.get("work")
         version = Markup('<input type="hidden" name="version" value="{}">')
         shared = {
@@ -126,22 +132,22 @@ class Studio:
             "standing": find_standing(work) if work is not None else None,
             "shown_version": version.format(work.version) if work is not None else "",
         }  # fmt: skip
-        html = render("incrowd.studio", template, **shared)
+        html = render_page("incrowd.studio", template, **shared)
         return HTMLResponse(html, status_code=status)
 
     def close(self) -> None:
-        """Let go of everything: processes, and what was uploaded."""
+        """End all processes, and remove what was uploaded."""
         self.hands.close()
-        for work in self.works.list_works():
+        for work in self.works.list_specs():
             job = work.kept.get("job")
-            if isinstance(job, Job):
+            if isinstance(job, PublishJob):
                 job.cancel()
         for desk in self._desks.values():
-            desk.clear()
+            desk.remove_uploads()
 
 
 class Form(Mapping[str, str]):
-    """What a form has sent; ``every`` has what was sent several times."""
+    """What a form has sent; ``get_all`` returns what was sent several times."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._pairs = list(pairs)
@@ -156,13 +162,13 @@ class Form(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._last)
 
-    def every(self, name: str) -> list[str]:
-        """All values of a name."""
+    def get_all(self, name: str) -> list[str]:
+        """Return all values of a name."""
         return [value for other, value in self._pairs if other == name]
 
 
-def back_of(request: Request, otherwise: str = "/") -> str:
-    """The page of the studio that a request was sent from."""
+def find_back_address(request: Request, otherwise: str = "/") -> str:
+    """Return the page of the studio that a request was sent from."""
     path = request.headers.get("x-back", "")
     sent_from = urlsplit(request.headers.get("referer", ""))
     if not path and sent_from.netloc == request.headers.get("host"):
@@ -170,8 +176,8 @@ def back_of(request: Request, otherwise: str = "/") -> str:
     return path if path.startswith("/") and not path.startswith("//") else otherwise
 
 
-async def form_of(request: Request) -> Form:
-    """The form of a request."""
+async def read_form(request: Request) -> Form:
+    """Read the form of a request."""
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -182,7 +188,7 @@ async def form_of(request: Request) -> Form:
     return Form(parse_qsl(text, keep_blank_values=True))
 
 
-async def land(request: Request, target: Path) -> None:
+async def save_upload(request: Request, target: Path) -> None:
     """Write what is sent into a file as it comes, whatever its size."""
     with create_private(target) as file:
         held = bytearray()
@@ -197,38 +203,38 @@ async def land(request: Request, target: Path) -> None:
 Handler = Callable[[Request, Form], Response]
 
 
-def form_route(path: str, handler: Handler) -> Route:
-    """A route for what a form sends; it is handled beside whatever else is asked."""
+def make_form_route(path: str, handler: Handler) -> Route:
+    """Make a route for what a form sends; it is handled in a thread."""
 
-    async def answered(request: Request) -> Response:
-        form = await form_of(request)
+    async def answer_form(request: Request) -> Response:
+        form = await read_form(request)
         return await asyncio.get_running_loop().run_in_executor(None, handler, request, form)
 
-    return Route(path, answered, methods=["POST"])
+    return Route(path, answer_form, methods=["POST"])
 
 
-def edit_route(
+def make_edit_route(
     studio: Studio, path: str, handler: Handler, page: Callable[[Request], Response]
 ) -> Route:
-    """Route what changes a work; a change by a page that is out of date is refused.
+    """Make a route for what changes a spec; a page that is out of date is refused.
 
     What is refused is answered by the page as it is stored, with the reason.
     """
 
-    def changed(request: Request, form: Form) -> Response:
-        work = studio.work(request)
+    def change_spec(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
         try:
             with work.lock:  # nobody else changes it between the check and the change
                 work.require_version(form.get("version", ""))
                 return handler(request, form)
-        except MissingError:
+        except PageNotFoundError:
             raise
         except IncrowdError as error:
             if request.headers.get("x-studio") == "part":
                 raise
             return show_refusal(page, request, error)
 
-    return form_route(path, changed)
+    return make_form_route(path, change_spec)
 
 
 def show_refusal(
@@ -240,57 +246,61 @@ def show_refusal(
         answer = page(request)
     finally:
         _problem.reset(told)
-    answer.status_code = _status_of(error)
+    answer.status_code = _choose_status(error)
     return answer
 
 
-def _status_of(error: Exception) -> int:
-    if isinstance(error, MissingError):
+def _choose_status(error: Exception) -> int:
+    if isinstance(error, PageNotFoundError):
         return 404
     return 409 if isinstance(error, StaleError) else 422
 
 
-def make(studio: Studio, sessions: Sessions, hosts: Sequence[str]) -> ASGIApp:
-    """The whole app."""
-    from incrowd.studio import rooms
+def make_app(studio: Studio, sessions: Sessions, hosts: Sequence[str]) -> ASGIApp:
+    """Make the whole app."""
+    from incrowd.studio import views
 
     @asynccontextmanager
-    async def alive(_app: Starlette) -> AsyncIterator[None]:
-        studio.hands.ask(_warm)  # so that the first question is answered soon
+    async def run_lifespan(_app: Starlette) -> AsyncIterator[None]:
+        studio.hands.submit_task(_load_modules)  # so that the first question is answered soon
         yield
         studio.close()
 
-    def refused(request: Request, error: Exception, status: int | None = None) -> Response:
-        status = _status_of(error) if status is None else status
+    def show_error(request: Request, error: Exception, status: int | None = None) -> Response:
+        status = _choose_status(error) if status is None else status
         if request.headers.get("x-studio") == "part":
             return PlainTextResponse(str(error), status_code=status)
-        return studio.page(
+        return studio.render_page(
             "refused.html", room="", status=status, words=str(error),
-            back=back_of(request),
+            back=find_back_address(request),
         )  # fmt: skip
 
-    def failed(request: Request, error: Exception) -> Response:
+    def show_os_error(request: Request, error: Exception) -> Response:
         path = getattr(error, "filename", None)
         words = f"{getattr(error, 'strerror', None) or error}" + (f": '{path}'" if path else "")
-        return refused(request, IncrowdError(words))
+        return show_error(request, IncrowdError(words))
 
-    def broken(request: Request, _error: Exception) -> Response:
+    def show_fault(request: Request, _error: Exception) -> Response:
         words = "A fault of ours: this was not done. The terminal says more; the studio goes on."
-        return refused(request, IncrowdError(words), status=500)
+        return show_error(request, IncrowdError(words), status=500)
 
     app = Starlette(
         routes=[
-            *rooms.routes(studio),
+            *views.routes(studio),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static" / "icon.svg")),
             Mount("/static", StaticFiles(directory=HERE / "static"), name="static"),
         ],
-        exception_handlers={IncrowdError: refused, OSError: failed, Exception: broken},
-        lifespan=alive,
+        exception_handlers={
+            IncrowdError: show_error,
+            OSError: show_os_error,
+            Exception: show_fault,
+        },
+        lifespan=run_lifespan,
     )
-    return Guard(app, sessions, hosts)
+    return RequestGuard(app, sessions, hosts)
 
 
-def _warm() -> None:
+def _load_modules() -> None:
     """Load what questions about tables need."""
     import incrowd.curate.check
     import incrowd.curate.describe  # noqa: F401

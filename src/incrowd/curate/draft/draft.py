@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.curate.draft.guess import Guess, guess
-from incrowd.engine.address import is_address, take_apart, without_secrets
+from incrowd.curate.draft.guess import Guess, guess_column
+from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.methods.person_id import KINDS, describe_rows
-from incrowd.spec.base import quoted
+from incrowd.spec.base import quote_scalar
 from incrowd.spec.identifiers import HIPAA, SAMPLED
 
 ROWS = 200_000
@@ -27,7 +27,7 @@ ROWS = 200_000
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted spec and what to look at in it; of ARX files, those used and those not.
+    """A drafted spec with the guess for each column, and the ARX files that were used or not.
 
     ``sheet``, ``header`` and ``notes`` are what is known of the table's origin.
     """
@@ -41,54 +41,57 @@ class Draft:
     notes: tuple[str, ...] = ()
 
     def yaml(self) -> str:
-        """The text of the spec."""
+        """Return the text of the spec."""
         lines = [
             "# Drafted by `incrowd init`. Entries under `confirm` were read from the data, or from",
             "# files of unknown origin. Correct them, then confirm those that are public",
             "# knowledge: `incrowd confirm SPEC`.",
-            *([] if self.table is None else [f"table: {quoted(self.table)}"]),
-            *([] if self.sheet is None else [f"sheet: {quoted(self.sheet)}"]),
+            *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
+            *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
             "# size: 1000  # number of people, or `public`; for a forecast",
-            *self._unit(),
+            *self._format_unit(),
             "columns:",
-            *(one.yaml() for one in self.guesses),
+            *(guess.yaml() for guess in self.guesses),
             "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
         ]
         return "\n".join(lines) + "\n"
 
-    def _unit(self) -> list[str]:
-        """What is protected: a person may have several rows where an id repeats."""
-        known = "unit: one row per person  # or {id: COLUMN} if a person may have several rows"
-        ids = [guess for guess in self.guesses if guess.repeats]
+    def _format_unit(self) -> list[str]:
+        """Write the unit: a person may have several rows where an id repeats."""
+        unit = "unit: one row per person  # or {id: COLUMN} if a person may have several rows"
+        ids = [guess for guess in self.guesses if guess.has_repeated_ids]
         if ids:
             guess = min(ids, key=lambda guess: KINDS.index(guess.identifies or "event"))
             assert guess.counts is not None
             drop = ", without_id: drop" if guess.nulls else ""
             left = ", rows without an id are dropped" if guess.nulls else ""
             rows = describe_rows(guess.counts, "id")
-            known = f"unit: {{id: {quoted(guess.column)}{drop}}}"
-            known += f"  # {rows}; one row of each is used{left}"
-        return [known, "confirm: [unit]"]
+            unit = f"unit: {{id: {quote_scalar(guess.column)}{drop}}}"
+            unit += f"  # {rows}; one row of each is used{left}"
+        return [unit, "confirm: [unit]"]
 
-    def personal(self) -> str:
-        """What looks like an identifier of HIPAA, or personal data of GDPR, in a sentence."""
-        found = [f"{kind} ({', '.join(names)})" for kind, names in self.checklist() if names]
+    def describe_identifiers(self) -> str:
+        """Describe, in a sentence, the columns that look like HIPAA identifiers."""
+        identifiers = [
+            f"{kind} ({', '.join(names)})" for kind, names in self.list_hipaa_columns() if names
+        ]
         looked = f"by name and by up to {SAMPLED:,} values of each column"
-        if found:
+        if identifiers:
             return (
                 f"HIPAA identifiers (personal data under the GDPR), {looked}: "
-                f"{'; '.join(found)}. Check free text yourself."
+                f"{'; '.join(identifiers)}. Check free text yourself."
             )
         return (
             f"HIPAA identifiers were not found {looked}. This is no proof: rare values and free "
             "text may identify people, and under the GDPR all of it is personal data."
         )
 
-    def checklist(self) -> list[tuple[str, tuple[str, ...]]]:
-        """HIPAA's identifiers, and the columns that look like each."""
+    def list_hipaa_columns(self) -> list[tuple[str, tuple[str, ...]]]:
+        """List the HIPAA identifiers, and the columns that look like each."""
         return [
-            (kind, tuple(one.column for one in self.guesses if one.hipaa == kind)) for kind in HIPAA
+            (kind, tuple(guess.column for guess in self.guesses if guess.hipaa == kind))
+            for kind in HIPAA
         ]
 
 
@@ -117,31 +120,33 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         True
     """
     if name is None and isinstance(table, str | Path):
-        name = shown_source(str(table), Path())
+        name = format_source(str(table), Path())
     table = open_table(table)
     head = table.head(ROWS)
-    known = table.origin
+    origin = table.origin
     guesses = tuple(
-        _looked_at(table, head, column, known.labels.get(column, ""), known.orders.get(column, ()))
+        _inspect_column(
+            table, head, column, origin.labels.get(column, ""), origin.orders.get(column, ())
+        )
         for column in table.columns
     )
-    return Draft(name, guesses, sheet=known.sheet, header=known.header, notes=known.notes)
+    return Draft(name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes)
 
 
-def _looked_at(
+def _inspect_column(
     table: Table, head: Table, column: str, label: str = "", order: Sequence[str] = ()
 ) -> Guess:
     try:
         values = head.values(column)
     except TableError:
         return Guess(column, "drop", None, "lists or bytes, not single values", ("role",))
-    missing = head.missing(column)
-    made = guess(column, values, head.rows() - missing, label, order)
+    missing = head.count_missing(column)
+    made = guess_column(column, values, head.rows() - missing, label, order)
     if made.identifies is not None:  # the first rows may show each id once
         if made.written is not None:
-            table = table.reread({column: made.written.reader()})
+            table = table.interpret_values({column: made.written.make_reader()})
         made = made.with_counts(table.count_rows_per_id(column), table.rows())
-        missing = table.missing(column)
+        missing = table.count_missing(column)
     nulls = missing > 0 or (made.written is not None and bool(made.written.nulls))
     return replace(made, nulls=nulls)
 
@@ -155,7 +160,7 @@ def draft_from_arx(
     header: int | None = None,
     engine: Engine | None = None,
 ) -> Draft:
-    """A draft with hierarchies from a folder of ARX files, NAME_hierarchy_COLUMN.csv.
+    """Draft a spec with hierarchies of a folder of ARX files, NAME_hierarchy_COLUMN.csv.
 
     The table is NAME.csv of that folder, or whatever ``table`` names: a path or an address,
     with its ``sheet`` and ``header``, opened by ``engine``.
@@ -169,12 +174,14 @@ def draft_from_arx(
     files = sorted(folder.glob("*_hierarchy_*.csv"))
     parts = {file: file.stem.split("_hierarchy_", 1) for file in files}
     names = sorted({name for name, _ in parts.values()})
-    source = table if table is not None else str(_only_table(folder, names))
-    name = _stem(source) if _stem(source) in names or len(names) != 1 else names[0]
+    source = table if table is not None else str(_find_only_table(folder, names))
+    name = (
+        _get_table_name(source) if _get_table_name(source) in names or len(names) != 1 else names[0]
+    )
     if name not in names:
-        found = ", ".join(names) or "none"
+        result = ", ".join(names) or "none"
         raise IncrowdError(
-            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {found}. "
+            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {result}. "
             "Rename the files or the table."
         )
     opened = open_table(source, engine=engine, sheet=sheet, header=header)
@@ -182,13 +189,13 @@ def draft_from_arx(
     used = {column: file for column, file in by_column.items() if column in opened.columns}
     head = opened.head(ROWS)
     guesses = [
-        _with_file(column, written(used[column], beside))
+        _guess_from_file(column, format_path(used[column], beside))
         if column in used
-        else _looked_at(opened, head, column)
+        else _inspect_column(opened, head, column)
         for column in opened.columns
     ]
     return Draft(
-        shown_source(source, beside),
+        format_source(source, beside),
         tuple(guesses),
         used=tuple(file.name for file in used.values()),
         unused=tuple(file.name for file in files if file not in used.values()),
@@ -198,42 +205,42 @@ def draft_from_arx(
     )
 
 
-def _only_table(folder: Path, names: list[str]) -> Path:
+def _find_only_table(folder: Path, names: list[str]) -> Path:
     tables = [folder / f"{name}.csv" for name in names if (folder / f"{name}.csv").exists()]
     if len(tables) != 1:
-        found = ", ".join(table.name for table in tables) or "none"
+        result = ", ".join(table.name for table in tables) or "none"
         raise IncrowdError(
             f"Folder '{folder}': expected one table NAME.csv with files NAME_hierarchy_COLUMN.csv, "
-            f"found: {found}. If the table lies elsewhere, name it as TABLE."
+            f"found: {result}. If the table lies elsewhere, name it as TABLE."
         )
     return tables[0]
 
 
-def _stem(source: str) -> str:
-    """What a table is called: the file without its ending, or the table of a database."""
+def _get_table_name(source: str) -> str:
+    """Return the name of a table: the file without its ending, or that of a database."""
     if is_address(source):
-        return take_apart(source).table.rpartition(".")[2].strip('"')
+        return parse_address(source).table.rpartition(".")[2].strip('"')
     return Path(source).stem
 
 
-def _with_file(column: str, path: str) -> Guess:
-    hierarchy = f"{{csv: {quoted(path)}}}"
+def _guess_from_file(column: str, path: str) -> Guess:
+    hierarchy = f"{{csv: {quote_scalar(path)}}}"
     return Guess(column, "quasi", hierarchy, "ARX hierarchy", ("role", "hierarchy"))
 
 
-def shown_source(source: str, beside: Path) -> str:
-    """A table as a spec in the folder ``beside`` names it.
+def format_source(source: str, beside: Path) -> str:
+    """Return a table as a spec in the folder ``beside`` names it.
 
     A password does not belong in a file; PostgreSQL finds it in ~/.pgpass. What is no file or
     folder here is a table or an address of Spark's, and stays as it is.
     """
     if is_address(source):
-        return without_secrets(source)
-    return written(Path(source), beside) if Path(source).exists() else source
+        return hide_secrets(source)
+    return format_path(Path(source), beside) if Path(source).exists() else source
 
 
-def written(path: Path, beside: Path) -> str:
-    """A path as a spec in the folder ``beside`` writes it: relative where it lies below."""
+def format_path(path: Path, beside: Path) -> str:
+    """Return a path as a spec in the folder ``beside`` writes it: relative where it can be."""
     absolute = path.absolute()
     below = absolute.is_relative_to(beside.absolute())
     return (absolute.relative_to(beside.absolute()) if below else absolute).as_posix()

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from incrowd.codes.values import canonical, iso_day, number, reading_order
-from incrowd.curate.draft import ladders
-from incrowd.curate.draft import written as forms
-from incrowd.curate.draft.ladders import Ladder
+from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
+from incrowd.curate.draft import hierarchy_proposal
+from incrowd.curate.draft import value_format as forms
+from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.engine.table import UNNAMED, RowsPerId
-from incrowd.methods.person_id import Kind, kind_of, simplify_name, texts_of
+from incrowd.methods.person_id import Kind, identify_kind, list_texts, simplify_name
 from incrowd.spec import countries, icd, identifiers, postcodes
-from incrowd.spec.base import quoted
-from incrowd.spec.written import Written
+from incrowd.spec.base import quote_scalar
+from incrowd.spec.value_format import ValueFormat
 
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _OLDEST = 125  # years; what lies beyond is a mistake, or a code
@@ -53,7 +53,7 @@ _SCALES = (  # words that have an order
 
 @dataclass(frozen=True)
 class Guess:
-    """What a column probably is: the YAML of its entry, why, and what came from the data.
+    """The guess for a column: the YAML of its entry, the reason, and what came from the data.
 
     ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
     ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
@@ -68,18 +68,18 @@ class Guess:
     identifies: Kind | None = None
     counts: RowsPerId | None = None
     nulls: bool = False
-    written: Written | None = None
+    written: ValueFormat | None = None
 
     @property
-    def repeats(self) -> bool:
+    def has_repeated_ids(self) -> bool:
         """Whether several rows share an id of a person, or of what may be one."""
         person = self.identifies not in (None, "event")
-        return person and self.counts is not None and self.counts.repeats
+        return person and self.counts is not None and self.counts.has_repeats
 
     def with_counts(self, counts: RowsPerId, rows: int) -> Guess:
         """Return the guess with the counts of its ids over the whole table of so many rows."""
         guess = replace(self, counts=counts)
-        if not guess.repeats:  # then it is left out, however it is written
+        if not guess.has_repeated_ids:  # then it is left out, however it is written
             rest = tuple(entry for entry in self.confirm if entry != "written")
             return replace(guess, written=None, confirm=rest)
         reason = f"id shared by several rows: {counts.ids:,} values in {rows:,} rows"
@@ -87,20 +87,20 @@ class Guess:
         return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
 
     def yaml(self) -> str:
-        """One line of the spec."""
+        """Return the line of the spec."""
         parts = [f"role: {self.role}"]
         if self.written is not None:
-            parts.append(f"written: {forms.yaml(self.written)}")
+            parts.append(f"written: {forms.format_as_yaml(self.written)}")
         if self.hierarchy:
             parts.append(f"hierarchy: {self.hierarchy}")
         if self.confirm:
             parts.append(f"confirm: [{', '.join(self.confirm)}]")
         reason = " ".join(self.reason.split())
-        return f"  {quoted(self.column)}: {{{', '.join(parts)}}}  # {reason}"
+        return f"  {quote_scalar(self.column)}: {{{', '.join(parts)}}}  # {reason}"
 
 
 @dataclass(frozen=True)
-class Look:
+class ColumnSummary:
     """What the rules look at: a column's name, simplified, and its different values as texts.
 
     ``raw`` are those as they are written, ``typed`` says that the column is one of numbers, and
@@ -116,113 +116,117 @@ class Look:
     typed: bool = False
     order: tuple[str, ...] = ()
 
-    def guess(self, role: str, reason: str, ladder: Ladder | None = None) -> Guess:
-        """A guess by this look; a ladder from public knowledge needs no confirmation."""
+    def make_guess(self, role: str, reason: str, ladder: HierarchyProposal | None = None) -> Guess:
+        """Make a guess; a hierarchy from public knowledge needs no confirmation."""
         read = ladder is not None and ladder.read
         confirm = ("role", "hierarchy") if read else ("role",)
         hierarchy = None if ladder is None else ladder.hierarchy
         return Guess(self.column, role, hierarchy, reason, confirm, self.hipaa)
 
-    def by(self, ladder: Ladder, hipaa: str | None = None) -> Guess:
-        """A guess by a ladder, which is its reason."""
+    def guess_by_hierarchy(self, ladder: HierarchyProposal, hipaa: str | None = None) -> Guess:
+        """Make a guess from a proposed hierarchy, which is its reason."""
         role = "sensitive" if re.search(_SENSITIVE, self.simple) else "quasi"
-        return replace(self, hipaa=hipaa or self.hipaa).guess(role, ladder.reason, ladder)
+        return replace(self, hipaa=hipaa or self.hipaa).make_guess(role, ladder.reason, ladder)
 
     @property
     def numbers(self) -> list[Decimal]:
         """All values as numbers, or none at all; what no computer holds is none."""
-        read = (number(text) for text in self.texts)
-        found = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
-        return found if len(found) == len(self.texts) else []
+        read = (parse_number(text) for text in self.texts)
+        result = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
+        return result if len(result) == len(self.texts) else []
 
     @property
     def days(self) -> list[dt.date]:
         """All values as days, or none at all."""
-        found = [iso_day(text) for text in self.texts]
-        return [day for day in found if day] if all(found) else []
+        result = [parse_iso_day(text) for text in self.texts]
+        return [day for day in result if day] if all(result) else []
 
 
-def guess(
+def guess_column(
     column: str, values: Sequence[object], rows: int, label: str = "", order: Sequence[str] = ()
 ) -> Guess:
     """Guess a column from its name, description, different values, and how many rows have one.
 
     ``order`` has the values in the order that the table itself declares.
     """
-    raw = texts_of(values)
-    written = forms.propose(raw)
-    read = written.reader() if written is not None else canonical
-    plain = list(dict.fromkeys(found for text in raw if (found := canonical(read(text)))))
+    raw = list_texts(values)
+    written = forms.propose_format(raw)
+    read = written.make_reader() if written is not None else canonicalize_value
+    plain = list(
+        dict.fromkeys(result for text in raw if (result := canonicalize_value(read(text))))
+    )
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}
-    ordered = tuple(canonical(text) or "" for text in order)
-    look = Look(column, simple, identifiers.called(simple), plain, rows, raw, typed, ordered)
+    ordered = tuple(canonicalize_value(text) or "" for text in order)
+    look = ColumnSummary(
+        column, simple, identifiers.identify_by_name(simple), plain, rows, raw, typed, ordered
+    )
     made = next(answer for rule in _RULES if (answer := rule(look)))
     reason = f"{made.reason}; '{label}'" if label else made.reason
     unread = made.role in ("drop", "identifier") and made.identifies is None
     if written is None or unread:
         return replace(made, reason=reason)
-    if forms.ambiguous(written, raw):
+    if forms.has_ambiguous_dates(written, raw):
         reason += "; day and month may be swapped"
     first, *rest = made.confirm
     confirm = (first, "written", *rest)
     return replace(made, reason=reason, written=written, confirm=confirm)
 
 
-def _nothing(look: Look) -> Guess | None:
-    return None if look.texts else look.guess("drop", "only nulls")
+def _guess_empty(look: ColumnSummary) -> Guess | None:
+    return None if look.texts else look.make_guess("drop", "only nulls")
 
 
-def _row_number(look: Look) -> Guess | None:
-    """Numbers from the first row to the last, each once; or what nobody gave a name."""
+def _guess_row_number(look: ColumnSummary) -> Guess | None:
+    """Recognize numbers from the first row to the last, and columns without a name."""
     numbers = set(look.numbers)
     each = len(numbers) == len(look.texts) == look.rows
     if each and re.search(_INDEX, look.column):
-        return replace(look, hipaa=None).guess("drop", "row numbers")
+        return replace(look, hipaa=None).make_guess("drop", "row numbers")
     ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
     counted = each and look.rows == ends + 1
     if look.column == UNNAMED or (look.rows >= 20 and counted):
-        made = replace(look, hipaa=None).guess("drop", "row numbers")
+        made = replace(look, hipaa=None).make_guess("drop", "row numbers")
         return replace(made, identifies="id" if counted else None)
     return None
 
 
-def _person_id(look: Look) -> Guess | None:
-    """An id, by its name and what it looks like; how often it repeats is counted later."""
-    kind = kind_of(look.simple, look.raw, look.rows)
+def _guess_person_id(look: ColumnSummary) -> Guess | None:
+    """Recognize an id by its name and its values; repetitions are counted later."""
+    kind = identify_kind(look.simple, look.raw, look.rows)
     if kind is None:
         return None
-    alike = identifiers.looks_like(look.raw, look.rows)
+    alike = identifiers.identify_by_values(look.raw, look.rows)
     own = None if look.hipaa in identifiers.GENERAL else look.hipaa
     look = replace(look, hipaa=alike or own or "any other unique number")
     each = len(look.texts) == look.rows
     reason = "id, a different one in each row" if each else "id shared by several rows"
-    return replace(look.guess("identifier", reason), identifies=kind)
+    return replace(look.make_guess("identifier", reason), identifies=kind)
 
 
-def _identifier(look: Look) -> Guess | None:
-    alike = identifiers.looks_like(look.raw, look.rows)
+def _guess_identifier(look: ColumnSummary) -> Guess | None:
+    alike = identifiers.identify_by_values(look.raw, look.rows)
     if alike is not None:
-        return replace(look, hipaa=alike).guess("identifier", f"looks like {alike}")
+        return replace(look, hipaa=alike).make_guess("identifier", f"looks like {alike}")
     named = look.hipaa is not None and look.hipaa not in (
         *identifiers.GENERAL, "any other unique number",
     )  # fmt: skip
     street = re.search(r"address|street", look.simple)
     if (named or street) and len(look.texts) > 2:
-        return look.guess("identifier", f"column name suggests {look.hipaa}")
+        return look.make_guess("identifier", f"column name suggests {look.hipaa}")
     unique = look.rows >= 20 and len(look.texts) > 0.9 * look.rows
-    decimals = any("." in text for text in look.texts[:200] if number(text) is not None)
-    if not unique or decimals or look.days or _by_knowledge(look):
+    decimals = any("." in text for text in look.texts[:200] if parse_number(text) is not None)
+    if not unique or decimals or look.days or _propose_public_list(look):
         return None
     if _is_measured(look):
         return None
     own = replace(look, hipaa=look.hipaa or "any other unique number")
-    return own.guess("identifier", "a different value in almost every row")
+    return own.make_guess("identifier", "a different value in almost every row")
 
 
-def _is_measured(look: Look) -> bool:
-    """Whether values that hardly repeat are amounts: numbers of several lengths, with gaps."""
+def _is_measured(look: ColumnSummary) -> bool:
+    """Return whether values that hardly repeat are amounts: of several lengths, with gaps."""
     numbers = look.numbers
     if not numbers or look.hipaa is not None:
         return False
@@ -230,13 +234,13 @@ def _is_measured(look: Look) -> bool:
     return gaps and len({len(text) for text in look.texts}) > 1
 
 
-def _postcode(look: Look) -> Guess | None:
-    country = postcodes.looks_like(look.texts)
+def _guess_postcode(look: ColumnSummary) -> Guess | None:
+    country = postcodes.recognize_postcodes(look.texts)
     if country is not None:
-        ladder = Ladder(
+        ladder = HierarchyProposal(
             f"{{postcodes: {{country: {country}}}}}", f"postcodes ({country})", read=False
         )
-        return look.by(ladder, "geographic subdivisions")
+        return look.guess_by_hierarchy(ladder, "geographic subdivisions")
     if not re.search(r"zip|post_?code|postal|plz", look.simple):
         return None
     lengths = {len(text) for text in look.texts}
@@ -246,49 +250,57 @@ def _postcode(look: Look) -> Guess | None:
     fields = ""
     if not all(text.isdigit() for text in look.texts):
         letters = "".join(sorted({*"0123456789", *"".join(look.texts)}))
-        fields = f", alphabet: {quoted(letters)}"
+        fields = f", alphabet: {quote_scalar(letters)}"
     length = max(length, 5) if "zip" in look.simple and look.typed else length
     read = bool(fields) or (length != 5 and len(lengths) > 1)
-    ladder = Ladder(f"{{mask: {{length: {length}{fields}}}}}", "postal code", read)
-    return look.by(ladder, "geographic subdivisions")
+    ladder = HierarchyProposal(f"{{mask: {{length: {length}{fields}}}}}", "postal code", read)
+    return look.guess_by_hierarchy(ladder, "geographic subdivisions")
 
 
-def _by_knowledge(look: Look) -> Ladder | None:
-    """Codes that are public lists."""
-    codes = countries.looks_like(look.texts)
+def _propose_public_list(look: ColumnSummary) -> HierarchyProposal | None:
+    """Propose a hierarchy for codes that are public lists."""
+    codes = countries.recognize_countries(look.texts)
     if codes is not None:
-        return Ladder(f"{{countries: {{codes: {codes}}}}}", f"countries ({codes})", read=False)
-    version = icd.looks_like(look.texts)
+        return HierarchyProposal(
+            f"{{countries: {{codes: {codes}}}}}", f"countries ({codes})", read=False
+        )
+    version = icd.recognize_icd(look.texts)
     if version is not None:
-        return Ladder(f"{{icd: {{version: {version}}}}}", f"diagnoses (ICD-{version})", read=False)
+        return HierarchyProposal(
+            f"{{icd: {{version: {version}}}}}", f"diagnoses (ICD-{version})", read=False
+        )
     return None
 
 
-def _public(look: Look) -> Guess | None:
-    ladder = _by_knowledge(look)
-    return None if ladder is None else look.by(ladder)
+def _guess_public_list(look: ColumnSummary) -> Guess | None:
+    ladder = _propose_public_list(look)
+    return None if ladder is None else look.guess_by_hierarchy(ladder)
 
 
-def _date(look: Look) -> Guess | None:
-    return look.by(ladders.days(look.days), "dates") if look.days else None
+def _guess_date(look: ColumnSummary) -> Guess | None:
+    return (
+        look.guess_by_hierarchy(hierarchy_proposal.propose_days(look.days), "dates")
+        if look.days
+        else None
+    )
 
 
-def _age(look: Look) -> Guess | None:
+def _guess_age(look: ColumnSummary) -> Guess | None:
     numbers = look.numbers
     if not numbers or not re.search(_AGE, look.simple) or len(numbers) < 3:
         return None
     odd = [x for x in numbers if not 0 <= x <= _OLDEST]
     if not odd:
-        return look.by(ladders.ages())
+        return look.guess_by_hierarchy(hierarchy_proposal.propose_ages())
     few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
     if not few:
         return None
-    ladder = ladders.ages()
-    listed = ", ".join(canonical(x) or "" for x in sorted(odd))
-    return look.by(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
+    ladder = hierarchy_proposal.propose_ages()
+    listed = ", ".join(canonicalize_value(x) or "" for x in sorted(odd))
+    return look.guess_by_hierarchy(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
 
 
-def _year(look: Look) -> Guess | None:
+def _guess_year(look: ColumnSummary) -> Guess | None:
     numbers = look.numbers
     if not numbers or any(x != x.to_integral_value() for x in numbers):
         return None
@@ -296,66 +308,92 @@ def _year(look: Look) -> Guess | None:
         return None
     named = re.search(_YEAR, look.simple) is not None
     close = min(numbers) >= 1900 and max(numbers) <= 2035 and len(numbers) >= 5
-    return look.by(ladders.years(numbers), "dates") if named or close else None
+    return (
+        look.guess_by_hierarchy(hierarchy_proposal.propose_years(numbers), "dates")
+        if named or close
+        else None
+    )
 
 
-def _coordinate(look: Look) -> Guess | None:
+def _guess_coordinate(look: ColumnSummary) -> Guess | None:
     numbers = look.numbers
     named = re.search(r"(^|_)(lat|latitude|lon|lng|long|longitude)(_|$)", look.simple)
     fits = numbers and max(map(abs, numbers)) <= 180 and any("." in text for text in look.texts)
     if fits and (named or identifiers.is_coordinate(look.texts)):
-        return look.by(ladders.degrees(numbers), "geographic subdivisions")
+        return look.guess_by_hierarchy(
+            hierarchy_proposal.propose_degrees(numbers), "geographic subdivisions"
+        )
     return None
 
 
-def _declared_order(look: Look) -> Guess | None:
-    """Values whose order the table declares; names of places and the like have none."""
+def _guess_declared_order(look: ColumnSummary) -> Guess | None:
+    """Recognize values whose order the table declares, unless they are nominal."""
     values = look.order
     if not 3 <= len(set(values)) == len(values) <= _MANY_TEXTS or not set(look.texts) <= {*values}:
         return None
-    return None if re.search(_NOMINAL, look.simple) else look.by(ladders.listed_order(values))
+    return (
+        None
+        if re.search(_NOMINAL, look.simple)
+        else look.guess_by_hierarchy(hierarchy_proposal.propose_listed_order(values))
+    )
 
 
-def _few(look: Look) -> Guess | None:
+def _guess_few_values(look: ColumnSummary) -> Guess | None:
     numbers, count = look.numbers, len(look.texts)
     often = count <= _MANY_TEXTS and count * _OFTEN <= look.rows and not numbers
     if count > (_FEW_NUMBERS if numbers else _FEW_TEXTS) and not often:
         return None
-    ordered = ladders.order(look.texts) or _scale(look.texts)
+    ordered = hierarchy_proposal.propose_number_order(look.texts) or _propose_scale(look.texts)
     if ordered is not None:
-        return look.by(ordered)
+        return look.guess_by_hierarchy(ordered)
     known = {text.lower() for text in look.texts} in _KNOWN
-    listed = ", ".join(quoted(text) for text in sorted(look.texts, key=reading_order))
+    listed = ", ".join(quote_scalar(text) for text in sorted(look.texts, key=make_sort_key))
     reason = f"{count} distinct values" if count > 1 else "one value"
-    ladder = Ladder(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
-    return look.by(ladder)
+    ladder = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
+    return look.guess_by_hierarchy(ladder)
 
 
-def _scale(texts: Sequence[str]) -> Ladder | None:
-    """Words that have an order."""
+def _propose_scale(texts: Sequence[str]) -> HierarchyProposal | None:
+    """Propose a hierarchy for words that have an order."""
     simple = {re.sub(r"\W+", "_", text.lower()): text for text in texts}
     for scale in _SCALES:
         words = scale.split()
         if len(simple) == len(texts) >= 3 and set(simple) <= set(words):
-            values = ", ".join(quoted(simple[word]) for word in words if word in simple)
-            return Ladder(f"{{order: {{values: [{values}]}}}}", f"{len(texts)} values in order")
+            values = ", ".join(quote_scalar(simple[word]) for word in words if word in simple)
+            return HierarchyProposal(
+                f"{{order: {{values: [{values}]}}}}", f"{len(texts)} values in order"
+            )
     return None
 
 
-def _number(look: Look) -> Guess | None:
+def _guess_number(look: ColumnSummary) -> Guess | None:
     numbers = look.numbers
     if not numbers:
         return None
-    return look.by(
-        ladders.amounts(numbers) if ladders.is_skewed(numbers) else ladders.numbers(numbers)
+    return look.guess_by_hierarchy(
+        hierarchy_proposal.propose_amounts(numbers)
+        if hierarchy_proposal.is_skewed(numbers)
+        else hierarchy_proposal.propose_numbers(numbers)
     )
 
 
-def _many(look: Look) -> Guess:
-    return look.guess("drop", "too many distinct texts to generalize")
+def _guess_many_texts(look: ColumnSummary) -> Guess:
+    return look.make_guess("drop", "too many distinct texts to generalize")
 
 
-_RULES: tuple[Callable[[Look], Guess | None], ...] = (
-    _nothing, _row_number, _person_id, _identifier, _postcode, _public, _date, _coordinate, _age,
-    _year, _declared_order, _few, _number, _many,
-)  # fmt: skip
+_RULES: tuple[Callable[[ColumnSummary], Guess | None], ...] = (
+    _guess_empty,
+    _guess_row_number,
+    _guess_person_id,
+    _guess_identifier,
+    _guess_postcode,
+    _guess_public_list,
+    _guess_date,
+    _guess_coordinate,
+    _guess_age,
+    _guess_year,
+    _guess_declared_order,
+    _guess_few_values,
+    _guess_number,
+    _guess_many_texts,
+)

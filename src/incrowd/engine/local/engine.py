@@ -19,20 +19,20 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from incrowd.arrays import Bools, Counts
-from incrowd.engine.address import is_address, without_secrets
+from incrowd.engine.address import hide_secrets, is_address
 from incrowd.engine.local.excel import open_excel
-from incrowd.engine.local.made import MadeTable, masked, used_labels
 from incrowd.engine.local.postgres import read_postgres
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
-from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicates
-from incrowd.engine.table import Coded, Origin, TableError
+from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicate_names
+from incrowd.engine.table import Coded, TableError, TableOrigin
 
 Orders = Mapping[str, tuple[str, ...]]
 _PARQUET = ".parquet"
 
 
-def orders_of_frame(frame: pl.LazyFrame | pl.DataFrame) -> Orders:
+def read_frame_orders(frame: pl.LazyFrame | pl.DataFrame) -> Orders:
     """Return the categories of each enum, in their order."""
     return {
         name: tuple(kind.categories)
@@ -41,7 +41,7 @@ def orders_of_frame(frame: pl.LazyFrame | pl.DataFrame) -> Orders:
     }
 
 
-def orders_of_pandas(frame: Any) -> Orders:
+def read_pandas_orders(frame: Any) -> Orders:
     """Return the categories of each ordered column of a pandas frame."""
     return {
         str(name): tuple(map(str, kind.categories))
@@ -50,18 +50,18 @@ def orders_of_pandas(frame: Any) -> Orders:
     }
 
 
-def orders_of_arrow(table: Any) -> Orders:
+def read_arrow_orders(table: Any) -> Orders:
     """Return the categories of each ordered dictionary of an Arrow table that has rows."""
-    found = {}
+    arrow_orders = {}
     for at, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type) and field.type.ordered and table.num_rows:
             column = table.column(at)
             part = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            found[field.name] = tuple(map(str, part.dictionary.to_pylist()))
-    return found
+            arrow_orders[field.name] = tuple(map(str, part.dictionary.to_pylist()))
+    return arrow_orders
 
 
-def orders_of_file(path: Path) -> Orders:
+def read_file_orders(path: Path) -> Orders:
     """Return the same of a Parquet or an Arrow file, from its first rows."""
     try:
         if path.suffix.lower() == _PARQUET:
@@ -70,9 +70,9 @@ def orders_of_file(path: Path) -> Orders:
             names = [name for name, kind in kinds.items() if getattr(kind, "ordered", False)]
             if not names:
                 return {}
-            return orders_of_arrow(next(file.iter_batches(batch_size=1, columns=names)))
+            return read_arrow_orders(next(file.iter_batches(batch_size=1, columns=names)))
         with pa.ipc.open_file(path) as batches:
-            return orders_of_arrow(batches.get_batch(0)) if batches.num_record_batches else {}
+            return read_arrow_orders(batches.get_batch(0)) if batches.num_record_batches else {}
     except (pa.ArrowException, OSError, StopIteration):  # what cannot be read is refused elsewhere
         return {}
 
@@ -97,7 +97,7 @@ class LocalEngine:
         sheet: str | None = None,
         header: int | None = None,
     ) -> LocalTable:
-        """A table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
+        """Open a table from a path, a PostgreSQL address, or a Polars, pandas or Arrow object.
 
         Text (in gzip, too), Parquet, Arrow, Excel, SAS, Stata and SPSS files go by the ending of
         their names. A relative path is relative to ``folder``.
@@ -107,12 +107,12 @@ class LocalEngine:
         a row from 1, for those and for text.
         """
         if is_address(source) or not isinstance(source, str | os.PathLike):
-            _refuse_unfit("The table", "", sheet, header)
+            _refuse_sheet_or_header("The table", "", sheet, header)
         if isinstance(source, pl.LazyFrame):
             # Somebody else's plan may give its rows in another order each time: run it once.
             return LocalTable(source.collect(engine="streaming").lazy())
         if isinstance(source, pl.DataFrame):
-            return LocalTable(source.lazy(), origin=Origin(orders=orders_of_frame(source)))
+            return LocalTable(source.lazy(), origin=TableOrigin(orders=read_frame_orders(source)))
         if is_address(source):
             return LocalTable(read_postgres(source).lazy())
         if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
@@ -121,7 +121,7 @@ class LocalEngine:
                 "postgresql://user@host/database#schema.table, or use --engine spark."
             )
         if isinstance(source, str | os.PathLike):
-            if _is_name(source) and not (folder / source).exists():
+            if _is_table_name(source) and not (folder / source).exists():
                 raise TableError(
                     f"File '{source}': not found. Correct the path, or use --engine spark for a "
                     "table in Spark's catalog."
@@ -129,13 +129,17 @@ class LocalEngine:
             return _open_path(folder / source, empty, delimiter, sheet, header)
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
-            refuse_duplicates([str(name) for name in source.columns], "The data frame")
-            known = Origin(orders=orders_of_pandas(source))
-            return _converted(lambda: pl.from_pandas(source.reset_index(drop=True)), kind, known)
+            refuse_duplicate_names([str(name) for name in source.columns], "The data frame")
+            table_origin = TableOrigin(orders=read_pandas_orders(source))
+            return _convert_frame(
+                lambda: pl.from_pandas(source.reset_index(drop=True)), kind, table_origin
+            )
         if kind.startswith("pyarrow.") and hasattr(source, "schema"):
-            refuse_duplicates(list(source.schema.names), "The Arrow table")
-            known = Origin(orders=orders_of_arrow(source) if hasattr(source, "num_rows") else {})
-            return _converted(lambda: pl.from_arrow(source), kind, known)
+            refuse_duplicate_names(list(source.schema.names), "The Arrow table")
+            table_origin = TableOrigin(
+                orders=read_arrow_orders(source) if hasattr(source, "num_rows") else {}
+            )
+            return _convert_frame(lambda: pl.from_arrow(source), kind, table_origin)
         raise TableError(
             f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
             "pandas or Arrow table."
@@ -144,7 +148,7 @@ class LocalEngine:
     def from_columns(
         self, columns: Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
     ) -> LocalTable:
-        """A table held in memory, from its columns.
+        """Make a table held in memory, from its columns.
 
         Polars takes a name such as '^x$' for a pattern while it builds some kinds of columns, so
         each column gets its name when it is there.
@@ -156,13 +160,13 @@ class LocalEngine:
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
     ) -> LocalTable:
-        """A table of cells; each label is held once, and only if it occurs in some cell."""
+        """Make a table of cells; each label is held once, and only if it occurs in some cell."""
         coded = {}
         for name, (texts, codes) in columns.items():
-            known, at = used_labels(texts, codes)
+            known, at = drop_unused_labels(texts, codes)
             coded[name] = (known, at if weighted else np.repeat(at, counts))
         plain = {weighted: pl.Series(counts)} if weighted else {}
-        return MadeTable(coded, plain, [*coded, *plain])
+        return PublishableTable(coded, plain, [*coded, *plain])
 
     def from_rows(
         self,
@@ -170,16 +174,18 @@ class LocalEngine:
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> LocalTable:
-        """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-        return MadeTable(
-            {name: used_labels(*known) for name, known in coded.items()}, masked(plain), order
+        """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
+        return PublishableTable(
+            {name: drop_unused_labels(*item) for name, item in coded.items()},
+            mask_nulls(plain),
+            order,
         )
 
 
 ENGINE = LocalEngine()
 
 
-def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTable:
+def _convert_frame(convert: Callable[[], Any], kind: str, origin: TableOrigin) -> LocalTable:
     try:
         return LocalTable(convert().lazy(), origin=origin)
     except Exception as error:  # the converters' errors have no common base
@@ -187,7 +193,7 @@ def _converted(convert: Callable[[], Any], kind: str, origin: Origin) -> LocalTa
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None) -> None:
+def _refuse_sheet_or_header(what: str, ending: str, sheet: str | None, header: int | None) -> None:
     if sheet is not None and ending not in _EXCEL:
         raise TableError(f"{what} has no sheets. Remove `sheet`.")
     if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
@@ -196,15 +202,17 @@ def _refuse_unfit(what: str, ending: str, sheet: str | None, header: int | None)
         )
 
 
-def _ending(path: Path) -> str:
-    """The ending of a name, both of those of a compressed file."""
+def _get_file_ending(path: Path) -> str:
+    """Return the ending of a name, both of those of a compressed file."""
     return "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
 
 
-def _is_name(source: str | os.PathLike[str]) -> bool:
-    """Whether it can be the name of a table in a catalogue, and of no file that is read here."""
+def _is_table_name(source: str | os.PathLike[str]) -> bool:
+    """Return whether it can be a table of a catalogue, and is of no file that is read here."""
     text = os.fspath(source)
-    return bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _ending(Path(text)) not in _KNOWN
+    return (
+        bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _get_file_ending(Path(text)) not in _KNOWN
+    )
 
 
 def _open_path(
@@ -220,13 +228,13 @@ def _open_path(
             nothing = not file.read(1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        named = without_secrets(str(path))  # it may be no path at all
+        named = hide_secrets(str(path))  # it may be no path at all
         hides = None if named != str(path) else error
         raise TableError(f"Cannot read '{named}': {reason}.") from hides
     if nothing:
         raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
-    ending, origin = _ending(path), Origin()
-    _refuse_unfit(f"'{path.name}'", ending, sheet, header)
+    ending, origin = _get_file_ending(path), TableOrigin()
+    _refuse_sheet_or_header(f"'{path.name}'", ending, sheet, header)
     try:
         if ending in _TEXT:
             frame, origin = open_text(path, delimiter, header)
@@ -244,7 +252,7 @@ def _open_path(
             known = ", ".join(sorted(_KNOWN))
             raise TableError(f"File '{path.name}': unknown format. Its name must end in {known}.")
         if ending == ".parquet" or ending in _ARROW:
-            origin = Origin(orders={**orders_of_frame(frame), **orders_of_file(path)})
+            origin = TableOrigin(orders={**read_frame_orders(frame), **read_file_orders(path)})
         table = LocalTable(frame, path, origin)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]

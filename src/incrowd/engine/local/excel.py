@@ -10,24 +10,24 @@ from typing import Any
 
 import polars as pl
 
-from incrowd.codes.values import canonical
-from incrowd.engine.local.text import LOOKED_AT, Cells, refuse_duplicates, under_title
-from incrowd.engine.table import UNNAMED, Origin, TableError
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.local.text import LOOKED_AT, Cells, find_titled_header, refuse_duplicate_names
+from incrowd.engine.table import UNNAMED, TableError, TableOrigin
 
 _WHOLE = 2**53  # up to here a float holds every whole number
 _NO_DAY = (dt.date(1899, 12, 30), dt.date(1899, 12, 31))  # the day of a time without one
 
 
-def narrowed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns of whole numbers as such, those of days as days, those of nothing as text.
+def narrow_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Cast columns of whole numbers to integers, of days to days, of nothing to text.
 
     A column is looked at without its name: Polars would take '^x$' for a pattern.
     """
     columns = {column.name: column.alias("") for column in frame.get_columns()}
-    return pl.DataFrame({name: _narrowed(column) for name, column in columns.items()})
+    return pl.DataFrame({name: _narrow_column(column) for name, column in columns.items()})
 
 
-def _narrowed(column: pl.Series) -> pl.Series:
+def _narrow_column(column: pl.Series) -> pl.Series:
     known = column.drop_nulls()
     if known.is_empty():
         return column.cast(pl.String)
@@ -46,22 +46,24 @@ _CLOCK = r"^1899-12-3[01] (\d\d:\d\d:\d\d)$"
 _NUMBER = r"^-?\d+(\.\d{1,9})?$"
 
 
-def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.LazyFrame, Origin]:
-    """A sheet of a workbook, by default the first; rows without a value are left out.
+def open_excel(
+    path: Path, sheet: str | None, header: int | None
+) -> tuple[pl.LazyFrame, TableOrigin]:
+    """Open a sheet of a workbook, by default the first; rows without a value are left out.
 
     Titles above the header are skipped, unless the row of the header is given. Numbers and days
     stay what they are; a column that holds several kinds is text. A column without name and
     values is left out, and a first one without a name is called ``unnamed``.
     """
-    with _in_our_words(path):
+    with _explain_read_errors(path):
         from fastexcel import read_excel
 
         book = read_excel(path)
-    chosen, others = _chosen(path, book.sheet_names, sheet)
+    chosen, others = _choose_sheet(path, book.sheet_names, sheet)
     what = f"The sheet '{chosen}' of '{path.name}'"
     notes = [f"The workbook has other sheets: {others}. --sheet names one of them."]
     notes = notes if others and sheet is None else []
-    with _in_our_words(path):
+    with _explain_read_errors(path):
         texts = book.load_sheet(chosen, header_row=None, skip_rows=0, dtypes="string").to_polars()
     if not texts.height:
         named = f" The workbook has other sheets: {others}." if others else ""
@@ -72,17 +74,17 @@ def open_excel(path: Path, sheet: str | None, header: int | None) -> tuple[pl.La
         raise TableError(
             f"{what} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
         )
-    if header is None and (found := under_title(rows)):
-        row = header = found.header
-        notes.append(found.note)
-    frame = _typed(path, book, chosen, row, texts.slice(row))
-    names = _names(frame, texts.row(row - 1), what, row)
-    frame = narrowed(frame.select(*names)).rename(names)
-    return frame.lazy(), Origin(sheet, header, tuple(notes))
+    if header is None and (titled_header := find_titled_header(rows)):
+        row = header = titled_header.header
+        notes.append(titled_header.note)
+    frame = _read_typed_rows(path, book, chosen, row, texts.slice(row))
+    names = _name_columns(frame, texts.row(row - 1), what, row)
+    frame = narrow_columns(frame.select(*names)).rename(names)
+    return frame.lazy(), TableOrigin(sheet, header, tuple(notes))
 
 
-def _chosen(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
-    """The name of the sheet to be read, and those of the others."""
+def _choose_sheet(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
+    """Return the name of the sheet to be read, and those of the others."""
     if not names:
         raise TableError(f"Workbook '{path.name}': it has no sheet. Name another file.")
     if sheet is not None and sheet not in names:
@@ -93,8 +95,8 @@ def _chosen(path: Path, names: list[str], sheet: str | None) -> tuple[str, str]:
     return chosen, ", ".join(name for name in names if name != chosen)
 
 
-def _names(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, str]:
-    """The columns that have a name or a value, and how they are called."""
+def _name_columns(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, str]:
+    """Return the columns that have a name or a value, and how they are called."""
     known = {at: (cell or "").strip() for at, cell in zip(frame.columns, cells, strict=True)}
     names = {at: name for at, name in known.items() if name or frame.schema[at] != pl.Null}
     first = next(iter(names), "")
@@ -105,17 +107,19 @@ def _names(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, 
             f"{what}: column {bare[0]} has no name in row {row}, which was read as the header. "
             "Name the column, or set the header row with --header."
         )
-    refuse_duplicates(list(names.values()), what)
+    refuse_duplicate_names(list(names.values()), what)
     return names
 
 
-def _typed(path: Path, book: Any, sheet: str, row: int, texts: pl.DataFrame) -> pl.DataFrame:
-    """The rows below the header, each column of its own kind; a column of nothing is null."""
+def _read_typed_rows(
+    path: Path, book: Any, sheet: str, row: int, texts: pl.DataFrame
+) -> pl.DataFrame:
+    """Read the rows below the header, each column of its own kind; one of nothing is null."""
     blank = texts.select(pl.all().str.strip_chars().replace("", None))
     known = blank.select(column.name for column in blank if column.null_count() < len(column))
     if not known.width:
         return texts.clear().cast(pl.Null)
-    with _in_our_words(path):
+    with _explain_read_errors(path):
         frame = book.load_sheet(
             sheet,
             header_row=None,
@@ -124,20 +128,20 @@ def _typed(path: Path, book: Any, sheet: str, row: int, texts: pl.DataFrame) -> 
             dtypes={at: "string" for at in texts.columns if at not in known.columns},
         ).to_polars()
     columns = [
-        _unmixed(frame.get_column(at), texts.get_column(at))
+        _unmix_column(frame.get_column(at), texts.get_column(at))
         if at in known.columns
         else pl.Series(at, [None] * len(frame))
         for at in frame.columns
     ]
-    with _in_our_words(path):
-        found = pl.DataFrame(columns).with_columns(
-            _with_all_digits(book, sheet, row, pl.DataFrame(columns))
+    with _explain_read_errors(path):
+        typed_rows = pl.DataFrame(columns).with_columns(
+            _restore_digits(book, sheet, row, pl.DataFrame(columns))
         )
-    return found.filter(~pl.all_horizontal(pl.all().is_null()))
+    return typed_rows.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
-def _with_all_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> list[pl.Series]:
-    """Columns of text with the numbers among them as they are written alone.
+def _restore_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> list[pl.Series]:
+    """Return columns of text with the numbers among them as they are written alone.
 
     The reader rounds a number among texts to nine decimals, so that one cell of text would change
     what is read, and published, of all other rows. A text such as 007 is no number so rounded.
@@ -150,21 +154,21 @@ def _with_all_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> li
         sheet, header_row=None, skip_rows=row,
         use_columns=mixed, dtypes=dict.fromkeys(mixed, "float"),
     ).to_polars()  # fmt: skip
-    found = []
+    result = []
     for at in mixed:
         pairs = zip(texts.get_column(at), numbers.get_column(at), strict=True)
-        whole = [canonical(x) if text == _rounded(x) else text for text, x in pairs]
-        found.append(pl.Series(at, whole, dtype=pl.String))
-    return found
+        whole = [canonicalize_value(x) if text == _format_rounded(x) else text for text, x in pairs]
+        result.append(pl.Series(at, whole, dtype=pl.String))
+    return result
 
 
-def _rounded(number: float | None) -> str:
-    """A number as the reader writes it among texts."""
+def _format_rounded(number: float | None) -> str:
+    """Format a number as the reader writes it among texts."""
     return "" if number is None else f"{number:.9f}".rstrip("0").rstrip(".")
 
 
-def _unmixed(column: pl.Series, texts: pl.Series) -> pl.Series:
-    """A column of several kinds as text: among numbers, true would be read as 1."""
+def _unmix_column(column: pl.Series, texts: pl.Series) -> pl.Series:
+    """Turn a column of several kinds into text: among numbers, true would be read as 1."""
     if column.dtype.is_numeric() and texts.is_in(["true", "false"]).any():
         column = texts
     if column.dtype == pl.Datetime and texts.str.contains(_CLOCK).any():
@@ -179,7 +183,7 @@ def _unmixed(column: pl.Series, texts: pl.Series) -> pl.Series:
 
 
 @contextmanager
-def _in_our_words(path: Path) -> Iterator[None]:
+def _explain_read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the reader's errors have no common base

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from incrowd.arrays import Codes, Counts
-from incrowd.codes.frequency import Frequencies, joined, merged
+from incrowd.codes.frequency import Frequencies, join_frequencies, merge_tuples
 
 _BATCH_ROWS = 1 << 20
 _DENSE = 1 << 22  # so many cells are counted in place
@@ -29,54 +29,56 @@ _WHOLE_DICTIONARY = 1 << 30  # a column is coded to its end, however many labels
 _PENDING = 1 << 23  # so many tuples wait before they are merged
 
 
-def values(path: Path, column: str) -> list[object]:
-    """The distinct values of a column, null among them."""
+def list_values(path: Path, column: str) -> list[object]:
+    """Return the distinct values of a column, null among them."""
 
-    def held(group: int) -> dict[object, None]:
-        found: dict[object, None] = {}
-        for batch in _batches(path, [column], group):
-            part = _dictionary(batch.column(0))
+    def read_group(group: int) -> dict[object, None]:
+        result: dict[object, None] = {}
+        for batch in _read_batches(path, [column], group):
+            part = _encode_dictionary(batch.column(0))
             codes = part.indices.drop_null().to_numpy(zero_copy_only=False)
             used = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
-            found.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
+            result.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
             if part.null_count:
-                found[None] = None
-        return found
+                result[None] = None
+        return result
 
     with ThreadPoolExecutor() as workers:
-        return list(dict.fromkeys(chain.from_iterable(workers.map(held, _groups(path)))))
+        return list(
+            dict.fromkeys(chain.from_iterable(workers.map(read_group, _list_row_groups(path))))
+        )
 
 
-def count(
+def count_codes(
     path: Path,
     columns: Sequence[str],
     coders: Mapping[str, Callable[[Sequence[object]], Codes]],
 ) -> Frequencies:
-    """Distinct tuples of codes with counts; groups of rows are counted side by side."""
-    translate = {name: _Translator(coders[name]) for name in columns}
+    """Count distinct tuples of codes; groups of rows are counted side by side."""
+    translate = {name: _CodeTranslator(coders[name]) for name in columns}
 
     nothing = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
 
-    def counted(group: int) -> Frequencies:
+    def count_group(group: int) -> Frequencies:
         parts = [
-            _batch_frequencies([translate[name](batch.column(name)) for name in columns])
-            for batch in _batches(path, columns, group)
+            _count_batch([translate[name](batch.column(name)) for name in columns])
+            for batch in _read_batches(path, columns, group)
             if len(batch)
         ]
-        return parts[0] if len(parts) == 1 else joined([nothing, *parts])
+        return parts[0] if len(parts) == 1 else join_frequencies([nothing, *parts])
 
     total = nothing
     waiting: list[Frequencies] = []
     with ThreadPoolExecutor() as workers:
-        for part in workers.map(counted, _groups(path)):
+        for part in workers.map(count_group, _list_row_groups(path)):
             waiting.append(part)
             if sum(len(part) for part in waiting) > _PENDING:
-                total, waiting = joined([total, *waiting]), []
-    return joined([total, *waiting])
+                total, waiting = join_frequencies([total, *waiting]), []
+    return join_frequencies([total, *waiting])
 
 
 @dataclass(frozen=True)
-class Chunk:
+class ColumnChunk:
     """What a part of a file holds of one column: the entries of its dictionary, and odd numbers.
 
     ``used`` are the entries that some row of the part has; those of the dictionary may repeat.
@@ -89,15 +91,15 @@ class Chunk:
     odd: bool
 
 
-def chunks(path: Path) -> Iterator[Chunk]:
+def read_chunks(path: Path) -> Iterator[ColumnChunk]:
     """Read every part of every column of a file."""
     names = parquet.read_schema(path).names
-    for group in _groups(path):
+    for group in _list_row_groups(path):
         for name in names:
             entries: list[object] = []
             used: dict[object, None] = {}
             odd = False
-            for batch in _batches(path, [name], group):
+            for batch in _read_batches(path, [name], group):
                 column = batch.column(0)
                 if pa.types.is_floating(column.type):
                     values = column.drop_null().to_numpy(zero_copy_only=False)
@@ -108,30 +110,30 @@ def chunks(path: Path) -> Iterator[Chunk]:
                 times = np.bincount(codes, minlength=len(column.dictionary))
                 entries = column.dictionary.to_pylist()
                 used.update(dict.fromkeys(entries[at] for at in np.flatnonzero(times)))
-            yield Chunk(name, entries, list(used), odd)
+            yield ColumnChunk(name, entries, list(used), odd)
 
 
-def ascending(
+def has_ascending_rows(
     path: Path,
     columns: Sequence[str],
     coders: Mapping[str, Callable[[Sequence[object]], Codes]],
 ) -> bool:
-    """Whether the rows stand in the order of their codes, the first column first."""
-    translate = {name: _Translator(coders[name]) for name in columns}
+    """Return whether the rows stand in the order of their codes, the first column first."""
+    translate = {name: _CodeTranslator(coders[name]) for name in columns}
     last: list[Codes] = []
-    for group in _groups(path):
-        for batch in _batches(path, columns, group):
+    for group in _list_row_groups(path):
+        for batch in _read_batches(path, columns, group):
             codes = [translate[name](batch.column(name)) for name in columns]
             if last:
                 codes = [np.append(old, new) for old, new in zip(last, codes, strict=True)]
-            if not in_order(codes):
+            if not is_ascending(codes):
                 return False
             last = [column[-1:] for column in codes]
     return True
 
 
-def in_order(columns: Sequence[Codes]) -> bool:
-    """Whether tuples, one column of codes after the other, stand in ascending order."""
+def is_ascending(columns: Sequence[Codes]) -> bool:
+    """Return whether tuples, one column of codes after the other, stand in ascending order."""
     undecided = np.ones(max(len(columns[0]) - 1, 0), dtype=bool)
     for column in columns:
         if (column[1:] < column[:-1])[undecided].any():
@@ -140,7 +142,7 @@ def in_order(columns: Sequence[Codes]) -> bool:
     return True
 
 
-def write(
+def write_parquet(
     path: Path,
     coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
     plain: Mapping[str, pl.Series],
@@ -156,7 +158,7 @@ def write(
         if name in plain:
             columns[name] = plain[name].to_arrow()
         elif all(isinstance(label, str | None) for label in coded[name][0]):
-            columns[name] = _texts(*coded[name])
+            columns[name] = _encode_texts(*coded[name])
             texts.append(name)
         else:
             labels, codes = coded[name]
@@ -170,7 +172,7 @@ def write(
             writer.write_table(table)
 
 
-def _texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
+def _encode_texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
     known: list[Any] = list(labels)
     places = pl.Series(codes)
     if None in known:  # null has no place in a dictionary
@@ -186,13 +188,13 @@ def _texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
     return pa.DictionaryArray.from_arrays(places.to_arrow(), texts, safe=False)
 
 
-def _batch_frequencies(columns: list[Codes]) -> Frequencies:
-    """Frequencies of one batch: counted in place where there are few cells, else by sorting."""
+def _count_batch(columns: list[Codes]) -> Frequencies:
+    """Count one batch: in place where there are few cells, else by sorting."""
     widths = [int(column.max()) + 1 for column in columns]
     cells = math.prod(widths)
     if cells > _DENSE or len(widths) > _AXES:
         stacked = np.column_stack(columns)
-        return merged(stacked, np.ones(len(stacked), dtype=np.int64))
+        return merge_tuples(stacked, np.ones(len(stacked), dtype=np.int64))
     keys = np.zeros(len(columns[0]), dtype=np.int32)
     for column, width in zip(columns, widths, strict=True):
         keys *= width
@@ -203,7 +205,7 @@ def _batch_frequencies(columns: list[Codes]) -> Frequencies:
     return Frequencies(codes, dense[used].astype(np.int64))
 
 
-class _Translator:
+class _CodeTranslator:
     """From a column of a batch to codes; every distinct value is coded once."""
 
     def __init__(self, coder: Callable[[Sequence[object]], Codes]) -> None:
@@ -211,7 +213,7 @@ class _Translator:
         self._known: dict[object, int] = {}
 
     def __call__(self, column: Any) -> Codes:
-        part = _dictionary(column)
+        part = _encode_dictionary(column)
         distinct = [*part.dictionary.to_pylist(), None]
         new = [value for value in distinct if value not in self._known]
         if new:
@@ -224,7 +226,7 @@ class _Translator:
         return codes
 
 
-def _dictionary(column: Any) -> Any:
+def _encode_dictionary(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         return column
     if pa.types.is_string_view(column.type):
@@ -232,12 +234,12 @@ def _dictionary(column: Any) -> Any:
     return column.dictionary_encode()
 
 
-def _groups(path: Path) -> range:
+def _list_row_groups(path: Path) -> range:
     return range(parquet.ParquetFile(path).metadata.num_row_groups)
 
 
-def _batches(path: Path, columns: Sequence[str], group: int) -> Iterator[Any]:
-    """One group of rows, in batches that fit in memory, with text as dictionaries."""
+def _read_batches(path: Path, columns: Sequence[str], group: int) -> Iterator[Any]:
+    """Read one group of rows, in batches that fit in memory, with text as dictionaries."""
     schema = parquet.read_schema(path)
     texts = [name for name in columns if _is_text(schema.field(name).type)]
     with parquet.ParquetFile(path, read_dictionary=texts) as file:

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from incrowd.engine.address import take_apart
+from incrowd.engine.address import parse_address
 from incrowd.engine.table import TableError
 
 
 def read_postgres(address: str) -> pl.DataFrame:
-    """All rows of a table; its name is quoted, so that it can be nothing but a name."""
+    """Read all rows of a table; its name is quoted, so that it can be nothing but a name."""
     try:
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi
@@ -19,7 +19,7 @@ def read_postgres(address: str) -> pl.DataFrame:
         raise TableError(
             "PostgreSQL needs an extra. Install it: pip install 'incrowd[postgres]'."
         ) from error
-    known = take_apart(address)
+    known = parse_address(address)
     if known.doubtful:
         raise TableError(
             f"PostgreSQL address {known.shown}: the end of the password is ambiguous. Write / @ ? "
@@ -31,15 +31,15 @@ def read_postgres(address: str) -> pl.DataFrame:
             "PostgreSQL address: the table is missing. Add it after '#', as in "
             "postgresql://user@host/database#schema.table."
         )
-    quoted = ".".join(map(_quoted, _name_parts(name)))
+    quoted = ".".join(map(_quote_name, _split_name(name)))
     try:
         with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {quoted} LIMIT 0")  # noqa: S608
-            columns = ", ".join(map(_read, cursor.fetch_arrow_table().schema)) or "*"
+            columns = ", ".join(map(_make_select_item, cursor.fetch_arrow_table().schema)) or "*"
             cursor.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
             frame = pl.from_arrow(cursor.fetch_arrow_table())
     except Error as error:
-        reason = known.scrubbed(str(error).splitlines()[0])
+        reason = known.scrub_message(str(error).splitlines()[0])
         # The driver's own words stay out of tracebacks, too, where they may hold a secret.
         hides = None if known.secrets else error
         raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
@@ -47,14 +47,14 @@ def read_postgres(address: str) -> pl.DataFrame:
     return frame
 
 
-def _read(field: Any) -> str:
-    """How a column is asked for: as text, if its values would come as bytes that tell nothing.
+def _make_select_item(field: Any) -> str:
+    """Return the SELECT item of a column: text, if values would come as bytes without meaning.
 
     Such are UUIDs, network addresses, numbers of any length, intervals and whatever the driver
     does not know. Amounts of money would come in cents, and as text
     an address would have a mask.
     """
-    name, kind = _quoted(field.name), str(field.type)
+    name, kind = _quote_name(field.name), str(field.type)
     own = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     if own == "money":
         return f"{name}::numeric::text AS {name}"
@@ -65,12 +65,12 @@ def _read(field: Any) -> str:
     return f"{name}::text AS {name}" if opaque or unknown else name
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _name_parts(name: str) -> list[str]:
-    """schema.table in two parts; a quoted name is one part whatever it holds."""
+def _split_name(name: str) -> list[str]:
+    """Split schema.table into two parts; a quoted name is one part whatever it holds."""
     if name.startswith('"') and name.endswith('"') and len(name) > 1:
         return [name[1:-1].replace('""', '"')]
     return name.split(".", 1)

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from incrowd.codes.values import canonical
-from incrowd.engine.local.excel import narrowed
-from incrowd.engine.table import Origin, TableError
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.local.excel import narrow_columns
+from incrowd.engine.table import TableError, TableOrigin
 
 _READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -23,8 +23,8 @@ _READERS = {
 STATISTICS = frozenset(_READERS)
 
 
-def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
-    """A table as its program shows it: labels instead of codes, days and times, missing as null.
+def open_statistics(path: Path) -> tuple[pl.LazyFrame, TableOrigin]:
+    """Open a table as its program shows it: labels for codes, days, times, missing as null.
 
     Descriptions of columns are the origin's labels; values with labels have the order of their
     codes, unless the file calls them nominal.
@@ -40,7 +40,7 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
         columns, known = read(str(path), output_format="dict")
         frame = pl.DataFrame(
             [
-                _column(name, list(values), known.variable_value_labels.get(name, {}))
+                _make_column(name, list(values), known.variable_value_labels.get(name, {}))
                 for name, values in columns.items()
             ]
         )
@@ -50,23 +50,23 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, Origin]:
     labels = {name: text for name, text in known.column_names_to_labels.items() if text}
     measures = getattr(known, "variable_measure", {})
     orders = {
-        name: tuple(dict.fromkeys(text for _, text in sorted(coded.items(), key=_by_code)))
+        name: tuple(dict.fromkeys(text for _, text in sorted(coded.items(), key=_code_sort_key)))
         for name, coded in known.variable_value_labels.items()
         if measures.get(name) != "nominal" and frame.schema.get(name) == pl.String
     }
-    return narrowed(frame).lazy(), Origin(labels=labels, orders=orders)
+    return narrow_columns(frame).lazy(), TableOrigin(labels=labels, orders=orders)
 
 
-def _by_code(pair: tuple[Any, str]) -> tuple[bool, float, str]:
-    """Labels in the order of their codes: numbers by size, then texts."""
+def _code_sort_key(pair: tuple[Any, str]) -> tuple[bool, float, str]:
+    """Return a key that sorts labels by their codes: numbers by size, then texts."""
     code = pair[0]
     is_text = isinstance(code, str)
     return is_text, 0.0 if is_text else float(code), str(code)
 
 
-def _column(name: str, values: Sequence[Any], labels: Mapping[Any, str]) -> pl.Series:
-    """A column; it is text if any of its values has a label, and a code without one stays."""
+def _make_column(name: str, values: Sequence[Any], labels: Mapping[Any, str]) -> pl.Series:
+    """Make a column; it is text if any value has a label, and a code without one stays."""
     if not any(value in labels for value in set(values)):
         return pl.Series(name, values, strict=False)
-    texts = {value: labels.get(value) or canonical(value) for value in set(values)}
+    texts = {value: labels.get(value) or canonicalize_value(value) for value in set(values)}
     return pl.Series(name, [texts[value] for value in values], dtype=pl.String)

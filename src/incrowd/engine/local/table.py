@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from incrowd.codes.frequency import Frequencies, joined
+from incrowd.codes.frequency import Frequencies, join_frequencies
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet
-from incrowd.engine.table import Coder, Engine, Origin, RowsPerId, TableError, Tally
+from incrowd.engine.table import Coder, Engine, RowsPerId, TableError, TableOrigin, Tally
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -32,21 +32,21 @@ class LocalTable:
     """
 
     def __init__(
-        self, frame: pl.LazyFrame, path: Path | None = None, origin: Origin | None = None
+        self, frame: pl.LazyFrame, path: Path | None = None, origin: TableOrigin | None = None
     ) -> None:
-        self._path, self._origin = path, origin or Origin()
+        self._path, self._origin = path, origin or TableOrigin()
         self._before: LocalTable | None = None  # the table that was read in another way
         self._columns = tuple(frame.collect_schema().names())
-        self._inner = inner_names(self._columns)
+        self._inner = make_inner_names(self._columns)
         frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
         schema = frame.collect_schema()
-        plainer = {name: _plainer(name, kind) for name, kind in schema.items()}
+        plainer = {name: _simplify_column(name, kind) for name, kind in schema.items()}
         changes = {name: change for name, change in plainer.items() if change is not None}
         self._frame = frame.with_columns(**changes) if changes else frame
         self._changed = {name for name, inner in self._inner.items() if inner in changes}
 
     @property
-    def _named(self) -> pl.LazyFrame:
+    def _named_frame(self) -> pl.LazyFrame:
         """The frame with the names of the table, to be handed on and not to be asked by name."""
         return self._frame.rename({new: name for name, new in self._inner.items() if name != new})
 
@@ -63,62 +63,63 @@ class LocalTable:
         return self._columns
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> TableOrigin:
         """What is known of where the table came from."""
         return self._origin
 
     def rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return int(self._frame.select(pl.len()).collect(engine="streaming").item())
 
     def head(self, rows: int) -> LocalTable:
-        """The first rows."""
-        return LocalTable(self._named.head(rows))
+        """Return the first rows."""
+        return LocalTable(self._named_frame.head(rows))
 
     def values(self, column: str) -> Sequence[object]:
-        """The distinct values of a column, null among them."""
-        self._refuse_missing([column])
+        """Return the distinct values of a column, null among them."""
+        self._require_columns([column])
         if self._is_plain_parquet([column]):
-            return parquet.values(self._path, column)  # type: ignore[arg-type]
+            return parquet.list_values(self._path, column)  # type: ignore[arg-type]
         inner = self._inner[column]
         frame = self._frame.select(pl.col(inner).unique()).collect(engine="streaming")
         return frame.get_column(inner).to_list()
 
-    def gathered(self, columns: Sequence[str], *, coarse: bool = False) -> LocalTable:  # noqa: ARG002
-        """The table itself."""
+    def gather_columns(self, columns: Sequence[str], *, coarse: bool = False) -> LocalTable:  # noqa: ARG002
+        """Return the table itself."""
         return self
 
-    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
-        """Distinct tuples with counts.
+    def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Yield distinct tuples with counts.
 
         One streaming pass where tuples repeat. Where hardly any do, even among millions of
         rows, grouping the whole table would hold most of it in memory, so it is done in
         parts.
         """
-        self._refuse_missing(columns)
+        self._require_columns(columns)
         columns = [self._inner[name] for name in columns]
         frame = self._frame.select(columns)
-        if any(_mostly_repeats(frame, rows) for rows in _PROBES):
-            yield _tally(frame, columns)
+        if any(_has_many_repeats(frame, rows) for rows in _PROBES):
+            yield _tally_frame(frame, columns)
             return
         for start in range(0, self.rows(), _PART_ROWS):
-            yield _tally(frame.slice(start, _PART_ROWS), columns)
+            yield _tally_frame(frame.slice(start, _PART_ROWS), columns)
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
-        """Distinct tuples of codes with counts; a coder gives raw values their codes.
+        """Count distinct tuples of codes; a coder gives raw values their codes.
 
         A Parquet file keeps each column as codes of its own already; those are translated,
         batch by batch. Elsewhere the table is grouped by raw values first.
         """
-        self._refuse_missing(columns)
+        self._require_columns(columns)
         if self._is_plain_parquet(columns):
-            return parquet.count(self._path, columns, coders)  # type: ignore[arg-type]
-        return joined(
-            tally.coded([coders[name] for name in columns]) for tally in self.tallies(columns)
+            return parquet.count_codes(self._path, columns, coders)  # type: ignore[arg-type]
+        return join_frequencies(
+            tally.encode_tuples([coders[name] for name in columns])
+            for tally in self.iter_tallies(columns)
         )
 
-    def one_row_each(self, column: str, bits: Randomness) -> LocalTable:
-        """One row, chosen at random, for each distinct value of a column.
+    def choose_row_per_person(self, column: str, bits: Randomness) -> LocalTable:
+        """Choose one row at random for each distinct value of a column.
 
         Every row draws 64 random bits and the smallest wins. (Two rows of one person tie
         with probability 2**-64.) The numbers of the chosen rows are held in memory, so that
@@ -127,17 +128,17 @@ class LocalTable:
         whether it is there would decide which other row without one is.
         """
         number, draw = "number", "draw"
-        people = self._identified(column).collect(engine="streaming")
+        people = self._identify_rows(column).collect(engine="streaming")
         chosen = (
             people.with_row_index(number)
-            .with_columns(pl.Series(draw, bits.words(len(people)), dtype=pl.UInt64))
+            .with_columns(pl.Series(draw, bits.draw_words(len(people)), dtype=pl.UInt64))
             .filter(pl.col("id").is_not_null())
             .group_by("id")
             .agg(pl.col(number).get(pl.col(draw).arg_min()))
             .select(number)
         )
-        index = free_name(self._columns)
-        kept = self._named.with_row_index(index).join(
+        index = find_free_name(self._columns)
+        kept = self._named_frame.with_row_index(index).join(
             chosen.lazy().select(pl.col(number).alias(index)),
             on=index,
             how="semi",
@@ -145,12 +146,12 @@ class LocalTable:
         )
         return LocalTable(kept.drop(index))
 
-    def distinct(self, columns: Sequence[str]) -> int:
-        """How many distinct tuples some columns have, by hashes of 64 bits; no value is held.
+    def count_distinct(self, columns: Sequence[str]) -> int:
+        """Count the distinct tuples of some columns, by hashes of 64 bits; no value is held.
 
         Of ten million tuples two share a hash with a chance of three in a million.
         """
-        self._refuse_missing(columns)
+        self._require_columns(columns)
         schema = self._frame.collect_schema()
         parts = []
         for name in columns:
@@ -160,14 +161,14 @@ class LocalTable:
         hashes = self._frame.select(pl.struct(parts).hash(0).alias("hash"))
         return int(hashes.select(pl.col("hash").n_unique()).collect(engine="streaming").item())
 
-    def people(self, column: str) -> int:
-        """How many people a column identifies."""
-        known = self._identified(column).select(pl.col("id").drop_nulls().n_unique())
-        return int(known.collect(engine="streaming").item())
+    def count_people(self, column: str) -> int:
+        """Count the people whom a column identifies."""
+        result = self._identify_rows(column).select(pl.col("id").drop_nulls().n_unique())
+        return int(result.collect(engine="streaming").item())
 
     def count_rows_per_id(self, column: str) -> RowsPerId:
         """Count the ids of a column, and the rows of each."""
-        rows = self._identified(column).drop_nulls().group_by("id").agg(pl.len().alias("rows"))
+        rows = self._identify_rows(column).drop_nulls().group_by("id").agg(pl.len().alias("rows"))
         of_all = rows.select(
             pl.len().alias("ids"),
             pl.col("rows").median().alias("median"),
@@ -176,25 +177,25 @@ class LocalTable:
         ids, median, largest = of_all.collect(engine="streaming").row(0)
         return RowsPerId(int(ids), float(median or 0), int(largest or 0))
 
-    def missing(self, column: str) -> int:
-        """How many rows have no value in a column."""
-        counted = self._identified(column).select(pl.col("id").null_count())
+    def count_missing(self, column: str) -> int:
+        """Count the rows that have no value in a column."""
+        counted = self._identify_rows(column).select(pl.col("id").null_count())
         return int(counted.collect(engine="streaming").item())
 
-    def _identified(self, column: str) -> pl.LazyFrame:
-        """What each row has in a column, as one thing however it is written."""
-        self._refuse_missing([column])
+    def _identify_rows(self, column: str) -> pl.LazyFrame:
+        """Return what each row has in a column, as one thing however it is written."""
+        self._require_columns([column])
         identity = pl.col(self._inner[column])
         kind = self._frame.collect_schema()[self._inner[column]]
         if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
-            identity = _canonical(identity.cast(pl.String))
+            identity = _canonicalize_text(identity.cast(pl.String))
         return self._frame.select(identity.alias("id"))
 
-    def ascending(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
-        """Whether the rows stand in the order of their codes, the first column first."""
-        self._refuse_missing(columns)
+    def has_ascending_rows(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
+        """Return whether the rows stand in the order of their codes, the first column first."""
+        self._require_columns(columns)
         if self._is_plain_parquet(columns):
-            return parquet.ascending(self._path, columns, coders)  # type: ignore[arg-type]
+            return parquet.has_ascending_rows(self._path, columns, coders)  # type: ignore[arg-type]
         frame = self._frame.select([self._inner[name] for name in columns])
         held = frame.collect(engine="streaming")
         codes = []
@@ -202,19 +203,19 @@ class LocalTable:
             own = held.get_column(self._inner[name]).alias("value")
             distinct = own.unique()
             places = pl.Series("place", coders[name](distinct.to_list()))
-            found = own.to_frame().join(
+            result = own.to_frame().join(
                 pl.DataFrame([distinct, places]), on="value", how="left", nulls_equal=True,
                 maintain_order="left",
             )  # fmt: skip
-            codes.append(found.get_column("place").to_numpy())
-        return parquet.in_order(codes)
+            codes.append(result.get_column("place").to_numpy())
+        return parquet.is_ascending(codes)
 
     def hash_when_counted(self) -> bool:
-        """Not here: rows are hashed beside the counting, by another core."""
+        """Return False: here rows are hashed beside the counting, by another core."""
         return False
 
-    def respelled(self, spell: Callable[[str], str]) -> LocalTable:
-        """The table with every text and every name written in another way; each text once."""
+    def respell_texts(self, spell: Callable[[str], str]) -> LocalTable:
+        """Return the table with every text and name written in another way; each text once."""
         changes = []
         schema = self._frame.collect_schema()
         for name, inner in self._inner.items():
@@ -226,8 +227,8 @@ class LocalTable:
             changes.append(column.alias(spell(name)))
         return LocalTable(self._frame.select(changes))
 
-    def reread(self, readers: Mapping[str, Callable[[object], object]]) -> LocalTable:
-        """The table with the values of some columns replaced by what they mean."""
+    def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> LocalTable:
+        """Return the table with the values of some columns replaced by what they mean."""
         changes, schema = [], self._frame.collect_schema()
         for name, read in readers.items():
             column, known = pl.col(self._inner[name]), self.values(name)
@@ -245,18 +246,18 @@ class LocalTable:
         made._before = self
         return made
 
-    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
-        """The table with numbers for texts."""
+    def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
+        """Return the table with numbers for texts."""
         changes = [
-            pl.col(self._inner[name]).replace_strict(list(known), list(known.values()))
-            for name, known in labels.items()
+            pl.col(self._inner[name]).replace_strict(list(item), list(item.values()))
+            for name, item in labels.items()
         ]
         names = {new: name for name, new in self._inner.items()}
         return LocalTable(self._frame.with_columns(changes).rename(names))
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
-        frame = self._named
+        frame = self._named_frame
         sinks: dict[str, Callable[[Path], object]] = {
             ".parquet": frame.sink_parquet,
             ".csv": frame.sink_csv,
@@ -266,16 +267,16 @@ class LocalTable:
             raise TableError(
                 f"File '{path.name}': unknown format. Its name must end in {', '.join(sinks)}."
             )
-        write_whole(path, sinks[path.suffix])
+        write_file_atomically(path, sinks[path.suffix])
 
-    def frame(self) -> pl.DataFrame:
-        """The rows as a data frame of the engine's own kind."""
-        return self._named.collect(engine="streaming")
+    def to_frame(self) -> pl.DataFrame:
+        """Return the rows as a data frame of the engine's own kind."""
+        return self._named_frame.collect(engine="streaming")
 
-    def fingerprint(self, key: bytes) -> str:
-        """A keyed hash of the file, or of the rows of a table in memory; as they were written."""
+    def compute_fingerprint(self, key: bytes) -> str:
+        """Compute a keyed hash of the file, or of the rows of a table in memory, as written."""
         if self._before is not None:
-            return self._before.fingerprint(key)
+            return self._before.compute_fingerprint(key)
         digest = hmac.new(key, digestmod="sha256")
         if self._path is not None:
             with self._path.open("rb") as file:
@@ -291,12 +292,12 @@ class LocalTable:
         return digest.hexdigest()
 
     def _is_plain_parquet(self, columns: Sequence[str]) -> bool:
-        """Whether the columns can be taken from a Parquet file as they stand there."""
+        """Return whether the columns can be taken from a Parquet file as they stand there."""
         if self._path is None or self._path.suffix.lower() != ".parquet":
             return False
         return not self._changed & set(columns)
 
-    def _refuse_missing(self, columns: Sequence[str]) -> None:
+    def _require_columns(self, columns: Sequence[str]) -> None:
         schema = self._frame.collect_schema()
         for name in columns:
             if name not in self._columns:
@@ -309,7 +310,7 @@ class LocalTable:
                 )
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_file_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let a file appear only when it is written."""
     draft = path.with_name(f".{path.name}.part")
     try:
@@ -322,8 +323,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
-    """How a column is made plain, if it must be."""
+def _simplify_column(name: str, kind: pl.DataType) -> pl.Expr | None:
+    """Return how a column is made plain; None if it need not be."""
     column = pl.col(name)
     if kind == pl.Float32:  # 0.7 is 0.7, not 0.699999988079071
         return column.cast(pl.String).cast(pl.Float64).fill_nan(None) + 0.0
@@ -340,51 +341,53 @@ def _plainer(name: str, kind: pl.DataType) -> pl.Expr | None:
     return None
 
 
-def _canonical(column: pl.Expr) -> pl.Expr:
-    """What :func:`incrowd.codes.values.canonical` makes of text, for a column; nothing is null."""
+def _canonicalize_text(column: pl.Expr) -> pl.Expr:
+    """Write the texts of a column in canonical form; text without characters is null."""
     text = column.str.strip_chars(BLANKS).replace(BOOLEANS)
     numeral = text.str.contains(f"^({NUMERAL})$")
     bare = text.str.strip_prefix("+")
     short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
     short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)
     short = pl.when(short.is_in(["-0", "-", ""])).then(pl.lit("0")).otherwise(short)
-    found = pl.when(numeral).then(short).otherwise(text)
-    return pl.when(text != "").then(found)
+    result = pl.when(numeral).then(short).otherwise(text)
+    return pl.when(text != "").then(result)
 
 
-def inner_names(names: Sequence[str]) -> dict[str, str]:
-    """Names that Polars takes as they are, for names that it might take for patterns."""
-    found: dict[str, str] = {}
+def make_inner_names(names: Sequence[str]) -> dict[str, str]:
+    """Return names that Polars takes as they are, for names that it might take for patterns."""
+    inner_names: dict[str, str] = {}
     for name in names:
         pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-        found[name] = free_name([*names, *found.values()]) if pattern else name
-    return found
+        inner_names[name] = find_free_name([*names, *inner_names.values()]) if pattern else name
+    return inner_names
 
 
-def _mostly_repeats(frame: pl.LazyFrame, rows: int) -> bool:
-    """Whether a fifth of the first rows, or the table's end, comes before new tuples do."""
+def _has_many_repeats(frame: pl.LazyFrame, rows: int) -> bool:
+    """Return whether over a fifth of the first rows repeat others, or there are fewer rows."""
     probe = frame.head(rows).collect(engine="streaming")
     return len(probe) < rows or probe.n_unique() < 0.8 * rows
 
 
-def _tally(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
+def _tally_frame(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
     """Group by codes of the texts rather than by the texts: they are compared far faster."""
-    count = free_name(columns)
+    count = find_free_name(columns)
     schema = frame.collect_schema()
     texts = [name for name in columns if schema[name] == pl.String]
     coded = frame.with_columns(
         pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts
     )
-    return tally_of(coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming"))
+    return make_tally(
+        coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
+    )
 
 
-def tally_of(grouped: pl.DataFrame) -> Tally:
-    """Tuples that were counted already, their counts in the last column."""
+def make_tally(grouped: pl.DataFrame) -> Tally:
+    """Make a tally of tuples that were counted already, their counts in the last column."""
     *columns, count = grouped.columns
     values, codes = [], []
     for name in columns:
         distinct = grouped.select(pl.col(name).unique())
-        found = grouped.select(name).join(
+        result = grouped.select(name).join(
             distinct.with_row_index(count),
             on=name,
             how="left",
@@ -392,7 +395,7 @@ def tally_of(grouped: pl.DataFrame) -> Tally:
             maintain_order="left",
         )
         values.append(distinct.get_column(name).to_list())
-        codes.append(found.get_column(count).to_numpy())
+        codes.append(result.get_column(count).to_numpy())
     return Tally(
         tuple(values),
         np.column_stack(codes).astype(np.int32),
@@ -400,8 +403,8 @@ def tally_of(grouped: pl.DataFrame) -> Tally:
     )
 
 
-def free_name(taken: Sequence[str]) -> str:
-    """A column name that is not in use."""
+def find_free_name(taken: Sequence[str]) -> str:
+    """Return a column name that is not in use."""
     name = "_incrowd"
     while name in taken:
         name += "_"

@@ -21,9 +21,9 @@ from typing import Any
 
 import polars as pl
 
-from incrowd.codes.quotes import LONGEST, Fault, find_fault
-from incrowd.codes.values import canonical, iso_day, number
-from incrowd.engine.table import UNNAMED, Origin, TableError
+from incrowd.codes.quotes import LONGEST, QuoteFault, find_fault
+from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
+from incrowd.engine.table import UNNAMED, TableError, TableOrigin
 
 LOOKED_AT = 50  # so many rows tell where the header is
 
@@ -31,7 +31,7 @@ Cells = Sequence[str | None]
 
 
 @dataclass(frozen=True)
-class Titled:
+class TitledHeader:
     """The row that holds the header, and the rows above it that hold a title; from 1."""
 
     header: int
@@ -48,8 +48,8 @@ class Titled:
         )
 
 
-def under_title(rows: Mapping[int, Cells]) -> Titled | None:
-    """The header among the first rows, by their numbers, if a title stands above it.
+def find_titled_header(rows: Mapping[int, Cells]) -> TitledHeader | None:
+    """Find the header among the first rows, by their numbers, if a title stands above it.
 
     Rows of a title fill at most half as many cells as most rows of the table do. What follows on
     them must look like a header: different texts, no number and no day among them, and a row
@@ -57,26 +57,26 @@ def under_title(rows: Mapping[int, Cells]) -> Titled | None:
     is no title.
     """
     texts = {
-        at: found
+        at: result
         for at, cells in rows.items()
-        if (found := [text for cell in cells if (text := canonical(cell))])
+        if (result := [text for cell in cells if (text := canonicalize_value(cell))])
     }
-    filled = sorted(len(found) for found in texts.values())
+    filled = sorted(len(item) for item in texts.values())
     width = filled[3 * len(filled) // 4] if filled else 0
     if width < 2:
         return None
-    header = next(at for at, found in texts.items() if 2 * len(found) > width)
+    header = next(at for at, item in texts.items() if 2 * len(item) > width)
     titles = tuple(at for at in texts if at < header)
-    if not titles or header == max(texts) or not _names(texts[header]):
+    if not titles or header == max(texts) or not _is_header(texts[header]):
         return None
-    if width == 2 and not canonical(rows[titles[0]][0]):
+    if width == 2 and not canonicalize_value(rows[titles[0]][0]):
         return None  # a header whose first column, that of row numbers, has no name
-    return Titled(header, titles)
+    return TitledHeader(header, titles)
 
 
-def _names(texts: Sequence[str]) -> bool:
-    """Whether texts can be the names of columns."""
-    values = any(number(text) is not None or iso_day(text) for text in texts)
+def _is_header(texts: Sequence[str]) -> bool:
+    """Return whether texts can be the names of columns."""
+    values = any(parse_number(text) is not None or parse_iso_day(text) for text in texts)
     return not values and len(set(texts)) == len(texts)
 
 
@@ -88,8 +88,8 @@ _TITLE_CHARACTERS = 1 << 18  # a title is looked for in so many
 
 def open_compressed(
     path: Path, delimiter: str | None, header: int | None
-) -> tuple[pl.LazyFrame, Origin]:
-    """A text file in gzip, laid out for as long as it is read, in a folder of this user alone."""
+) -> tuple[pl.LazyFrame, TableOrigin]:
+    """Open a text file in gzip, laid out while it is read, in a folder of this user alone."""
     with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
         plain = Path(folder) / path.name  # so that messages name it as the curator does
         try:
@@ -104,8 +104,10 @@ def open_compressed(
         return open_text(plain, delimiter, header)
 
 
-def open_text(path: Path, delimiter: str | None, header: int | None) -> tuple[pl.LazyFrame, Origin]:
-    """A checked text file: every row has as many fields as the header, and quotes are closed.
+def open_text(
+    path: Path, delimiter: str | None, header: int | None
+) -> tuple[pl.LazyFrame, TableOrigin]:
+    """Open a checked text file: rows have as many fields as the header, quotes are closed.
 
     Titles above the header are skipped, unless the line of the header is given, or the delimiter
     is, as for files that we wrote. A first column without a name, as pandas and R write row
@@ -117,28 +119,28 @@ def open_text(path: Path, delimiter: str | None, header: int | None) -> tuple[pl
     """
     import pyarrow as pa
 
-    encoding, ours = _encoding(path), delimiter is not None
-    titled = _titled(path, encoding) if header is None and not ours else None
+    encoding, ours = _detect_encoding(path), delimiter is not None
+    titled = _find_title(path, encoding) if header is None and not ours else None
     notes = (titled.note,) if titled else ()
     header = titled.header if titled else header
     above = (header or 1) - 1
-    _refuse_short(path, encoding, above)
-    delimiter = delimiter or delimiter_of(_head(path, encoding, above))
-    names, trouble = _header(path, delimiter, encoding, above)
+    _refuse_short_file(path, encoding, above)
+    delimiter = delimiter or detect_delimiter(_read_first_line(path, encoding, above))
+    names, trouble = _read_header(path, delimiter, encoding, above)
     columns = None if ours else len(names)
-    if fault := _fault(path, delimiter, columns, encoding, above):
+    if fault := _find_open_quote(path, delimiter, columns, encoding, above):
         fault = replace(fault, row=fault.row + above, line=fault.line + above)
-        raise TableError(fault.said(path.name))
+        raise TableError(fault.format_message(path.name))
     if trouble is not None:
         raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
     bare = not ours and names[:1] == [""] and UNNAMED not in names
-    refuse_duplicates([UNNAMED, *names[1:]] if bare else names, f"The file '{path.name}'")
-    batches = _strict(path, names, delimiter, encoding, above)
-    origin = Origin(header=header, notes=notes)
+    refuse_duplicate_names([UNNAMED, *names[1:]] if bare else names, f"The file '{path.name}'")
+    batches = _make_strict_reader(path, names, delimiter, encoding, above)
+    origin = TableOrigin(header=header, notes=notes)
     if path.stat().st_size <= _IN_MEMORY_BYTES:
         frame = pl.from_arrow(batches.read_all())
         assert isinstance(frame, pl.DataFrame)
-        return _named(frame.lazy(), bare), origin
+        return _name_first_column(frame.lazy(), bare), origin
     folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     laid_out = folder / "table.arrow"
@@ -146,22 +148,22 @@ def open_text(path: Path, delimiter: str | None, header: int | None) -> tuple[pl
     with pa.ipc.new_file(laid_out, batches.schema, options=options) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return _named(pl.scan_ipc(laid_out), bare), origin
+    return _name_first_column(pl.scan_ipc(laid_out), bare), origin
 
 
-def _named(frame: pl.LazyFrame, bare: bool) -> pl.LazyFrame:
-    """The frame with a name for its first column, if that has none."""
+def _name_first_column(frame: pl.LazyFrame, bare: bool) -> pl.LazyFrame:
+    """Return the frame with a name for its first column, if that has none."""
     return frame.rename({frame.collect_schema().names()[0]: UNNAMED}) if bare else frame
 
 
-def _head(path: Path, encoding: str, above: int) -> str:
-    """The first line that holds anything, below so many lines."""
+def _read_first_line(path: Path, encoding: str, above: int) -> str:
+    """Return the first line that holds anything, below so many lines."""
     with path.open(encoding=encoding, newline="") as file:
         return next((line for line in islice(file, above, None) if line.strip()), "")
 
 
-def _titled(path: Path, encoding: str) -> Titled | None:
-    """Where the header is, if a title stands above it.
+def _find_title(path: Path, encoding: str) -> TitledHeader | None:
+    """Find where the header is, if a title stands above it.
 
     Only a first line that no delimiter splits leaves open which one splits the others.
     """
@@ -170,18 +172,18 @@ def _titled(path: Path, encoding: str) -> Titled | None:
     lines = io.StringIO(start, newline="").readlines()
     lines = lines if len(start) < _TITLE_CHARACTERS else lines[:-1]
     first = next((line for line in lines if line.strip()), "")
-    split = [mark for mark in _DELIMITERS if len(_fields(first, mark)) > 1]
-    found = {}
-    for mark in [delimiter_of(first)] if split else _DELIMITERS:
-        rows = dict(islice(_numbered(lines, mark), LOOKED_AT))
-        titled = under_title(rows)
-        if titled and _is_even([row for at, row in rows.items() if at >= titled.header]):
-            found[len(rows[titled.header])] = titled
-    return found[max(found)] if found else None
+    split = [mark for mark in _DELIMITERS if len(_split_fields(first, mark)) > 1]
+    title = {}
+    for mark in [detect_delimiter(first)] if split else _DELIMITERS:
+        rows = dict(islice(_number_rows(lines, mark), LOOKED_AT))
+        titled = find_titled_header(rows)
+        if titled and _has_even_rows([row for at, row in rows.items() if at >= titled.header]):
+            title[len(rows[titled.header])] = titled
+    return title[max(title)] if title else None
 
 
-def _numbered(lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, each with the number of the line that it begins on."""
+def _number_rows(lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows that are not blank, each with the number of the line that it begins on."""
     rows = csv.reader(lines, delimiter=delimiter)
     begins = 1
     try:
@@ -193,17 +195,17 @@ def _numbered(lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]
         return
 
 
-def _is_even(rows: list[list[str]]) -> bool:
-    """Whether rows have as many fields as the first, whose texts are names and not prose."""
+def _has_even_rows(rows: list[list[str]]) -> bool:
+    """Return whether rows have as many fields as the first, whose texts are names, not prose."""
     prose = any(text != text.strip() for text in rows[0])
     return not prose and {len(row) for row in rows} == {len(rows[0])}
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _split_fields(line: str, delimiter: str) -> list[str]:
     return next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
 
 
-def _refuse_short(path: Path, encoding: str, above: int) -> None:
+def _refuse_short_file(path: Path, encoding: str, above: int) -> None:
     """Refuse a file that ends above its header."""
     with path.open(encoding=encoding, newline="") as file:
         lines = sum(1 for _ in islice(file, above + 1))
@@ -214,18 +216,18 @@ def _refuse_short(path: Path, encoding: str, above: int) -> None:
         )
 
 
-def _fault(
+def _find_open_quote(
     path: Path, delimiter: str, columns: int | None, encoding: str, above: int
-) -> Fault | None:
+) -> QuoteFault | None:
     """Return the first quote left open below so many lines; most files need a glance only."""
-    if is_plain(path, delimiter, encoding):
+    if has_plain_quotes(path, delimiter, encoding):
         return None
     with path.open(encoding=encoding, newline="") as file:
         return find_fault(islice(file, above, None), delimiter, columns)
 
 
-def is_plain(path: Path, delimiter: str, encoding: str) -> bool:
-    """Whether each quote begins or ends a field that has no other quotes and no line breaks.
+def has_plain_quotes(path: Path, delimiter: str, encoding: str) -> bool:
+    """Return whether each quote begins or ends a field without other quotes or line breaks.
 
     Then no quote is left open. It takes a third of the time that reading rows takes.
     """
@@ -247,10 +249,10 @@ def is_plain(path: Path, delimiter: str, encoding: str) -> bool:
         return False
 
 
-def _header(
+def _read_header(
     path: Path, delimiter: str, encoding: str, above: int
 ) -> tuple[list[str], csv.Error | None]:
-    """The names in the header; none, but what is wrong with it, if it cannot be read."""
+    """Return the names in the header; none, but what is wrong with it, if it cannot be read."""
     with path.open(encoding=encoding, newline="") as file:
         try:
             rows = csv.reader(islice(file, above, None), delimiter=delimiter)
@@ -259,8 +261,10 @@ def _header(
             return [], error
 
 
-def _strict(path: Path, names: list[str], delimiter: str, encoding: str, above: int) -> Any:
-    """A reader of record batches that stops at the first row of another length."""
+def _make_strict_reader(
+    path: Path, names: list[str], delimiter: str, encoding: str, above: int
+) -> Any:
+    """Return a reader of record batches that stops at the first row of another length."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -301,10 +305,10 @@ def _strict(path: Path, names: list[str], delimiter: str, encoding: str, above: 
             yield from reader
 
     schema = pa.schema([(name, pa.string()) for name in names])
-    return _Batches(batches(), schema, path.name, ragged)
+    return _CheckedBatches(batches(), schema, path.name, ragged)
 
 
-class _Batches:
+class _CheckedBatches:
     """Record batches whose errors come in our words."""
 
     def __init__(self, batches: Any, schema: Any, name: str, ragged: list[str]) -> None:
@@ -332,8 +336,8 @@ class _Batches:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
 
-def _encoding(path: Path) -> str:
-    """UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows' Western European.
+def _detect_encoding(path: Path) -> str:
+    """Return UTF-8 (with or without a mark), UTF-16 with a mark, or else Windows-1252.
 
     No line of a file that is read as the latter would be right as UTF-8, but for plain ASCII. Else
     one row in another encoding would change what is read, and published, of all other rows.
@@ -344,17 +348,17 @@ def _encoding(path: Path) -> str:
             return "utf-8-sig"
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-    if _is_written_in(path, "utf-8"):
+    if _is_encoded_in(path, "utf-8"):
         return "utf-8"
-    if _is_written_in(path, "cp1252"):
-        _refuse_mixed(path)
+    if _is_encoded_in(path, "cp1252"):
+        _refuse_mixed_encodings(path)
         return "cp1252"
     raise TableError(
         f"File '{path.name}': not text in UTF-8, UTF-16 or Windows-1252. Save it as UTF-8."
     )
 
 
-def _refuse_mixed(path: Path) -> None:
+def _refuse_mixed_encodings(path: Path) -> None:
     """Refuse a file of which some lines are in UTF-8 and others are not."""
     strange = 0
     known = 0
@@ -374,7 +378,7 @@ def _refuse_mixed(path: Path) -> None:
                 )
 
 
-def _is_written_in(path: Path, encoding: str) -> bool:
+def _is_encoded_in(path: Path, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         while chunk := file.read(1 << 22):
@@ -391,13 +395,13 @@ def _is_written_in(path: Path, encoding: str) -> bool:
     return True
 
 
-def delimiter_of(head: str) -> str:
-    """The one of , ; tab | that splits the header most often; text in quotes does not count."""
-    parts = {mark: len(_fields(head, mark)) for mark in _DELIMITERS}
+def detect_delimiter(head: str) -> str:
+    """Return which of , ; tab | splits the header most often; text in quotes does not count."""
+    parts = {mark: len(_split_fields(head, mark)) for mark in _DELIMITERS}
     return max(parts, key=lambda mark: parts[mark])
 
 
-def refuse_duplicates(names: list[str], what: str) -> None:
+def refuse_duplicate_names(names: list[str], what: str) -> None:
     """Refuse a table two of whose columns have one name, or one of which has none."""
     if "" in names:
         raise TableError(

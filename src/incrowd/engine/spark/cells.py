@@ -19,12 +19,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import Rest
-from incrowd.codes.frequency import Frequencies, merged
-from incrowd.engine.spark.lookup import bundled, known
-from incrowd.engine.spark.session import told
-from incrowd.engine.spark.tasks import SUMS, Drawn, Rolled, task_bits
-from incrowd.engine.table import Coder, DrawnCells, Shows, TableError, TooManyError
+from incrowd.codes.counted_table import SuppressedCells
+from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.engine.spark.lookup import bundle_columns, code_values
+from incrowd.engine.spark.session import explain_failures
+from incrowd.engine.spark.tasks import SUMS, DrawTask, RollUpTask, make_task_bits
+from incrowd.engine.table import Coder, DrawnCells, PicklableDraw, TableError, TooManyTuplesError
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -38,41 +38,44 @@ SURELY = 1.2  # an approximate count may be off by a tenth, and more once in man
 _SOME = 200_000  # cells that stand for all where something is measured
 
 
-def approximately(columns: Sequence[str]) -> Column:
-    """About how many distinct tuples some columns have, within a twentieth mostly."""
+def approximate_distinct(columns: Sequence[str]) -> Column:
+    """Return about how many distinct tuples some columns have, within a twentieth mostly."""
     return F.approx_count_distinct(F.xxhash64(*columns))
 
 
-def with_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder]) -> DataFrame:
-    """The rows of a table with a code for each of some columns, called k0, k1 and so on.
+def add_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder]) -> DataFrame:
+    """Add to the rows of a table a code for each of some columns, called k0, k1 and so on.
 
     Each distinct value is coded once, here. Values and codes are sent as tables and joined.
     """
-    coded = [known(table.inner(name), table.raw_values(name), coders[name]) for name in columns]
-    frame = table.inside
-    found: dict[str, Column] = {}
-    for bundle in bundled(coded):
-        frame = bundle.joined(frame, "inner")
-        found |= bundle.codes()
-    return frame.withColumns({f"k{at}": found[one.inner] for at, one in enumerate(coded)})
+    coded = [
+        code_values(table.get_inner_name(name), table.list_raw_values(name), coders[name])
+        for name in columns
+    ]
+    frame = table.inner_frame
+    data_frame: dict[str, Column] = {}
+    for bundle in bundle_columns(coded):
+        frame = bundle.join_rows(frame, "inner")
+        data_frame |= bundle.make_code_columns()
+    return frame.withColumns({f"k{at}": data_frame[item.inner] for at, item in enumerate(coded)})
 
 
-def coded_cells(
+def group_by_codes(
     table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
 ) -> SparkCells:
-    """The distinct tuples of codes of a table, on the cluster."""
+    """Return the distinct tuples of codes of a table, on the cluster."""
     names = [f"k{at}" for at in range(len(columns))]
-    frame = with_codes(table, columns, coders)
+    frame = add_codes(table, columns, coders)
     grouped = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
     kept = grouped.persist(StorageLevel.MEMORY_AND_DISK)  # counts: another attempt gives the same
     cells = SparkCells(kept, len(columns), most)
-    weakref.finalize(cells, _let_go, kept).atexit = False
+    weakref.finalize(cells, _unpersist_frame, kept).atexit = False
     if cells.total != table.rows():
         raise TableError(CHANGED)
     return cells
 
 
-def _let_go(frame: DataFrame) -> None:
+def _unpersist_frame(frame: DataFrame) -> None:
     with suppress(Exception):  # the session may have ended
         frame.unpersist()
 
@@ -87,71 +90,73 @@ class SparkCells:
     @cached_property
     def total(self) -> int:
         """The number of rows."""
-        with told("count the table"):
-            found = self._frame.select(F.sum("n")).first()
-        return int((found or [0])[0] or 0)
+        with explain_failures("count the table"):
+            result = self._frame.select(F.sum("n")).first()
+        return int((result or [0])[0] or 0)
 
-    def _mapped(self, maps: Sequence[Codes] | None) -> DataFrame:
-        """Codes at other levels; equal tuples are not joined yet."""
+    def _map_codes(self, maps: Sequence[Codes] | None) -> DataFrame:
+        """Return codes at other levels; equal tuples are not joined yet."""
         if maps is None:
             return self._frame
         schema = ", ".join([*(f"{name} int" for name in self._names), "n bigint"])
-        with told("roll counts up"):
-            return self._frame.mapInArrow(Rolled(tuple(maps)), schema)
+        with explain_failures("roll counts up"):
+            return self._frame.mapInArrow(RollUpTask(tuple(maps)), schema)
 
-    def _grouped(self, maps: Sequence[Codes] | None) -> DataFrame:
+    def _group_cells(self, maps: Sequence[Codes] | None) -> DataFrame:
         if maps is None:
             return self._frame
-        return self._mapped(maps).groupBy(*self._names).agg(F.sum("n").alias("n"))
+        return self._map_codes(maps).groupBy(*self._names).agg(F.sum("n").alias("n"))
 
-    def distinct(self, maps: Sequence[Codes] | None = None) -> int:
-        """About how many distinct tuples there are at other levels."""
-        frame = self._mapped(maps)
-        with told("count the distinct tuples of the table"):
-            found = frame.select(approximately(self._names)).first()
-        return int((found or [0])[0])
+    def estimate_distinct(self, maps: Sequence[Codes] | None = None) -> int:
+        """Return about how many distinct tuples there are at other levels."""
+        frame = self._map_codes(maps)
+        with explain_failures("count the distinct tuples of the table"):
+            distinct = frame.select(approximate_distinct(self._names)).first()
+        return int((distinct or [0])[0])
 
-    def rolled(self, maps: Sequence[Codes] | None = None) -> Frequencies:
-        """All tuples at other levels, here; refuses too many."""
-        if self.distinct(maps) > self._most * SURELY:
-            raise TooManyError(
+    def roll_up(self, maps: Sequence[Codes] | None = None) -> Frequencies:
+        """Return all tuples at other levels, here; refuse too many."""
+        if self.estimate_distinct(maps) > self._most * SURELY:
+            raise TooManyTuplesError(
                 f"Table: more than {self._most:,} distinct tuples, which exceeds one machine. "
                 "Publish fewer or coarser columns.",
                 self,
             )
-        return self._here(self._grouped(maps))
+        return self._collect_cells(self._group_cells(maps))
 
-    def above(self, maps: Sequence[Codes], least: int) -> Frequencies:
-        """The cells at other levels that have more than so many rows, here."""
-        return self._here(self._grouped(maps).where(F.col("n") > least))
+    def collect_above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+        """Return the cells at other levels that have more than so many rows, here."""
+        return self._collect_cells(self._group_cells(maps).where(F.col("n") > least))
 
-    def some(self, maps: Sequence[Codes]) -> Frequencies:
-        """Some cells at other levels, chosen by a hash of their codes, to stand for all."""
-        share = min(1.0, _SOME / max(self.distinct(maps), 1))
+    def collect_sample(self, maps: Sequence[Codes]) -> Frequencies:
+        """Return some cells at other levels, chosen by a hash of their codes, to stand for all."""
+        share = min(1.0, _SOME / max(self.estimate_distinct(maps), 1))
         chosen = F.pmod(F.xxhash64(*self._names), F.lit(1_000_000)) < int(share * 1_000_000)
-        return self._here(self._grouped(maps).where(chosen))
+        return self._collect_cells(self._group_cells(maps).where(chosen))
 
-    def _here(self, frame: DataFrame) -> Frequencies:
-        with told("count the table"):
+    def _collect_cells(self, frame: DataFrame) -> Frequencies:
+        with explain_failures("count the table"):
             table = frame.select(*self._names, "n").toArrow()
         codes = [table.column(name).to_numpy() for name in self._names]
         counts = table.column("n").to_numpy().astype(np.int64)
-        return merged(np.column_stack(codes).astype(np.int32), counts)
+        return merge_tuples(np.column_stack(codes).astype(np.int32), counts)
 
-    def part(self, places: Sequence[int]) -> SparkCells:
-        """The tuples of some of the columns."""
+    def select_columns(self, places: Sequence[int]) -> SparkCells:
+        """Return the tuples of some of the columns."""
         chosen = [F.col(f"k{place}").alias(f"k{at}") for at, place in enumerate(places)]
         names = [f"k{at}" for at in range(len(places))]
         grouped = self._frame.select(*chosen, "n").groupBy(*names).agg(F.sum("n").alias("n"))
         return SparkCells(grouped, len(places), self._most)
 
-    def drawn(self, maps: Sequence[Codes], draw: Shows, bits: Randomness) -> DrawnCells:
-        """The cells at other levels that a draw shows; it is made on the executors, once."""
+    def draw_cells(
+        self, maps: Sequence[Codes], draw: PicklableDraw, bits: Randomness
+    ) -> DrawnCells:
+        """Return the cells at other levels that a draw shows; it is made on the executors, once."""
         schema = [*(f"{name} int" for name in self._names), "shown bigint", "n bigint"]
-        work = Drawn(draw, task_bits(bits))
+        work = DrawTask(draw, make_task_bits(bits))
         # Nothing follows the draw but its way here: see incrowd.engine.spark.tasks.
-        frame = self._grouped(maps).mapInArrow(work, ", ".join([*schema, "sums array<bigint>"]))
-        with told("draw on the executors"):
+        frame = self._group_cells(maps).mapInArrow(work, ", ".join([*schema, "sums array<bigint>"]))
+        with explain_failures("draw on the executors"):
             table = pl.from_arrow(frame.toArrow())
         assert isinstance(table, pl.DataFrame)
         sums = np.array(table.get_column("sums").drop_nulls().to_list(), dtype=np.int64)
@@ -161,10 +166,10 @@ class SparkCells:
         return DrawnCells(
             Frequencies(codes, shown.get_column("shown").to_numpy().astype(np.int64)),
             Frequencies(codes, shown.get_column("n").to_numpy().astype(np.int64)),
-            _rest(together.tolist()),
+            _make_rest(together.tolist()),
         )
 
 
-def _rest(sums: list[int]) -> Rest:
+def _make_rest(sums: list[int]) -> SuppressedCells:
     rows, cells, likely, *sizes = sums
-    return Rest(rows, cells, likely, tuple(sizes))
+    return SuppressedCells(rows, cells, likely, tuple(sizes))

@@ -16,12 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes, Counts, Members
 from incrowd.codes.frequency import Frequencies
-from incrowd.engine.count import kept_value
-from incrowd.engine.spark.cells import CHANGED, with_codes
-from incrowd.engine.spark.kinds import plain
-from incrowd.engine.spark.session import told
-from incrowd.engine.spark.tasks import ByClass, task_bits
-from incrowd.engine.table import Coder, TableError, Work, WorkedRows
+from incrowd.engine.count import normalize_kept_value
+from incrowd.engine.spark.cells import CHANGED, add_codes
+from incrowd.engine.spark.column_type import to_plain_frame
+from incrowd.engine.spark.session import explain_failures
+from incrowd.engine.spark.tasks import ClassTask, make_task_bits
+from incrowd.engine.table import Coder, ProcessedRows, TableError, Work
 from incrowd.privacy.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BROADCAST = 2_000_000  # tuples that are sent to every executor
 
 
-def worked(
+def process_classes(
     table: SparkTable,
     coders: Mapping[str, Coder],
     tuples: Frequencies,
@@ -40,8 +40,8 @@ def worked(
     read: Sequence[str],
     work: Work,
     bits: Randomness,
-) -> WorkedRows:
-    """What a work makes of the rows of each class; rows without a class are left out.
+) -> ProcessedRows:
+    """Return what a work makes of the rows of each class; rows without a class are left out.
 
     ``coders`` code the columns that decide the class: those of ``tuples``, whose class is in
     ``members``, or is none where that is negative. All rows of a class come to one task, which
@@ -53,10 +53,11 @@ def worked(
     names = list(coders)
     keys = [f"k{at}" for at in range(len(names))]
     shown = np.flatnonzero(members >= 0)
-    frame = with_codes(table, names, coders)
+    frame = add_codes(table, names, coders)
     known = {f"t{at}": pa.array(tuples.codes[shown, at]) for at in range(len(names))}
     widths = [
-        _width(table, name, coders[name], tuples.codes[:, at]) for at, name in enumerate(names)
+        _bound_codes(table, name, coders[name], tuples.codes[:, at])
+        for at, name in enumerate(names)
     ]
     if math.prod(widths) < 2**62:  # then one number stands for a tuple, which is found quicker
         number = tuples.codes[shown, 0].astype(np.int64)
@@ -65,18 +66,18 @@ def worked(
             number = number * width + tuples.codes[shown, at]
             whole = whole * F.lit(width) + F.col(keys[at])
         frame, keys, known = frame.withColumn("k", whole), ["k"], {"t0": pa.array(number)}
-    with told("send classes"):
+    with explain_failures("send classes"):
         sent = frame.sparkSession.createDataFrame(
             pa.table({**known, "m": pa.array(members[shown], type=pa.int64())})
         )
     sent = F.broadcast(sent) if len(shown) <= _BROADCAST else sent
     alike = reduce(and_, [F.col(key) == F.col(f"t{at}") for at, key in enumerate(keys)])
-    passing = [table.inner(name) for name in through]
-    reading = [table.inner(name) for name in read]
+    passing = [table.get_inner_name(name) for name in through]
+    reading = [table.get_inner_name(name) for name in read]
     rows = frame.join(sent, alike, "inner").select(
         "m",
-        *[F.col(one).alias(f"p{at}") for at, one in enumerate(passing)],
-        *[F.col(one).alias(f"r{at}") for at, one in enumerate(reading)],
+        *[F.col(item).alias(f"p{at}") for at, item in enumerate(passing)],
+        *[F.col(item).alias(f"r{at}") for at, item in enumerate(reading)],
     )
     kinds = [field.dataType.simpleString() for field in rows.schema.fields][: 1 + len(through)]
     names_out = [f"p{at}" for at in range(len(through))]
@@ -86,27 +87,29 @@ def worked(
         *(f"r{at} bigint" for at in range(len(read))),
         "told binary",
     ])  # fmt: skip
-    task = ByClass(work, tuple(read), len(through), task_bits(bits))
+    task = ClassTask(work, tuple(read), len(through), make_task_bits(bits))
     ordered = rows.repartition("m").sortWithinPartitions("m")
-    with told("work on the rows"):
-        found = ordered.mapInArrow(task, schema).toArrow()
+    with explain_failures("work on the rows"):
+        processed_rows = ordered.mapInArrow(task, schema).toArrow()
     counted = np.bincount(members[shown], weights=tuples.counts[shown])
-    return _rows(found, through, read, counted.astype(np.int64))
+    return _collect_rows(processed_rows, through, read, counted.astype(np.int64))
 
 
-def _width(table: SparkTable, name: str, coder: Coder, codes: Codes) -> int:
-    """More than any code of a column, of tuples or of rows: so no two tuples have one number."""
-    met = coder(table.raw_values(name).get_column("value").to_list())
+def _bound_codes(table: SparkTable, name: str, coder: Coder, codes: Codes) -> int:
+    """Return more than any code of a column, so that no two tuples have one number."""
+    met = coder(table.list_raw_values(name).get_column("value").to_list())
     return max(int(codes.max(initial=0)), int(np.asarray(met).max(initial=0))) + 1
 
 
-def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Counts) -> WorkedRows:
-    said = [pickle.loads(one) for one in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
-    faults = [one for one in said if isinstance(one, Exception)]
+def _collect_rows(
+    found: Any, through: Sequence[str], read: Sequence[str], counted: Counts
+) -> ProcessedRows:
+    text = [pickle.loads(item) for item in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
+    faults = [item for item in text if isinstance(item, Exception)]
     if faults:
         raise min(faults, key=str)
     met = np.zeros_like(counted)
-    for classes, sizes, _ in said:
+    for classes, sizes, _ in text:
         # Noise is as wide as the whole class: a class that two tasks had parts of would get too
         # little. Rows are partitioned by class, so none has; were one split, nothing is released.
         assert not met[classes].any(), "a class was split among tasks"
@@ -114,7 +117,9 @@ def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Coun
     if (met != counted).any():  # else a class could show fewer rows than it was formed of
         raise TableError(CHANGED)
     rows = found.filter(pa.compute.is_null(found.column("told")))
-    kept = plain(rows.select([f"p{at}" for at in range(len(through))])) if through else None
+    kept = (
+        to_plain_frame(rows.select([f"p{at}" for at in range(len(through))])) if through else None
+    )
     noisy = {}
     for at, name in enumerate(read):
         column = pl.from_arrow(rows.column(f"r{at}"))
@@ -126,11 +131,13 @@ def _rows(found: Any, through: Sequence[str], read: Sequence[str], counted: Coun
         column = kept.get_column(f"p{at}")
         raw = column.unique(maintain_order=True)
         labels: dict[object, int] = {}
-        at_label = [labels.setdefault(kept_value(one), len(labels)) for one in raw.to_list()]
+        at_label = [
+            labels.setdefault(normalize_kept_value(item), len(labels)) for item in raw.to_list()
+        ]
         places = pl.DataFrame({"x": raw, "at": pl.Series(at_label, dtype=pl.Int32)})
         codes = column.alias("x").to_frame().join(
             places, on="x", how="left", nulls_equal=True, maintain_order="left"
         )  # fmt: skip
         passed[name] = (list(labels), codes.get_column("at").to_numpy())
-    parts = [part for _, _, part in said]
-    return WorkedRows(rows.column("m").to_numpy(), passed, noisy, parts)
+    parts = [part for _, _, part in text]
+    return ProcessedRows(rows.column("m").to_numpy(), passed, noisy, parts)

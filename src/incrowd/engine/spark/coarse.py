@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.spark.cells import CHANGED
-from incrowd.engine.spark.lookup import Bundle, bundled, known, plain_values
-from incrowd.engine.spark.session import told
-from incrowd.engine.table import Coder, TableError, TooManyError
+from incrowd.engine.spark.lookup import LookupBundle, bundle_columns, code_values, to_plain_values
+from incrowd.engine.spark.session import explain_failures
+from incrowd.engine.table import Coder, TableError, TooManyTuplesError
 
 if TYPE_CHECKING:
     from incrowd.engine.spark.table import SparkTable
@@ -27,63 +27,72 @@ if TYPE_CHECKING:
 LOOKED_AT = 100_000  # rows, about
 
 
-def count_coarsely(
+def count_coarse_codes(
     table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
 ) -> Frequencies:
-    """Distinct tuples of codes with counts; raises :class:`TooManyError` beyond ``most``."""
-    look(table, columns)
-    inner = {table.inner(name): coders[name] for name in columns}
-    bundles = bundled([known(table.inner(one), table.met[one], coders[one]) for one in columns])
-    frame, summed = table.carrying(columns)
+    """Count distinct tuples of codes; raise :class:`TooManyTuplesError` beyond ``most``."""
+    sample_values(table, columns)
+    inner = {table.get_inner_name(name): coders[name] for name in columns}
+    bundles = bundle_columns(
+        [
+            code_values(table.get_inner_name(column), table.known_values[column], coders[column])
+            for column in columns
+        ]
+    )
+    frame, summed = table.select_with_sums(columns)
     keys = []
     for at, bundle in enumerate(bundles):
-        frame = bundle.joined(frame, "left")
-        values = F.struct(*[one.inner for one in bundle.columns])
+        frame = bundle.join_rows(frame, "left")
+        values = F.struct(*[column.inner for column in bundle.columns])
         new = F.when(F.col(bundle.name).isNull(), values).alias(f"r{at}")
         keys += [F.col(bundle.name), new]
     grouped = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"), *summed)
-    with told("count the table"):
-        found = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
-    if found.num_rows > most:
-        raise TooManyError(
+    with explain_failures("count the table"):
+        sums = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
+    if sums.num_rows > most:
+        raise TooManyTuplesError(
             f"Table: more than {most:,} distinct tuples. Publish fewer or coarser columns."
         )
-    found = table.take_sums(found, "n")
-    counts = found.column("n").to_numpy().astype(np.int64)
+    sums = table.take_sums(sums, "n")
+    counts = sums.column("n").to_numpy().astype(np.int64)
     if counts.sum() != table.rows():
         raise TableError(CHANGED)
     coded: dict[str, Codes] = {}
     for at, bundle in enumerate(bundles):
-        coded |= _codes(bundle, found.column(bundle.name), found.column(f"r{at}"), inner)
-    return merged(np.column_stack([coded[one] for one in inner]), counts)
+        coded |= _read_codes(bundle, sums.column(bundle.name), sums.column(f"r{at}"), inner)
+    return merge_tuples(np.column_stack([coded[item] for item in inner]), counts)
 
 
-def look(table: SparkTable, columns: Sequence[str]) -> None:
+def sample_values(table: SparkTable, columns: Sequence[str]) -> None:
     """Have a table meet most values of some columns.
 
     Rows are chosen by their places, evenly, as a table may be in the order of its values.
     """
-    unknown = [name for name in columns if name not in table.met]
+    unknown = [name for name in columns if name not in table.known_values]
     if not unknown:
         return
     every = max(table.rows() // LOOKED_AT, 1)
-    rows = table.inside.select(*[table.inner(name) for name in unknown])
+    rows = table.inner_frame.select(*[table.get_inner_name(name) for name in unknown])
     some = rows.where(F.monotonically_increasing_id() % every == 0)
-    with told("look at the values of the table"):
-        sets = some.select([F.collect_set(F.struct(one)) for one in some.columns]).toArrow()
+    with explain_failures("look at the values of the table"):
+        sets = some.select([F.collect_set(F.struct(column)) for column in some.columns]).toArrow()
     for at, name in enumerate(unknown):
         values = sets.column(at).combine_chunks().flatten().field(0)
-        table.meet(name, pa.table({"x": values}), whole=False)
+        table.remember_values(name, pa.table({"x": values}), whole=False)
 
 
-def _codes(bundle: Bundle, numbers: Any, raw: Any, coders: Mapping[str, Coder]) -> dict[str, Codes]:
-    """The codes of some columns: those that were joined, and those of tuples that were new."""
+def _read_codes(
+    bundle: LookupBundle, numbers: Any, raw: Any, coders: Mapping[str, Coder]
+) -> dict[str, Codes]:
+    """Return the codes of some columns: those that were joined, and those of new tuples."""
     joined = numbers.combine_chunks()
-    codes = bundle.read(joined.fill_null(0).to_numpy())
+    codes = bundle.decode_numbers(joined.fill_null(0).to_numpy())
     new = np.flatnonzero(joined.is_null().to_numpy(zero_copy_only=False))
     if len(new):
         rows = raw.combine_chunks().take(pa.array(new))
-        for at, (one, found) in enumerate(codes.items()):
+        for at, (first, result) in enumerate(codes.items()):
             values = rows.field(at).dictionary_encode(null_encoding="encode")
-            found[new] = coders[one](plain_values(values.dictionary))[values.indices.to_numpy()]
+            result[new] = coders[first](to_plain_values(values.dictionary))[
+                values.indices.to_numpy()
+            ]
     return codes

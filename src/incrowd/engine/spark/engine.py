@@ -17,10 +17,10 @@ from pyspark.sql import types as T  # noqa: N812
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address
 from incrowd.engine.local.engine import ENGINE as LOCAL
-from incrowd.engine.local.made import MadeTable, masked, used_labels
-from incrowd.engine.local.text import delimiter_of, refuse_duplicates
-from incrowd.engine.spark.kinds import sent
-from incrowd.engine.spark.session import begun, told
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
+from incrowd.engine.local.text import detect_delimiter, refuse_duplicate_names
+from incrowd.engine.spark.column_type import send_polars_frame
+from incrowd.engine.spark.session import explain_failures, start_session
 from incrowd.engine.spark.table import SparkTable
 from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, Table, TableError
 from incrowd.errors import check_whole
@@ -30,7 +30,7 @@ _MARK = "\ufeff"  # what some programs write before the first character
 
 
 def read_text(session: Any, path: str, name: str, delimiter: str | None, header: int | None) -> Any:
-    """A data frame of texts, the first row of each file its header; no type is guessed.
+    """Read a data frame of texts, the first row of each file its header; no type is guessed.
 
     One pass over the lines finds out whether quoted values go over several of them, which Spark
     has to know, whether the text is in UTF-8, and whether lines are blank, which Spark leaves out:
@@ -51,18 +51,18 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     if foreign:
         raise TableError(f"File '{name}': not UTF-8 text. Save it as UTF-8.")
     head = first[0].removeprefix(_MARK)
-    delimiter = delimiter or delimiter_of(head)
+    delimiter = delimiter or detect_delimiter(head)
     whole = head.count('"') % 2 == 0  # else a name goes over several lines
     names = next(csv.reader([head], delimiter=delimiter), []) if whole else []
     # Spark gives other names to columns without one, or alike but for case, and would then miss it.
-    renamed = "" in names or len({one.lower() for one in names}) < len(names)
+    renamed = "" in names or len({item.lower() for item in names}) < len(names)
     options = {
         "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "PERMISSIVE",
         "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
         "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
         "enforceSchema": str(renamed).lower(),
     }  # fmt: skip
-    frame = _of_one_length(session.read.options(**options), path, name, delimiter)
+    frame = _read_even_rows(session.read.options(**options), path, name, delimiter)
     if len(names) != len(frame.columns):
         names = frame.columns
     if blank and len(names) == 1:
@@ -72,12 +72,12 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
         )
     if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
         names = [UNNAMED, *names[1:]]
-    refuse_duplicates(list(names), f"The file '{name}'")
+    refuse_duplicate_names(list(names), f"The file '{name}'")
     return frame.toDF(*names)
 
 
-def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
-    """A data frame all of whose rows have as many fields as the header."""
+def _read_even_rows(reader: Any, path: str, name: str, delimiter: str) -> Any:
+    """Read a data frame all of whose rows have as many fields as the header."""
     inner = reader.csv(path).columns
     fields = [T.StructField(column, T.StringType()) for column in [*inner, _ODD]]
     reader = reader.option("columnNameOfCorruptRecord", _ODD)
@@ -93,7 +93,7 @@ def _of_one_length(reader: Any, path: str, name: str, delimiter: str) -> Any:
     return frame.drop(_ODD)
 
 
-class SparkMade(MadeTable):
+class SparkPublishableTable(PublishableTable):
     """A table to be published. Its file is written here, as every release is.
 
     As a data frame it is made of cells, which are repeated on the cluster as often as they count:
@@ -112,7 +112,7 @@ class SparkMade(MadeTable):
     ) -> None:
         repeated = coded
         if times is not None:
-            repeated = {name: (known, np.repeat(at, times)) for name, (known, at) in coded.items()}
+            repeated = {name: (item, np.repeat(at, times)) for name, (item, at) in coded.items()}
         super().__init__(repeated, plain, order)
         self._cells, self._times, self._home = coded, times, engine
 
@@ -122,24 +122,28 @@ class SparkMade(MadeTable):
         home: Engine = self._home
         return home
 
-    def relabelled(self, labels: Mapping[str, Mapping[str, int | float]]) -> SparkMade:
-        """The table with numbers for texts."""
+    def convert_labels(
+        self, labels: Mapping[str, Mapping[str, int | float]]
+    ) -> SparkPublishableTable:
+        """Return the table with numbers for texts."""
         cells = dict(self._cells)
         for name, numbers in labels.items():
             known, codes = cells[name]
             cells[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
-        return SparkMade(cells, self._plain, self._order, engine=self._home, times=self._times)
+        return SparkPublishableTable(
+            cells, self._plain, self._order, engine=self._home, times=self._times
+        )
 
-    def frame(self) -> Any:
-        """The rows as a data frame of Spark."""
-        cells = MadeTable(self._cells, self._plain, self._order)
+    def to_frame(self) -> Any:
+        """Return the rows as a data frame of Spark."""
+        cells = PublishableTable(self._cells, self._plain, self._order)
         inner = [f"c{at}" for at in range(len(self._order))]
-        held = MadeTable.frame(cells)
+        held = PublishableTable.to_frame(cells)
         if self._times is None:
-            return sent(self._home.session, held)
+            return send_polars_frame(self._home.session, held)
         held.columns = inner
         counted = held.with_columns(pl.Series("times", self._times, dtype=pl.Int64))
-        frame = sent(self._home.session, counted.filter(pl.col("times") > 0))
+        frame = send_polars_frame(self._home.session, counted.filter(pl.col("times") > 0))
         repeated = frame.withColumn("row", F.explode(F.sequence(F.lit(1), F.col("times"))))
         return repeated.select(*inner).toDF(*self._order)
 
@@ -169,14 +173,14 @@ class SparkEngine:
         most_tuples: int = MOST_TUPLES,
     ) -> None:
         self._master, self._settings = master, dict(settings or {})
-        asked: Any = self._settings.pop(_BOUND, most_tuples)
-        whole = int(asked) if str(asked).isdecimal() else asked
+        request: Any = self._settings.pop(_BOUND, most_tuples)
+        whole = int(request) if str(request).isdecimal() else request
         self.most_tuples = int(check_whole(_BOUND, whole, 1))
 
     @property
     def session(self) -> Any:
         """The session that is active, or else a new one."""
-        return begun(self._master, self._settings)
+        return start_session(self._master, self._settings)
 
     def open(
         self,
@@ -188,7 +192,7 @@ class SparkEngine:
         sheet: str | None = None,
         header: int | None = None,
     ) -> SparkTable:
-        """A table from a data frame of Spark, a path, or the name of a table in the catalogue.
+        """Open a table from a Spark data frame, a path, or the name of a table in the catalog.
 
         Parquet, ORC and text go by the ending of the name, and a folder is taken for Parquet; a
         path may be an address, such as ``hdfs://`` or ``s3a://``. ``FORMAT:PATH`` has Spark read
@@ -198,23 +202,23 @@ class SparkEngine:
         on this machine, and sent.
         """
         if not isinstance(source, str | os.PathLike):
-            return self._taken(source, sheet, header)
+            return self._open_object(source, sheet, header)
         if is_address(source):
-            return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
-        found = self._read(os.fspath(source), folder, delimiter, sheet, header)
-        with told(f"Cannot read '{source}'"):
-            if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
+            return self.send_frame(LOCAL.open(source, sheet=sheet, header=header).to_frame())
+        spark_table = self._open_source(os.fspath(source), folder, delimiter, sheet, header)
+        with explain_failures(f"Cannot read '{source}'"):
+            if not empty and spark_table.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
                 raise TableError(
                     f"File '{name}': it has a header but no rows. Name a file with rows."
                 )
-        return found
+        return spark_table
 
-    def _taken(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
-        """A table from what is no text."""
+    def _open_object(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
+        """Open a table from what is no text."""
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind.startswith(("pandas.", "polars.", "pyarrow.")):
-            return self.sent(LOCAL.open(source, sheet=sheet, header=header).frame())
+            return self.send_frame(LOCAL.open(source, sheet=sheet, header=header).to_frame())
         if sheet is not None or header is not None:
             raise TableError("The table stores its column names. Remove `sheet` and `header`.")
         if kind != "pyspark.DataFrame":
@@ -224,7 +228,7 @@ class SparkEngine:
             )
         return SparkTable(source, self)
 
-    def _read(
+    def _open_source(
         self,
         source: str,
         folder: Path,
@@ -238,13 +242,13 @@ class SparkEngine:
         here = Path(path)
         ending = "".join(here.suffixes[-2 if here.suffix.lower() == ".gz" else -1 :]).lower()
         if not address and here.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
-            return self.sent(LOCAL.open(here, sheet=sheet, header=header).frame())
+            return self.send_frame(LOCAL.open(here, sheet=sheet, header=header).to_frame())
         if sheet is not None:
             raise TableError(f"File '{here.name}': it has no sheets. Remove `sheet`.")
         if header is not None and ending not in _TEXT:
             raise TableError(f"File '{here.name}': it stores its column names. Remove `header`.")
         reader = self.session.read
-        with told(f"Cannot read '{source}'"):
+        with explain_failures(f"Cannot read '{source}'"):
             if named and not address:
                 frame = reader.format(form).load(rest if "://" in rest else str(folder / rest))
             elif ending in _TEXT:
@@ -255,37 +259,37 @@ class SparkEngine:
                 frame = self.session.table(source)
         return SparkTable(frame, self)
 
-    def sent(self, frame: pl.DataFrame) -> SparkTable:
-        """A table of this machine, on Spark."""
-        return SparkTable(sent(self.session, frame), self)
+    def send_frame(self, frame: pl.DataFrame) -> SparkTable:
+        """Send a table of this machine to Spark."""
+        return SparkTable(send_polars_frame(self.session, frame), self)
 
     def from_columns(self, columns: Columns) -> SparkTable:
-        """A table from its columns."""
-        return self.sent(LOCAL.from_columns(columns).frame())
+        """Make a table from its columns."""
+        return self.send_frame(LOCAL.from_columns(columns).to_frame())
 
     def from_cells(
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
-    ) -> SparkMade:
-        """A table of cells; each label is held once, and only if it occurs in some cell."""
-        coded = {name: used_labels(*known) for name, known in columns.items()}
+    ) -> SparkPublishableTable:
+        """Make a table of cells; each label is held once, and only if it occurs in some cell."""
+        coded = {name: drop_unused_labels(*item) for name, item in columns.items()}
         if weighted:
             plain = {weighted: pl.Series(counts)}
-            return SparkMade(coded, plain, [*coded, weighted], engine=self)
-        return SparkMade(coded, {}, list(coded), engine=self, times=counts)
+            return SparkPublishableTable(coded, plain, [*coded, weighted], engine=self)
+        return SparkPublishableTable(coded, {}, list(coded), engine=self, times=counts)
 
     def from_rows(
         self,
         coded: Mapping[str, Coded],
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
-    ) -> SparkMade:
-        """A table of rows: columns of labels by code, and plain columns with a mask of nulls."""
-        labels = {name: used_labels(*known) for name, known in coded.items()}
-        return SparkMade(labels, masked(plain), order, engine=self)
+    ) -> SparkPublishableTable:
+        """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
+        labels = {name: drop_unused_labels(*item) for name, item in coded.items()}
+        return SparkPublishableTable(labels, mask_nulls(plain), order, engine=self)
 
     def refuse_name(self, name: str) -> None:
         """Refuse the name of a table that there is already, or that is none."""
-        with told(f"Cannot save a table as '{name}'"):
+        with explain_failures(f"Cannot save a table as '{name}'"):
             if self.session.catalog.tableExists(name):
                 raise TableError(
                     f"Table '{name}': it exists in the catalog. Name another one, or drop it."
@@ -295,8 +299,8 @@ class SparkEngine:
         """Keep a table under a name that is free; whole or not at all."""
         self.refuse_name(name)
         try:
-            with told(f"Cannot save a table as '{name}'"):
-                table.frame().write.saveAsTable(name, mode="error")
+            with explain_failures(f"Cannot save a table as '{name}'"):
+                table.to_frame().write.saveAsTable(name, mode="error")
         except TableError:
             with suppress(Exception):
                 self.session.sql(f"DROP TABLE IF EXISTS {name}")

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.engine.spark.kinds import plain, sent_arrow
+from incrowd.engine.spark.column_type import send_arrow_columns, to_plain_frame
 from incrowd.engine.table import Coder
 
 _TOGETHER = 4096  # tuples of values that are looked up at once
@@ -27,7 +27,7 @@ _BROADCAST = 2_000_000  # of them, that are sent to every executor
 
 
 @dataclass(frozen=True)
-class Known:
+class CodedValues:
     """Values of a column, as they are on Spark, with their codes."""
 
     inner: str
@@ -40,75 +40,79 @@ class Known:
         return int(self.codes.max(initial=0)) + 1
 
 
-def known(inner: str, met: pl.DataFrame, coder: Coder) -> Known:
-    """Values that were met, ``raw`` as on Spark and plain as ``value``, and their codes."""
+def code_values(inner: str, met: pl.DataFrame, coder: Coder) -> CodedValues:
+    """Return values that were met, ``raw`` as on Spark and plain as ``value``, with codes."""
     codes = np.asarray(coder(met.get_column("value").to_list()), dtype=np.int32)
-    return Known(inner, met.get_column("raw").to_arrow(), codes)
+    return CodedValues(inner, met.get_column("raw").to_arrow(), codes)
 
 
 @dataclass(frozen=True)
-class Bundle:
+class LookupBundle:
     """Columns that are looked up together. Their codes are one number, in the column ``name``."""
 
-    columns: tuple[Known, ...]
+    columns: tuple[CodedValues, ...]
     name: str
 
     @property
     def _widths(self) -> tuple[int, ...]:
-        return tuple(one.width for one in self.columns)
+        return tuple(column.width for column in self.columns)
 
-    def joined(self, frame: DataFrame, how: str) -> DataFrame:
-        """Rows with the number of their codes: all rows, ``left``, or those ``inner`` with one."""
-        places = np.indices([len(one.values) for one in self.columns])
+    def join_rows(self, frame: DataFrame, how: str) -> DataFrame:
+        """Join rows with the number of their codes: all, ``left``, or those ``inner`` with one."""
+        places = np.indices([len(column.values) for column in self.columns])
         places = places.reshape(len(self.columns), -1)
-        codes = [one.codes[at] for one, at in zip(self.columns, places, strict=True)]
+        codes = [item.codes[at] for item, at in zip(self.columns, places, strict=True)]
         sending = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
         same = []
-        for one, at in zip(self.columns, places, strict=True):
-            sending[f"v{one.inner}"] = one.values.take(pa.array(at))
-            same.append(_alike(one.inner, f"v{one.inner}", nulls=one.values.null_count > 0))
-        sent = sent_arrow(frame.sparkSession, sending)
+        for first, at in zip(self.columns, places, strict=True):
+            sending[f"v{first.inner}"] = first.values.take(pa.array(at))
+            same.append(
+                _match_columns(first.inner, f"v{first.inner}", nulls=first.values.null_count > 0)
+            )
+        sent = send_arrow_columns(frame.sparkSession, sending)
         sent = F.broadcast(sent) if places.shape[1] <= _BROADCAST else sent
         return frame.join(sent, reduce(and_, same), how)
 
-    def codes(self) -> dict[str, Column]:
-        """The code of each column, on Spark, from the number."""
-        found, below = {}, 1
-        for one in reversed(self.columns):
-            found[one.inner] = F.expr(f"cast({self.name} div {below} % {one.width} as int)")
-            below *= one.width
-        return found
+    def make_code_columns(self) -> dict[str, Column]:
+        """Return the code of each column, on Spark, from the number."""
+        code_columns, below = {}, 1
+        for item in reversed(self.columns):
+            code_columns[item.inner] = F.expr(
+                f"cast({self.name} div {below} % {item.width} as int)"
+            )
+            below *= item.width
+        return code_columns
 
-    def read(self, numbers: Any) -> dict[str, Codes]:
-        """The code of each column, here, from an array of numbers."""
+    def decode_numbers(self, numbers: Any) -> dict[str, Codes]:
+        """Return the code of each column, here, from an array of numbers."""
         codes = np.unravel_index(numbers, self._widths)
         pairs = zip(self.columns, codes, strict=True)
-        return {one.inner: found.astype(np.int32) for one, found in pairs}
+        return {item.inner: entry.astype(np.int32) for item, entry in pairs}
 
 
-def bundled(columns: Sequence[Known]) -> list[Bundle]:
-    """Columns of few values together, as long as their tuples are few."""
-    bundles: list[list[Known]] = []
+def bundle_columns(columns: Sequence[CodedValues]) -> list[LookupBundle]:
+    """Bundle columns of few values, as long as their tuples are few."""
+    bundles: list[list[CodedValues]] = []
     size = _TOGETHER + 1
-    for one in sorted(columns, key=lambda one: len(one.values)):
-        size *= max(len(one.values), 1)
+    for item in sorted(columns, key=lambda one: len(one.values)):
+        size *= max(len(item.values), 1)
         if size > _TOGETHER:
             bundles.append([])
-            size = max(len(one.values), 1)
-        bundles[-1].append(one)
-    return [Bundle(tuple(some), f"b{number}") for number, some in enumerate(bundles)]
+            size = max(len(item.values), 1)
+        bundles[-1].append(item)
+    return [LookupBundle(tuple(some), f"b{number}") for number, some in enumerate(bundles)]
 
 
-def plain_values(values: Any) -> list[object]:
-    """Values of Arrow as the local engine has them."""
-    held: pl.Series = plain(pa.table({"x": values})).to_series()
+def to_plain_values(values: Any) -> list[object]:
+    """Return values of Arrow as the local engine has them."""
+    held: pl.Series = to_plain_frame(pa.table({"x": values})).to_series()
     return held.to_list()
 
 
-def _alike(column: str, other: str, *, nulls: bool) -> Column:
-    """Whether two columns have the same value; ``nulls`` are alike only where they can be met.
+def _match_columns(column: str, other: str, *, nulls: bool) -> Column:
+    """Return the condition that two columns are equal; ``nulls`` only where they can be met.
 
     Spark looks up what is equal faster than what is equal or null on both sides.
     """
-    one, two = F.col(column), F.col(other)
-    return one.eqNullSafe(two) if nulls else one == two
+    result, two = F.col(column), F.col(other)
+    return result.eqNullSafe(two) if nulls else result == two

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-from incrowd.engine.java import refuse_without_java
+from incrowd.engine.java import require_java
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError, ParameterError
 
@@ -69,8 +69,8 @@ _MEANINGS = {
 }
 
 
-def begun(master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
-    """The active session, or a new one at a master (by default on all cores of this machine).
+def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
+    """Return the active session, or a new one at a master (by default on all local cores).
 
     The setting ``spark.incrowd.patience`` is how many seconds a cluster may be without any
     executor, at the start or while it works, before it is given up; 60 by default.
@@ -85,26 +85,26 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
                 f"drop the master '{master}'."
             )
         return active
-    asked = dict(settings or {})
-    seconds = patience(asked.get(_PATIENCE))
-    refuse_without_java()
-    place = master or asked.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
-    _refuse_unreachable(place)
+    request = dict(settings or {})
+    seconds = parse_patience(request.get(_PATIENCE))
+    require_java()
+    place = master or request.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
+    _refuse_unreachable_master(place)
     known = {**_OURS, "spark.master": place}
     if place.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         known["spark.ui.enabled"] = "false"
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        known["spark.driver.memory"] = f"{_half_the_memory()}m"
-    known |= asked
-    if "spark.pyspark.python" in asked:  # which only Spark's own launcher reads
-        os.environ["PYSPARK_PYTHON"] = asked["spark.pyspark.python"]
+        known["spark.driver.memory"] = f"{_compute_driver_memory()}m"
+    known |= request
+    if "spark.pyspark.python" in request:  # which only Spark's own launcher reads
+        os.environ["PYSPARK_PYTHON"] = request["spark.pyspark.python"]
     builder = session_kind.builder
     for name, value in known.items():
         builder = builder.config(name, value)
-    with told("start Spark"), _quiet(loud="spark.log.level" in asked):
+    with explain_failures("start Spark"), _silence_java_log(loud="spark.log.level" in request):
         session = builder.getOrCreate()
-        if "spark.log.level" not in asked:
+        if "spark.log.level" not in request:
             session.sparkContext.setLogLevel("OFF")
     if place.startswith("spark://"):
         _await_worker(session, place, seconds)
@@ -112,8 +112,8 @@ def begun(master: str | None = None, settings: Mapping[str, str] | None = None) 
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Whatever fails on Spark as one sentence: what could not be done, and why.
+def explain_failures(what: str) -> Iterator[None]:
+    """Turn whatever fails on Spark into one sentence: what could not be done, and why.
 
     ``what`` follows the words 'Spark could not', or is the beginning of a sentence itself.
     """
@@ -121,23 +121,23 @@ def told(what: str) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        with _watched():
+        with _watch_executors():
             yield
     except IncrowdError:
         raise
     except (PySparkException, Py4JError, ConnectionError, EOFError, ValueError) as error:
-        said = what if what[0].isupper() else f"Spark could not {what}"
-        raise TableError(f"{said}: {reason(error)}.") from error
+        text = what if what[0].isupper() else f"Spark could not {what}"
+        raise TableError(f"{text}: {describe_failure(error)}.") from error
 
 
 @contextmanager
-def _watched() -> Iterator[None]:
-    """While a cluster works, see that it has executors: without any, Spark would wait for ever."""
-    context = _context()
+def _watch_executors() -> Iterator[None]:
+    """Watch that a working cluster has executors: without any, Spark would wait for ever."""
+    context = _get_context()
     if context is None or not str(context.master).startswith("spark://"):
         yield
         return
-    done, seconds = Event(), patience(context._conf.get(_PATIENCE))
+    done, seconds = Event(), parse_patience(context._conf.get(_PATIENCE))
 
     def watch() -> None:
         alive = time.monotonic()
@@ -158,8 +158,8 @@ def _watched() -> Iterator[None]:
         done.set()
 
 
-def patience(asked: str | None) -> float:
-    """How many seconds a cluster may be without any executor, by what a setting says, if any."""
+def parse_patience(asked: str | None) -> float:
+    """Return how many seconds a cluster may be without executors, by a setting, if any."""
     try:
         seconds = float(_USUAL_SECONDS if asked is None else asked)
     except ValueError:
@@ -169,15 +169,15 @@ def patience(asked: str | None) -> float:
     return seconds
 
 
-def _context() -> Any:
-    """The Spark context of this process, if it has one."""
+def _get_context() -> Any:
+    """Return the Spark context of this process, if it has one."""
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context
 
 
-def reason(error: BaseException) -> str:
-    """Why something failed on Spark, in words."""
+def describe_failure(error: BaseException) -> str:
+    """Return why something failed on Spark, in words."""
     text = str(error)
     for sign, meaning in _MEANINGS.items():
         if sign in text:
@@ -190,8 +190,8 @@ def reason(error: BaseException) -> str:
     return (first or type(error).__name__)[:300].rstrip(".")
 
 
-def _refuse_unreachable(master: str) -> None:
-    """A master that answers nobody is found at once; Spark itself would try for minutes."""
+def _refuse_unreachable_master(master: str) -> None:
+    """Refuse a master that answers nobody at once; Spark itself would try for minutes."""
     if not master.startswith("spark://"):
         return
     troubles = []
@@ -221,8 +221,8 @@ def _await_worker(session: Any, master: str, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def _half_the_memory() -> int:
-    """Half the memory of this machine in megabytes, from 1 to 16 GB."""
+def _compute_driver_memory() -> int:
+    """Return half the memory of this machine in megabytes, from 1 to 16 GB."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     except (OSError, ValueError, AttributeError):  # elsewhere it is not told
@@ -231,7 +231,7 @@ def _half_the_memory() -> int:
 
 
 @contextmanager
-def _quiet(*, loud: bool) -> Iterator[None]:
+def _silence_java_log(*, loud: bool) -> Iterator[None]:
     """Let the Java process that starts now write its log nowhere, unless it was asked for."""
     if loud:
         yield

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as T  # noqa: N812
 
-from incrowd.engine.spark.kinds import can_hash
-from incrowd.engine.spark.session import told
+from incrowd.engine.spark.column_type import is_hashable
+from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.table import RowsPerId
 
 
@@ -24,9 +24,9 @@ def count_rows_per_id(frame: DataFrame, identity: Column) -> RowsPerId:
     """Count the ids of a frame, and the rows of each; rows without an id do not count."""
     ids = frame.select(identity.alias("id")).where("id IS NOT NULL")
     rows = ids.groupBy("id").agg(F.count(F.lit(1)).alias("rows"))
-    found = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
-    assert found is not None
-    return RowsPerId(int(found[0]), float(found[1] or 0), int(found[2] or 0))
+    rows_per_id = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
+    assert rows_per_id is not None
+    return RowsPerId(int(rows_per_id[0]), float(rows_per_id[1] or 0), int(rows_per_id[2] or 0))
 
 
 _BITS = 24  # of a hash in each part: no sum over less than 2**39 rows can overflow
@@ -41,21 +41,21 @@ class RowSums:
         self._raw, self._kinds = raw, dict(kinds)
         self._lock, self._found, self._asked = Lock(), "", False
 
-    def ask(self) -> None:
+    def request_sums(self) -> None:
         """Let whoever groups the rows next carry the sums with them."""
         self._asked = True
 
-    def carried(self) -> tuple[list[Column], list[Column]]:
-        """What each row brings to a grouping, of the columns as they were read; and aggregates.
+    def list_carried_columns(self) -> tuple[list[Column], list[Column]]:
+        """Return what each row brings to a grouping, of columns as they were read; and aggregates.
 
         Nothing where nobody asked, or where the sums are known.
         """
-        if not self._asked or self._found or not self._hashed():
+        if not self._asked or self._found or not self._list_hashable_columns():
             return [], []
-        return [self._hash().alias(_HASH)], _parts(F.col(_HASH))
+        return [self._hash_rows().alias(_HASH)], _sum_hash_parts(F.col(_HASH))
 
-    def taken(self, groups: Any, count: str) -> Any:
-        """All groups, as an Arrow table, without the sums that they brought, which are kept.
+    def take_sums(self, groups: Any, count: str) -> Any:
+        """Return all groups, as an Arrow table, without the sums that they brought; keep these.
 
         ``count`` is the column that says how many rows each of them has.
         """
@@ -64,35 +64,35 @@ class RowSums:
         rows = pc.sum(groups.column(count)).as_py() or 0
         sums = [pc.sum(groups.column(name)).as_py() for name in _PARTS]
         with self._lock:
-            self._found = self._told([rows, *sums])
+            self._found = self._format_sums([rows, *sums])
         return groups.drop_columns(list(_PARTS))
 
-    def text(self) -> str:
-        """The sums, and names and kinds of the columns."""
+    def describe_sums(self) -> str:
+        """Return the sums, and names and kinds of the columns."""
         with self._lock:
             if not self._found:
-                parts = _parts(self._hash()) if self._hashed() else []
-                with told("take the fingerprint of the table"):
-                    found = self._raw.select(F.count(F.lit(1)), *parts).first()
-                self._found = self._told(list(found or ()))
+                parts = _sum_hash_parts(self._hash_rows()) if self._list_hashable_columns() else []
+                with explain_failures("take the fingerprint of the table"):
+                    result = self._raw.select(F.count(F.lit(1)), *parts).first()
+                self._found = self._format_sums(list(result or ()))
             return self._found
 
-    def _told(self, sums: list[int]) -> str:
+    def _format_sums(self, sums: list[int]) -> str:
         kinds = [(name, kind.simpleString()) for name, kind in self._kinds.items()]
         return repr((kinds, sums))
 
-    def _hashed(self) -> list[Column]:
-        known = zip(self._raw.columns, self._kinds.values(), strict=True)
-        return [F.col(inner) for inner, kind in known if can_hash(kind)]
+    def _list_hashable_columns(self) -> list[Column]:
+        hashable_columns = zip(self._raw.columns, self._kinds.values(), strict=True)
+        return [F.col(inner) for inner, kind in hashable_columns if is_hashable(kind)]
 
-    def _hash(self) -> Column:
+    def _hash_rows(self) -> Column:
         # A null leaves a hash as it is, so where nulls stand is hashed besides.
-        hashed = self._hashed()
-        return F.xxhash64(*[one.isNull() for one in hashed], *hashed)
+        hashed = self._list_hashable_columns()
+        return F.xxhash64(*[item.isNull() for item in hashed], *hashed)
 
 
-def _parts(hashed: Column) -> list[Column]:
-    """The sums over all rows of 64-bit hashes, in parts."""
+def _sum_hash_parts(hashed: Column) -> list[Column]:
+    """Return the sums over all rows of 64-bit hashes, in parts."""
     part = F.lit((1 << _BITS) - 1)
     return [
         F.sum(F.shiftrightunsigned(hashed, start).bitwiseAND(part)).alias(name)

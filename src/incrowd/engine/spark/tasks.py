@@ -34,8 +34,8 @@ import pyarrow as pa
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
-from incrowd.engine.spark.kinds import plain
-from incrowd.engine.table import Chunk, Shows, Work
+from incrowd.engine.spark.column_type import to_plain_frame
+from incrowd.engine.table import ClassChunk, PicklableDraw, Work
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness, SeededRandomness, SystemRandomness
 
@@ -45,13 +45,13 @@ Batches = Iterator[Any]
 
 
 @dataclass(frozen=True)
-class TaskBits:
+class TaskRandomness:
     """How a task gets its random bits: from its system; or, in tests, from a seed."""
 
     seed: int | None
 
-    def here(self) -> Randomness:
-        """Bits of the task that runs here."""
+    def open_bits(self) -> Randomness:
+        """Return bits of the task that runs here."""
         if self.seed is None:
             return SystemRandomness()
         from pyspark import TaskContext
@@ -60,19 +60,19 @@ class TaskBits:
         return SeededRandomness((self.seed << 32) + (context.partitionId() if context else 0))
 
 
-def task_bits(bits: Randomness) -> TaskBits:
-    """For bits that nobody can know, those of each system; else a seed made from them."""
-    return TaskBits(None if bits.private else int(bits.words(1)[0]))
+def make_task_bits(bits: Randomness) -> TaskRandomness:
+    """Return the bits of each system for bits that nobody can know; else a seed made of them."""
+    return TaskRandomness(None if bits.private else int(bits.draw_words(1)[0]))
 
 
 @dataclass(frozen=True)
-class Rolled:
+class RollUpTask:
     """Codes of columns mapped to those of coarser levels."""
 
     maps: tuple[Codes, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        """Batches of codes and counts."""
+        """Map batches of codes and counts."""
         for batch in batches:
             *codes, counts = batch.columns
             columns = [
@@ -83,15 +83,15 @@ class Rolled:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawTask:
     """Cells drawn: those that are shown go on, of the others their sums alone."""
 
-    draw: Shows
-    bits: TaskBits
+    draw: PicklableDraw
+    bits: TaskRandomness
 
     def __call__(self, batches: Batches) -> Batches:
-        """Batches of codes and counts become codes, rows shown, rows; and one of sums."""
-        bits, sums, names = self.bits.here(), np.zeros(SUMS, dtype=np.int64), None
+        """Turn batches of codes and counts into codes, rows shown, rows; and one of sums."""
+        bits, sums, names = self.bits.open_bits(), np.zeros(SUMS, dtype=np.int64), None
         codes: list[Any] = []
         for batch in batches:
             names = batch.schema.names
@@ -99,11 +99,11 @@ class Drawn:
             rows = counts.to_numpy().astype(np.int64)
             # Cells by their places in the batch: what is shown of them is known by these.
             places = np.arange(len(rows), dtype=np.int32)[:, None]
-            shown = self.draw.shown(Frequencies(places, rows), bits)
+            shown = self.draw.draw_published_cells(Frequencies(places, rows), bits)
             at = shown.codes[:, 0]
             hidden = np.ones(len(rows), dtype=bool)
             hidden[at] = False
-            sums += _sums(rows[hidden], self.draw.crowd)
+            sums += _sum_suppressed(rows[hidden], self.draw.crowd)
             kept = [column.take(pa.array(at)) for column in codes]
             nothing = pa.nulls(len(at), pa.list_(pa.int64()))
             arrays = [*kept, pa.array(shown.counts), pa.array(rows[at]), nothing]
@@ -117,26 +117,26 @@ class Drawn:
             )
 
 
-def _sums(rows: np.ndarray[Any, np.dtype[np.int64]], crowd: float) -> Any:
-    found = np.zeros(SUMS, dtype=np.int64)
-    found[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
+def _sum_suppressed(rows: np.ndarray[Any, np.dtype[np.int64]], crowd: float) -> Any:
+    suppressed = np.zeros(SUMS, dtype=np.int64)
+    suppressed[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
     sizes = np.floor(np.log2(rows)).astype(int) if len(rows) else np.zeros(0, dtype=int)
-    np.add.at(found, 3 + sizes, rows)
-    return found
+    np.add.at(suppressed, 3 + sizes, rows)
+    return suppressed
 
 
 @dataclass(frozen=True)
-class ByClass:
+class ClassTask:
     """Rows worked on class by class; they come in the order of their classes."""
 
     work: Work
     read: tuple[str, ...]  # names of the columns that are worked on
     through: int  # how many columns go through as they are
-    bits: TaskBits
+    bits: TaskRandomness
 
     def __call__(self, batches: Batches) -> Batches:
-        """Batches of a class, columns that go through, columns to work on."""
-        bits = self.bits.here()
+        """Process batches of a class, columns that go through, columns to work on."""
+        bits = self.bits.open_bits()
         waiting: list[Any] = []
         many, enough = 0, _CHUNK_ROWS
         for batch in batches:
@@ -147,26 +147,26 @@ class ByClass:
                 members = whole.column(0).to_numpy()
                 last = int(np.searchsorted(members, members[-1]))  # where the last class begins
                 if last:
-                    yield from self._worked(whole.slice(0, last), bits)
+                    yield from self._process_rows(whole.slice(0, last), bits)
                 waiting = whole.slice(last).combine_chunks().to_batches()
                 many -= last
                 enough = max(2 * many, _CHUNK_ROWS)  # a large class is looked at few times
         if waiting:
-            yield from self._worked(pa.Table.from_batches(waiting).combine_chunks(), bits)
+            yield from self._process_rows(pa.Table.from_batches(waiting).combine_chunks(), bits)
 
-    def _worked(self, rows: Any, bits: Randomness) -> Batches:
+    def _process_rows(self, rows: Any, bits: Randomness) -> Batches:
         try:
             columns = {
-                name: _coded(rows.column(1 + self.through + at))
+                name: _encode_column(rows.column(1 + self.through + at))
                 for at, name in enumerate(self.read)
             }
-            worked = self.work(Chunk(rows.column(0).to_numpy(), columns), bits)
+            worked = self.work(ClassChunk(rows.column(0).to_numpy(), columns), bits)
         except (MemoryError, OSError):  # which say nothing of the data, and may pass
             raise
         except Exception as error:  # noqa: BLE001 - any other may repeat a value
             # Its words alone: an error may hold what cannot be sent.
             told = str(error) if isinstance(error, IncrowdError) else f"A task failed: {error!r}"
-            yield self._told(rows, pickle.dumps(IncrowdError(told)))
+            yield self._make_message_row(rows, pickle.dumps(IncrowdError(told)))
             return
         kept = pa.array(np.flatnonzero(worked.kept))
         arrays = [column.take(kept).combine_chunks() for column in rows.columns[: 1 + self.through]]
@@ -178,26 +178,26 @@ class ByClass:
             array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
             for array in arrays
         ]
-        yield from pa.Table.from_arrays(arrays, names=self._names(rows)).to_batches()
+        yield from pa.Table.from_arrays(arrays, names=self._list_output_names(rows)).to_batches()
         classes, sizes = np.unique(rows.column(0).to_numpy(), return_counts=True)
-        yield self._told(rows, pickle.dumps((classes, sizes, worked.part)))
+        yield self._make_message_row(rows, pickle.dumps((classes, sizes, worked.part)))
 
-    def _told(self, rows: Any, told: bytes) -> Any:
-        """A row that holds nothing but what is told of many."""
+    def _make_message_row(self, rows: Any, told: bytes) -> Any:
+        """Return a row that holds nothing but what is told of many."""
         kinds = [column.type for column in rows.columns[: 1 + self.through]]
         empty = [pa.nulls(1, kind) for kind in [*kinds, *[pa.int64()] * len(self.read)]]
         held = pa.array([told], pa.binary())
-        return pa.RecordBatch.from_arrays([*empty, held], names=self._names(rows))
+        return pa.RecordBatch.from_arrays([*empty, held], names=self._list_output_names(rows))
 
-    def _names(self, rows: Any) -> list[str]:
+    def _list_output_names(self, rows: Any) -> list[str]:
         return [*rows.schema.names, "told"]
 
 
-def _coded(column: Any) -> tuple[Sequence[object], Codes]:
-    """A column as its distinct plain values and the place of each row's value among them."""
+def _encode_column(column: Any) -> tuple[Sequence[object], Codes]:
+    """Return the distinct plain values of a column, and the place of each row's among them."""
     whole = column.combine_chunks()
-    known = whole.dictionary_encode(null_encoding="encode")
-    if isinstance(known, pa.ChunkedArray):
-        known = known.combine_chunks()
-    values = plain(pa.table({"x": known.dictionary})).to_series().to_list()
-    return values, known.indices.to_numpy().astype(np.int32)
+    result = whole.dictionary_encode(null_encoding="encode")
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    values = to_plain_frame(pa.table({"x": result.dictionary})).to_series().to_list()
+    return values, result.indices.to_numpy().astype(np.int32)

@@ -8,29 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
-from incrowd.engine.count import count, read_shown
-from incrowd.engine.source import open_for
+from incrowd.codes.counted_table import COUNT
+from incrowd.engine.count import count_tuples, read_labels
+from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
-from incrowd.evaluation.attacks.inference import secret_of, victims_of
-from incrowd.evaluation.attacks.intersection import View, by_releases
-from incrowd.evaluation.attacks.laws import law_told
-from incrowd.evaluation.attacks.scene import VALUES, Scene, scene_of
-from incrowd.evaluation.attacks.shadows import shadow_attack
-from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, tried
-from incrowd.evaluation.attacks.view import people
-from incrowd.evaluation.measures import Known, opened, quasi_columns
-from incrowd.evaluation.noise import relinked, simulated
-from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate, Rate
-from incrowd.measure.evaluation import leveled
-from incrowd.measure.labels import bins_of
-from incrowd.measure.noise import NOT_MEASURED
+from incrowd.evaluation.attacks.inference import make_targets, split_secret
+from incrowd.evaluation.attacks.intersection import ReleaseView, intersect_views
+from incrowd.evaluation.attacks.laws import law_from_parameters
+from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.shadows import run_shadow_attack
+from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
+from incrowd.evaluation.attacks.view import sample_people
+from incrowd.evaluation.evaluate import ReleaseFacts, list_quasi_columns, open_release
+from incrowd.evaluation.noise import relink_rows, simulate_noise
+from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
+from incrowd.measure.evaluation import assign_levels
+from incrowd.measure.labels import assign_bins
+from incrowd.measure.noise_loss import NOT_MEASURED
 from incrowd.methods.people import draw_rows
-from incrowd.privacy.events import from_dict
+from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SystemRandomness
-from incrowd.spec.build import Declared
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import KEPT, PersonId, Spec
 
 
@@ -52,7 +52,7 @@ def attack(
     identity: str | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
-) -> Attacked:
+) -> AttackReport:
     """Attack a release, and return how often each attack succeeds.
 
     The result is for the curator alone: it is computed from the original table.
@@ -97,53 +97,55 @@ def attack(
         >>> result.estimates[0].success.value >= 0.75
         True
     """
-    file = taken(spec)
+    file = load_spec(spec)
     release = file.spec.release
     noisy = release is not None and release.method == "k-epsilon"
     if identity is not None and not noisy:
         raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
     start = None if seed is None else int(check_whole("seed", seed, 0))
-    after, told = opened(released, engine)
-    before = open_for(file, original, engine=engine)
-    scene = _scene(
+    after, told = open_release(released, engine)
+    before = open_spec_table(file, original, engine=engine)
+    scene = _make_scene(
         file,
         before,
         after,
         told,
-        control=None if control is None else open_for(file, control, engine=engine),
+        control=None if control is None else open_spec_table(file, control, engine=engine),
         secrets=secrets,
     )
-    found = tried(
+    attacks = run_attacks(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(start),
     )  # fmt: skip
-    estimates = list(found.estimates)
+    estimates = list(attacks.estimates)
     if "linkage" in only and noisy:
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
-        estimates.insert(0, _by_noise(file, used, after, identity, found))
+        estimates.insert(0, _link_by_noise(file, used, after, identity, attacks))
     if also:
-        others = [_other(file, before, scene, one) for one in also]
-        estimates += intersected([scene, *others], tries, confidence, np.random.default_rng(start))
+        others = [_make_other_scene(file, before, scene, item) for item in also]
+        estimates += intersect_releases(
+            [scene, *others], tries, confidence, np.random.default_rng(start)
+        )
     if shadows:
-        estimates += shadow_attack(before, file, rng=np.random.default_rng(start))
-    return replace(found, estimates=tuple(estimates))
+        estimates += run_shadow_attack(before, file, rng=np.random.default_rng(start))
+    return replace(attacks, estimates=tuple(estimates))
 
 
-def _by_noise(
-    file: SpecFile, original: Table, released: Table, identity: str | None, found: Attacked
+def _link_by_noise(
+    file: SpecFile, original: Table, released: Table, identity: str | None, found: AttackReport
 ) -> Estimate:
-    """Rows of a class linked by the nearest values of its noisy columns.
+    """Link rows of a class by the nearest values of its noisy columns.
 
     Who does not look at them guesses among the rows of the class.
     """
     name, rows = "by the nearest noisy values", released.rows()
     if identity is not None:
-        linked = relinked(file, original, released, identity).linking_shared
+        linked = relink_rows(file, original, released, identity).linking_shared
         assert linked is not None
-        whose = next(one for one in found.estimates if one.attack == "linkage")
+        whose = next(estimate for estimate in found.estimates if estimate.attack == "linkage")
         guess, how = float(whose.details["expected"]), "measured on this release"
     else:
-        fresh = simulated(file, original, bits=SystemRandomness())
+        fresh = simulate_noise(file, original, bits=SystemRandomness())
         linked, guess, how = fresh.linking_shared, fresh.guessing, NOT_MEASURED
         name += ", simulated"
     return Estimate(
@@ -151,26 +153,26 @@ def _by_noise(
         name=name,
         knows="the class of each person, and the true values of the noisy columns",
         success=Rate(round(linked.mean * rows), rows, linked.mean, linked.low, linked.high),
-        guess=Rate.known(guess),
+        guess=Rate.from_value(guess),
         says=f"The nearest row of the class belongs to the person ({how}).",
     )
 
 
-def _scene(
+def _make_scene(
     file: SpecFile,
     original: Table,
     released: Table,
-    told: Known,
+    told: ReleaseFacts,
     *,
     control: Table | None,
     secrets: Sequence[str] | None,
-) -> Scene:
-    """Both tables counted by the columns that the release shows."""
+) -> AttackScene:
+    """Count both tables by the columns that the release shows."""
     spec = file.spec
-    wanted = _secrets(spec, original, released, secrets)
+    wanted = _choose_secrets(spec, original, released, secrets)
     columns = {
         name: column
-        for name, column in quasi_columns(spec).items()
+        for name, column in list_quasi_columns(spec).items()
         if name not in wanted and name in released.columns
     }
     if not columns:
@@ -185,71 +187,75 @@ def _scene(
                 f"Column '{missing[0]}': not in the {which} table. Correct the table or the spec."
             )
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
-    counted = count(original, Declared(columns, file.folder))
+    counted = count_tuples(original, ColumnHierarchies(columns, file.folder))
     weighted = COUNT in released.columns and COUNT not in spec.columns
-    shown = read_shown(released, tuple(columns), weighted=weighted)
-    shown, _ = leveled(counted, replace(shown, noise=told.noise), told.levels)
+    shown = read_labels(released, tuple(columns), weighted=weighted)
+    shown, _ = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
     others = None
     if control is not None:
         coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
     # Of people with several rows another row than ours may have been drawn.
-    known = bool(told.events) and not isinstance(spec.unit, PersonId)
-    return scene_of(
+    attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId)
+    return make_scene(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
-        law=law_told(told.parameters) if known else None,
+        law=law_from_parameters(told.parameters) if attack_scene else None,
         rows_known=not isinstance(spec.unit, PersonId),
-        promise=told.promise, events=tuple(from_dict(event) for event in told.events),
+        promise=told.promise, events=tuple(parse_event(event) for event in told.events),
     )  # fmt: skip
 
 
-def _other(file: SpecFile, original: Table, first: Scene, released: Any) -> Scene:
-    """Another release of the table, with the secrets of the first as far as it has them."""
-    after, told = opened(released)
+def _make_other_scene(
+    file: SpecFile, original: Table, first: AttackScene, released: Any
+) -> AttackScene:
+    """Return another release of the table, with the secrets of the first that it has."""
+    after, told = open_release(released)
     known = [first.release.names[at] for at in first.secrets]
     secrets = [name for name in known if name in after.columns]
-    return _scene(file, original, after, told, control=None, secrets=secrets)
+    return _make_scene(file, original, after, told, control=None, secrets=secrets)
 
 
-def intersected(
-    scenes: Sequence[Scene], tries: int, confidence: float, rng: np.random.Generator
+def intersect_releases(
+    scenes: Sequence[AttackScene], tries: int, confidence: float, rng: np.random.Generator
 ) -> list[Estimate]:
-    """Every secret that all releases show; people and control group are those of the first."""
+    """Attack every secret that all releases show; people and control group are the first's."""
     first = scenes[0]
-    targets = people(first.everybody, tries, rng)
-    outside = None if first.control is None else people(first.control, tries, rng)
+    targets = sample_people(first.everybody, tries, rng)
+    outside = None if first.control is None else sample_people(first.control, tries, rng)
     places = {name: at for at, name in enumerate(first.release.names)}
-    found = []
+    result = []
     for secret in (first.release.names[at] for at in first.secrets):
         if any(secret not in scene.release.names for scene in scenes):
             continue
         views = []
         for scene in scenes:
             at = scene.release.names.index(secret)
-            seen, own = secret_of(scene.release, scene.quasi, at)
+            seen, own = split_secret(scene.release, scene.quasi, at)
             columns = [places[name] for name in seen.names]
-            bins = bins_of(first.axes[places[secret]])
-            members = victims_of(targets, columns, places[secret], bins)
+            bins = assign_bins(first.axes[places[secret]])
+            members = make_targets(targets, columns, places[secret], bins)
             others = None
             if outside is not None:
-                others = victims_of(outside, columns, places[secret], bins)
-            views.append(View(seen, own, members, others))
-        found.append(by_releases(views, confidence=confidence))
-    return found
+                others = make_targets(outside, columns, places[secret], bins)
+            views.append(ReleaseView(seen, own, members, others))
+        result.append(intersect_views(views, confidence=confidence))
+    return result
 
 
-def _secrets(
+def _choose_secrets(
     spec: Spec, original: Table, released: Table, asked: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """The columns named; else the sensitive ones that have not too many values to be said."""
+    """Return the columns named; else the sensitive ones with not too many values to be said."""
     if asked is None:
         return tuple(
             name
-            for name in spec.with_role("sensitive")
+            for name in spec.columns_with_role("sensitive")
             if name in released.columns
             and name in original.columns
             and len(original.values(name)) <= VALUES
         )
-    shown = [name for name in spec.with_role("quasi", "sensitive") if name in released.columns]
+    shown = [
+        name for name in spec.columns_with_role("quasi", "sensitive") if name in released.columns
+    ]
     return tuple(check_choice("secret", name, shown) for name in asked)

@@ -15,19 +15,19 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.codes.frequency import Frequencies
-from incrowd.evaluation.attacks.view import Near, People, Seen
+from incrowd.evaluation.attacks.view import AttackerView, NearestClasses, People
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.labels import Cover
-from incrowd.measure.prediction import accuracy
-from incrowd.measure.risk import label_at
-from incrowd.measure.utility import Pair
+from incrowd.measure.labels import LabelCover
+from incrowd.measure.prediction import compute_accuracy
+from incrowd.measure.risk import find_label
+from incrowd.measure.utility import TablePair
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 ATTACK = "inference"
 NOTHING = -1  # what is said of a person of whom nothing is said
-_Decided: TypeAlias = Callable[[Near, Floats], Bools]
+_Decided: TypeAlias = Callable[[NearestClasses, Floats], Bools]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Secret:
 
     name: str
     held: sparse.csr_matrix
-    cover: Cover
+    cover: LabelCover
 
     @property
     def prior(self) -> Floats:
@@ -48,14 +48,14 @@ class Secret:
         rows = np.asarray(self.held.sum(axis=0)).ravel() @ self.cover.shares
         return np.asarray(rows / max(float(rows.sum()), 1.0), dtype=np.float64)
 
-    def likely(self, rows: Floats, decided: Bools) -> Places:
-        """The likeliest bin by rows of each label (across); of equals the most frequent one."""
+    def choose_bins(self, rows: Floats, decided: Bools) -> Places:
+        """Return the likeliest bin by rows of each label (across); of equals the most frequent."""
         weights = rows @ self.cover.shares + self.prior * 1e-6
         return np.where(decided, np.argmax(weights, axis=1), NOTHING)
 
 
 @dataclass(frozen=True, eq=False)
-class Victims:
+class InferenceTargets:
     """People by the columns that the attacker knows, and where their secrets lie, by bin, too."""
 
     people: People
@@ -65,57 +65,59 @@ class Victims:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def rate(self, said: Places, confidence: float) -> Rate:
-        """How often it is right."""
-        return Rate.of(int((said == self.truth).sum()), len(self), confidence)
+    def rate_answers(self, result: Places, confidence: float) -> Rate:
+        """Return how often it is right."""
+        return Rate.from_hits(int((result == self.truth).sum()), len(self), confidence)
 
 
-def secret_of(seen: Seen, known: Sequence[int], at: int) -> tuple[Seen, Secret]:
-    """A release seen by the columns ``known``, and another column of it as a secret."""
+def split_secret(seen: AttackerView, known: Sequence[int], at: int) -> tuple[AttackerView, Secret]:
+    """Return a release seen by the columns ``known``, and another column of it as a secret."""
     from scipy import sparse  # slow to load, and only secrets need it
 
-    part, becomes = seen.part(known)
+    part, becomes = seen.select_columns(known)
     shape = (len(part), len(seen.covers[at].labels))
     held = sparse.csr_matrix((seen.counts, (becomes, seen.codes[:, at])), shape=shape)
     return part, Secret(seen.names[at], held, seen.covers[at])
 
 
-def victims_of(people: People, known: Sequence[int], at: int, bins: Places) -> Victims:
-    """People by the columns ``known``, with another column as their secret."""
+def make_targets(people: People, known: Sequence[int], at: int, bins: Places) -> InferenceTargets:
+    """Return people by the columns ``known``, with another column as their secret."""
     places = people.points[:, at]
-    return Victims(people.part(known), places, bins[places])
+    return InferenceTargets(people.select_columns(known), places, bins[places])
 
 
-def by_rows(
-    seen: Seen,
+def infer_by_rows(
+    seen: AttackerView,
     secret: Secret,
-    victims: Victims,
+    victims: InferenceTargets,
     *,
-    control: Victims | None = None,
+    control: InferenceTargets | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Say of each person what most of the rows show that fit best."""
 
-    def said(some: Victims) -> Places:
-        return _by_nearest(seen, secret, some, lambda _near, rows: rows.sum(axis=1) > 0)
+    def guess_secrets(some: InferenceTargets) -> Places:
+        return _infer_by_nearest(seen, secret, some, lambda _near, rows: rows.sum(axis=1) > 0)
 
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by matching rows",
         knows=f"{', '.join(seen.names)} of each person",
-        success=victims.rate(said(victims), confidence),
-        guess=_blind(secret, victims, confidence),
-        control=None if control is None else control.rate(said(control), confidence),
+        success=victims.rate_answers(guess_secrets(victims), confidence),
+        guess=_guess_mode(secret, victims, confidence),
+        control=None
+        if control is None
+        else control.rate_answers(guess_secrets(control), confidence),
         says=f"The most frequent {secret.name} of the best matching rows is the person's.",
     )
 
 
-def by_homogeneity(
-    seen: Seen,
+def infer_by_homogeneity(
+    seen: AttackerView,
     secret: Secret,
-    victims: Victims,
+    victims: InferenceTargets,
     *,
-    control: Victims | None = None,
+    control: InferenceTargets | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Say something only of people all of whose rows show one and the same value.
@@ -125,37 +127,39 @@ def by_homogeneity(
     """
     single = np.count_nonzero(secret.cover.shares, axis=1) == 1
 
-    def certain(near: Near, rows: Floats) -> Bools:
+    def certain(near: NearestClasses, rows: Floats) -> Bools:
         whole = near.most == len(seen.names)
         values = np.count_nonzero(rows, axis=1) == 1
         return np.asarray(whole & values & single[np.argmax(rows, axis=1)])
 
-    def said(some: Victims) -> Places:
-        return _by_nearest(seen, secret, some, certain)
+    def guess_secrets(some: InferenceTargets) -> Places:
+        return _infer_by_nearest(seen, secret, some, certain)
 
-    found = said(victims)
-    mode = np.where(found == NOTHING, NOTHING, int(np.argmax(secret.prior)))
-    share = float((found != NOTHING).mean()) if len(found) else 0.0
+    estimate = guess_secrets(victims)
+    mode = np.where(estimate == NOTHING, NOTHING, int(np.argmax(secret.prior)))
+    share = float((estimate != NOTHING).mean()) if len(estimate) else 0.0
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by homogeneous classes",
         knows=f"{', '.join(seen.names)} of each person",
-        success=victims.rate(found, confidence),
-        guess=victims.rate(mode, confidence),
-        control=None if control is None else control.rate(said(control), confidence),
+        success=victims.rate_answers(estimate, confidence),
+        guess=victims.rate_answers(mode, confidence),
+        control=None
+        if control is None
+        else control.rate_answers(guess_secrets(control), confidence),
         says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
         "and it is the person's.",
         details={"certain": share},
     )
 
 
-def by_background(
-    seen: Seen,
+def infer_by_background(
+    seen: AttackerView,
     secret: Secret,
-    victims: Victims,
+    victims: InferenceTargets,
     everybody: Frequencies,
     *,
-    control: Victims | None = None,
+    control: InferenceTargets | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate | None:
     """Take everybody else whom one knows out of a class, and weigh what is left.
@@ -173,11 +177,11 @@ def by_background(
     """
     from scipy import sparse
 
-    labels = label_at(secret.cover, everybody.codes[:, -1])
-    apart = seen.class_of(victims.people.points) is not None
+    labels = find_label(secret.cover, everybody.codes[:, -1])
+    apart = seen.find_class(victims.people.points) is not None
     if labels is None or not len(seen):
         return None
-    home = _homes(seen, everybody.codes[:, :-1], apart=apart)
+    home = _find_homes(seen, everybody.codes[:, :-1], apart=apart)
     inside = (home >= 0) & (labels >= 0)
     shape = (len(seen) if apart else 1, secret.held.shape[1])
     known = sparse.csr_matrix(
@@ -185,12 +189,12 @@ def by_background(
     )
     held = secret.held if apart else sparse.csr_matrix(secret.held.sum(axis=0))
 
-    def said(some: Victims, *, present: bool) -> Places:
-        at = _homes(seen, some.people.points, apart=apart)
-        shown, others = (_rows(part, np.maximum(at, 0)) for part in (held, known))
+    def guess_secrets(some: InferenceTargets, *, present: bool) -> Places:
+        at = _find_homes(seen, some.people.points, apart=apart)
+        shown, others = (_select_rows(part, np.maximum(at, 0)) for part in (held, known))
         if present:  # the person is one of everybody, whom the attacker does not count
-            others -= _labels(secret, some.places)
-        chance = _chance(seen, shown.sum(axis=1), others.sum(axis=1))[:, None]
+            others -= _mark_labels(secret, some.places)
+        chance = _compute_chance(seen, shown.sum(axis=1), others.sum(axis=1))[:, None]
         spread = chance * (1 - chance) * others + seen.noise
         evidence = (chance * (shown - chance * others) - chance**2 / 2) / np.maximum(spread, 1e-6)
         blurred = (chance < 1) | (seen.noise > 0)
@@ -203,18 +207,20 @@ def by_background(
         attack=ATTACK,
         name=f"{secret.name}, knowing all other rows",
         knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
-        success=victims.rate(said(victims, present=True), confidence),
-        guess=_blind(secret, victims, confidence),
-        control=None if control is None else control.rate(said(control, present=False), confidence),
+        success=victims.rate_answers(guess_secrets(victims, present=True), confidence),
+        guess=_guess_mode(secret, victims, confidence),
+        control=None
+        if control is None
+        else control.rate_answers(guess_secrets(control, present=False), confidence),
         says=f"Removing the known rows from the class leaves the person's {secret.name}.",
     )
 
 
-def by_classifier(
+def infer_by_classifier(
     secret: Secret,
-    victims: Victims,
+    victims: InferenceTargets,
     tried: Frequencies,
-    pair: Pair,
+    pair: TablePair,
     *,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
@@ -225,67 +231,69 @@ def by_classifier(
     the control group: what it knows better of the people attacked, it knows because they are in the
     release. What a classifier knows of them that learnt from the control group is said beside it.
     """
-    found = accuracy(pair, target=secret.name, held_out=tried)
-    outside = accuracy(pair, target=secret.name, held_out=pair.original)
+    accuracy = compute_accuracy(pair, target=secret.name, held_out=tried)
+    outside = compute_accuracy(pair, target=secret.name, held_out=pair.original)
 
     def rate(share: float, people: Frequencies) -> Rate:
-        return Rate.of(round(share * people.total), people.total, confidence)
+        return Rate.from_hits(round(share * people.total), people.total, confidence)
 
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by a classifier",
         knows=f"{', '.join(n for n in pair.names if n != secret.name)} of each person",
-        success=rate(found.released, tried),
-        guess=_blind(secret, victims, confidence),
+        success=rate(accuracy.released, tried),
+        guess=_guess_mode(secret, victims, confidence),
         control=rate(outside.released, pair.original),
         says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
-        f"people outside the table, it predicts {found.original:.1%}.",
-        details={"trained_on_control": found.original},
+        f"people outside the table, it predicts {accuracy.original:.1%}.",
+        details={"trained_on_control": accuracy.original},
     )
 
 
-def _blind(secret: Secret, victims: Victims, confidence: float) -> Rate:
-    """Saying the most frequent value of everybody."""
+def _guess_mode(secret: Secret, victims: InferenceTargets, confidence: float) -> Rate:
+    """Rate saying the most frequent value of everybody."""
     mode = np.full(len(victims), int(np.argmax(secret.prior)))
-    return victims.rate(mode, confidence)
+    return victims.rate_answers(mode, confidence)
 
 
-def _by_nearest(seen: Seen, secret: Secret, some: Victims, decided: _Decided) -> Places:
-    """What is said of each person by the rows that fit best."""
+def _infer_by_nearest(
+    seen: AttackerView, secret: Secret, some: InferenceTargets, decided: _Decided
+) -> Places:
+    """Return what is said of each person by the rows that fit best."""
     from scipy import sparse
 
-    said = np.full(len(some), NOTHING)
+    result = np.full(len(some), NOTHING)
     if not len(seen):
-        return said
-    for near in seen.near(some.people.points):
+        return result
+    for near in seen.find_nearest(some.people.points):
         chosen = sparse.csr_matrix(
             (np.ones(len(near.place)), near.place, near.ends), shape=(len(near.most), len(seen))
         )
         rows = np.asarray((chosen @ secret.held).todense(), dtype=np.float64)
-        said[near.part] = secret.likely(rows, decided(near, rows))
-    return said
+        result[near.part] = secret.choose_bins(rows, decided(near, rows))
+    return result
 
 
-def _homes(seen: Seen, points: Codes, *, apart: bool) -> Places:
-    """The class that each person stands in, -1 if none; all in one where labels overlap."""
-    found = seen.class_of(points) if apart else None
-    return np.zeros(len(points), dtype=np.int64) if found is None else found
+def _find_homes(seen: AttackerView, points: Codes, *, apart: bool) -> Places:
+    """Return the class that each person stands in, -1 if none; one for all if labels overlap."""
+    homes = seen.find_class(points) if apart else None
+    return np.zeros(len(points), dtype=np.int64) if homes is None else homes
 
 
-def _chance(seen: Seen, shown: Floats, others: Floats) -> Floats:
-    """The chance that a row of a class is shown: as drawn, or less if rows are missing from it."""
+def _compute_chance(seen: AttackerView, shown: Floats, others: Floats) -> Floats:
+    """Return the chance that a row of a class is shown: as drawn, or less if rows are missing."""
     if seen.noise:
         return np.full(len(shown), seen.drawn)
     return np.minimum(seen.drawn, shown / np.maximum(others, 1))
 
 
-def _rows(table: sparse.csr_matrix, places: Places) -> Floats:
+def _select_rows(table: sparse.csr_matrix, places: Places) -> Floats:
     return np.asarray(table[places].todense(), dtype=np.float64)
 
 
-def _labels(secret: Secret, places: Codes) -> Floats:
-    """For each person a row with 1 at the label that shows the secret."""
-    labels = label_at(secret.cover, places)
+def _mark_labels(secret: Secret, places: Codes) -> Floats:
+    """Return for each person a row with 1 at the label that shows the secret."""
+    labels = find_label(secret.cover, places)
     assert labels is not None
     rows = np.zeros((len(places), secret.held.shape[1]))
     shown = labels >= 0

@@ -13,7 +13,7 @@ table he is right with chance at most e^epsilon p + delta, where p is his chance
 is not (:func:`incrowd.papers.paper_a_attacks.most`). The control measures p beside a table of all n
 people instead of n - 1.
 
-:func:`intersection` takes boxes, :func:`by_releases` releases as they are seen.
+:func:`intersect_boxes` takes boxes, :func:`intersect_views` releases as they are seen.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Members, Places
-from incrowd.codes.axis import Boxes
-from incrowd.evaluation.attacks.inference import NOTHING, Secret, Victims
-from incrowd.evaluation.attacks.view import Seen
+from incrowd.codes.axis import ClassBounds
+from incrowd.evaluation.attacks.inference import NOTHING, InferenceTargets, Secret
+from incrowd.evaluation.attacks.view import AttackerView
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 ATTACK = "intersection"
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class SensitiveBoxes:
     """A release: the boxes of its classes, and which sensitive values (across) each class has."""
 
     low: Codes
@@ -41,128 +41,133 @@ class Listed:
     held: Bools
 
     @classmethod
-    def of_classes(cls, found: Boxes, members: Members, sensitive: Codes, values: int) -> Listed:
-        """Classes that are published with the sensitive values of their rows."""
+    def from_classes(
+        cls, found: ClassBounds, members: Members, sensitive: Codes, values: int
+    ) -> SensitiveBoxes:
+        """Return classes that are published with the sensitive values of their rows."""
         held = np.zeros((len(found.sizes), values), dtype=bool)
         held[members, sensitive] = True
         return cls(found.low, found.high, held)
 
     @classmethod
-    def of_cells(cls, shown: Boxes, values: int) -> Listed:
-        """Cells whose last column is the sensitive one."""
+    def from_cells(cls, shown: ClassBounds, values: int) -> SensitiveBoxes:
+        """Return cells whose last column is the sensitive one."""
         places = np.arange(values)
         last = (shown.low[:, -1:] <= places) & (places <= shown.high[:, -1:])
         return cls(shown.low[:, :-1], shown.high[:, :-1], last)
 
-    def candidates(self, points: Codes) -> Bools:
-        """The sensitive values (across) that each person (down) may have."""
-        found = np.zeros((len(points), self.held.shape[1]), dtype=bool)
+    def list_candidates(self, points: Codes) -> Bools:
+        """Return the sensitive values (across) that each person (down) may have."""
+        candidates = np.zeros((len(points), self.held.shape[1]), dtype=bool)
         for at, point in enumerate(points):
             fits = ((self.low <= point) & (point <= self.high)).all(axis=1)
-            found[at] = self.held[fits].any(axis=0)
-        return found
+            candidates[at] = self.held[fits].any(axis=0)
+        return candidates
 
 
 @dataclass(frozen=True, eq=False)
-class Persons:
+class KnownPeople:
     """Some people: what is known of them, and the sensitive value that is not."""
 
     points: Codes
     sensitive: Codes
 
 
-def intersection(
-    releases: Sequence[Listed],
-    members: Persons,
-    others: Persons,
+def intersect_boxes(
+    releases: Sequence[SensitiveBoxes],
+    members: KnownPeople,
+    others: KnownPeople,
     *,
     name: str,
     bound: float | None = None,
 ) -> Estimate:
-    """For how many people the releases together determine the sensitive value, rightly.
+    """Estimate for how many people the releases determine the sensitive value, rightly.
 
     ``members`` are people of the table, ``others`` people like them who are not in it. ``guess``
     says for everybody the value that is most common among the others. People of one class hang
     together; so that the intervals hold, take few people for each class.
     """
     common = np.bincount(others.sensitive).argmax()
-    alone = [_determined([release], members) for release in releases]
+    alone = [_rate_determined([release], members) for release in releases]
     return Estimate(
         attack=ATTACK,
         name=name,
         knows="every column except the sensitive one",
-        success=_determined(releases, members),
-        guess=Rate.of(int((members.sensitive == common).sum()), len(members.sensitive)),
-        control=_determined(releases, others),
+        success=_rate_determined(releases, members),
+        guess=Rate.from_hits(int((members.sensitive == common).sum()), len(members.sensitive)),
+        control=_rate_determined(releases, others),
         says="All releases together allow one sensitive value, and it is that of the person.",
         bound=bound,
         details={f"release {at} alone": rate.value for at, rate in enumerate(alone, start=1)},
     )
 
 
-def _determined(releases: Sequence[Listed], people: Persons) -> Rate:
-    """How often exactly one value is left, and is right."""
-    left = np.logical_and.reduce([release.candidates(people.points) for release in releases])
+def _rate_determined(releases: Sequence[SensitiveBoxes], people: KnownPeople) -> Rate:
+    """Return how often exactly one value is left, and is right."""
+    left = np.logical_and.reduce([release.list_candidates(people.points) for release in releases])
     right = left[np.arange(len(left)), people.sensitive] & (left.sum(axis=1) == 1)
-    return Rate.of(int(right.sum()), len(right))
+    return Rate.from_hits(int(right.sum()), len(right))
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ReleaseView:
     """One release by the columns that are known, its secret column, and people by these columns.
 
     The people, and those who are not in the table if there are any, are the same in every view.
     """
 
-    seen: Seen
+    seen: AttackerView
     secret: Secret
-    members: Victims
-    others: Victims | None = None
+    members: InferenceTargets
+    others: InferenceTargets | None = None
 
-    def candidates(self, some: Victims) -> Bools:
-        """The bins of the secret (across) that each person (down) may have.
+    def list_candidates(self, some: InferenceTargets) -> Bools:
+        """Return the bins of the secret (across) that each person (down) may have.
 
         All of them where no row fits the person: then the release tells nothing of the person.
         """
         from scipy import sparse
 
         covered = self.secret.cover.shares > 0
-        found = np.ones((len(some), covered.shape[1]), dtype=bool)
-        for near in self.seen.near(some.people.points) if len(self.seen) else ():
+        candidates = np.ones((len(some), covered.shape[1]), dtype=bool)
+        for near in self.seen.find_nearest(some.people.points) if len(self.seen) else ():
             shape = (len(near.most), len(self.seen))
             chosen = sparse.csr_matrix((np.ones(len(near.place)), near.place, near.ends), shape)
             shown = np.asarray((chosen @ self.secret.held).todense()) > 0
             whole = near.most == len(self.seen.names)
-            found[near.part] = np.where(whole[:, None], shown @ covered, True)
-        return found
+            candidates[near.part] = np.where(whole[:, None], shown @ covered, True)
+        return candidates
 
 
-def by_releases(views: Sequence[View], *, confidence: float = CONFIDENCE) -> Estimate:
-    """For how many people several releases of one table together leave one value, the right one.
+def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate for how many people the releases together leave one value, the right one.
 
     What each release leaves alone is said beside it. Guessing says the most frequent value of the
     same people.
     """
     first = views[0]
 
-    def said(some: Sequence[Victims], through: Sequence[View]) -> Places:
-        allowed = [view.candidates(people) for view, people in zip(through, some, strict=True)]
+    def guess_secrets(some: Sequence[InferenceTargets], through: Sequence[ReleaseView]) -> Places:
+        allowed = [view.list_candidates(people) for view, people in zip(through, some, strict=True)]
         left = np.logical_and.reduce(allowed)
         return np.where(left.sum(axis=1) == 1, np.argmax(left, axis=1), NOTHING)
 
     members = [view.members for view in views]
     others = [view.others for view in views if view.others is not None]
-    alone = [view.members.rate(said([view.members], [view]), confidence).value for view in views]
-    found = said(members, views)
-    common = np.where(found == NOTHING, NOTHING, int(np.argmax(first.secret.prior)))
+    alone = [
+        view.members.rate_answers(guess_secrets([view.members], [view]), confidence).value
+        for view in views
+    ]
+    estimate = guess_secrets(members, views)
+    common = np.where(estimate == NOTHING, NOTHING, int(np.argmax(first.secret.prior)))
     return Estimate(
         attack=ATTACK,
         name=f"{first.secret.name}, by {len(views)} releases",
         knows=f"{', '.join(dict.fromkeys(n for view in views for n in view.seen.names))} of each "
         "person",
-        success=first.members.rate(found, confidence),
-        guess=first.members.rate(common, confidence),
-        control=others[0].rate(said(others, views), confidence)
+        success=first.members.rate_answers(estimate, confidence),
+        guess=first.members.rate_answers(common, confidence),
+        control=others[0].rate_answers(guess_secrets(others, views), confidence)
         if len(others) == len(views)
         else None,
         says=f"All releases together allow one {first.secret.name}, and it is that of the person. "

@@ -23,9 +23,9 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.errors import ParameterError
-from incrowd.evaluation.attacks.view import People, Seen
+from incrowd.evaluation.attacks.view import AttackerView, People
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.prediction import one_thread
+from incrowd.measure.prediction import use_one_thread
 
 ATTACK = "join"
 _CELLS = 10_000_000  # pairs of a person and a class that are held at once
@@ -33,8 +33,8 @@ _CELLS = 10_000_000  # pairs of a person and a class that are held at once
 Halves = tuple[Sequence[int], Sequence[int]]  # the columns of each of the two tables
 
 
-def by_nearest(
-    seen: Seen,
+def join_by_nearest(
+    seen: AttackerView,
     halves: Halves,
     targets: People,
     control: People | None,
@@ -52,48 +52,50 @@ def by_nearest(
         attack=ATTACK,
         name=f"{len(halves[0])} and {len(halves[1])} columns",
         knows=f"two tables of the same people: {names[0]}; and {names[1]}",
-        success=Rate.drawn(chances(seen, halves, targets.points), rng, confidence),
-        guess=Rate.known(1 / max(seen.rows, 1)),
+        success=Rate.from_chances(
+            compute_join_chances(seen, halves, targets.points), rng, confidence
+        ),
+        guess=Rate.from_value(1 / max(seen.rows, 1)),
         control=None
         if control is None
-        else Rate.drawn(chances(seen, halves, control.points), rng, confidence),
+        else Rate.from_chances(compute_join_chances(seen, halves, control.points), rng, confidence),
         says="Both halves of a person's record match the same published row.",
     )
 
 
-def chances(seen: Seen, halves: Halves, points: Codes) -> Floats:
-    """How likely the two halves of each person meet in one row; 0 where no row is shown."""
+def compute_join_chances(seen: AttackerView, halves: Halves, points: Codes) -> Floats:
+    """Return how likely both halves of each person meet in one row; 0 where no row is shown."""
     if not halves[0] or not halves[1] or set(halves[0]) & set(halves[1]):
         raise ParameterError("halves", "be two lists of different columns", halves)
-    found = np.zeros(len(points))
+    join_chances = np.zeros(len(points))
     if not len(seen):
-        return found
+        return join_chances
     every = sorted({*halves[0], *halves[1]})
-    both = seen.part(every)[0].rows_fitting(points[:, every])
-    parts = [(list(half), *seen.part(half)) for half in halves]
-    first, second = (part.rows_fitting(points[:, half]) for half, part, _ in parts)
+    both = seen.select_columns(every)[0].count_fitting_rows(points[:, every])
+    parts = [(list(half), *seen.select_columns(half)) for half in halves]
+    first, second = (part.count_fitting_rows(points[:, half]) for half, part, _ in parts)
     # The rows that fit both halves wholly are those that fit in all columns.
-    found = both / np.maximum(first.astype(np.float64) * second, 1)
+    join_chances = both / np.maximum(first.astype(np.float64) * second, 1)
     lost = np.flatnonzero((first == 0) | (second == 0))
     size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
     for start in range(0, len(lost), size):
         some = points[lost[start : start + size]]
-        one, other = (_nearest(part, at, some[:, half]) for half, part, at in parts)
-        with one_thread():
+        item, other = (_find_nearest_classes(part, at, some[:, half]) for half, part, at in parts)
+        with use_one_thread():
             met, near, close = (  # as floats, which are multiplied faster and are exact here
-                meets.astype(np.float64) @ rows for meets in (one & other, one, other)
+                meets.astype(np.float64) @ rows for meets in (item & other, item, other)
             )
-        found[lost[start : start + size]] = met / np.maximum(near * close, 1)
-    return found
+        join_chances[lost[start : start + size]] = met / np.maximum(near * close, 1)
+    return join_chances
 
 
-def _nearest(part: Seen, at: Places, points: Codes) -> Bools:
-    """Whether each class (across) is one of the nearest to each half (down).
+def _find_nearest_classes(part: AttackerView, at: Places, points: Codes) -> Bools:
+    """Return whether each class (across) is one of the nearest to each half (down).
 
     ``part`` are the half's own classes, ``at`` which of them each class is.
     """
-    found = np.zeros((len(points), len(part)), dtype=bool)
-    for near in part.near(points):
+    nearest_classes = np.zeros((len(points), len(part)), dtype=bool)
+    for near in part.find_nearest(points):
         people = np.repeat(np.arange(near.part.start, near.part.stop), np.diff(near.ends))
-        found[people, near.place] = True
-    return found[:, at]
+        nearest_classes[people, near.place] = True
+    return nearest_classes[:, at]

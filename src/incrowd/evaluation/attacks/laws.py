@@ -30,30 +30,30 @@ import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.errors import ParameterError
-from incrowd.privacy.counts import Law, gaussian_law, geometric_law
+from incrowd.privacy.counts import NoiseLaw, build_gaussian_law, build_geometric_law
 
 
-class ShownLaw(Protocol):
+class ReleaseLaw(Protocol):
     """How many rows of a cell are shown, by how many it has; what was drawn is known."""
 
-    def least(self, rows: Counts) -> Counts:
-        """From how many rows shown on it is rather ``rows`` than one fewer."""
+    def decision_threshold(self, rows: Counts) -> Counts:
+        """Return from how many rows shown on it is rather ``rows`` than one fewer."""
         ...
 
-    def at_least(self, rows: Counts, shown: Counts) -> Floats:
-        """How likely at least so many rows are shown; ``shown`` is nothing less than ``least``."""
+    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+        """Return how likely at least so many rows are shown, from the decision threshold on."""
         ...
 
-    def allows(self, rows: Counts, shown: Counts) -> Bools:
-        """Whether so many rows, 0 for none, can be shown of so many."""
+    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+        """Return whether so many rows, 0 for none, can be shown of so many."""
         ...
 
-    def distance(self, rows: Counts) -> Floats:
-        """The total variation distance between ``rows`` and one fewer."""
+    def total_variation(self, rows: Counts) -> Floats:
+        """Return the total variation distance between ``rows`` and one fewer."""
         ...
 
-    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
-        """What another release would show, for an attacker's trials; 0 where nothing."""
+    def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """Draw what another release would show, for an attacker's trials; 0 where nothing."""
         ...
 
 
@@ -64,43 +64,43 @@ class SampleLaw:
     k: int
     beta: float
 
-    def least(self, rows: Counts) -> Counts:
-        """The larger of k and n beta.
+    def decision_threshold(self, rows: Counts) -> Counts:
+        """Return the larger of k and n beta.
 
         Should the product be rounded past a whole number, a count with P = Q is missed, no more.
         """
-        found: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
-        return found
+        result: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
+        return result
 
-    def at_least(self, rows: Counts, shown: Counts) -> Floats:
-        """P[B(n, beta) >= z]."""
+    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+        """Return P[B(n, beta) >= z]."""
         from scipy.special import betainc  # slow to load, and only samples need it
 
         beyond = np.maximum(rows - shown, 0) + 1.0
-        found: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
-        return found
+        result: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
+        return result
 
-    def allows(self, rows: Counts, shown: Counts) -> Bools:
-        """Nothing, or from k to all."""
-        found: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
-        return found
+    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+        """Return whether nothing is shown, or from k to all."""
+        result: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
+        return result
 
-    def distance(self, rows: Counts) -> Floats:
-        """P[at least z of n] - P[at least z of n - 1]."""
-        return _distance(self, rows)
+    def total_variation(self, rows: Counts) -> Floats:
+        """Return P[at least z of n] - P[at least z of n - 1]."""
+        return _compute_distance(self, rows)
 
-    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
-        """Thinned, and dropped below k."""
+    def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """Thin the rows, and drop them below k."""
         drawn = rng.binomial(rows, self.beta)
-        found: Counts = np.where(drawn >= self.k, drawn, 0)
-        return found
+        result: Counts = np.where(drawn >= self.k, drawn, 0)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
     """Counts with noise of at most r, shown from r + k on."""
 
-    noise: Law
+    noise: NoiseLaw
     k: int
 
     @property
@@ -108,40 +108,40 @@ class CountLaw:
         """r + k."""
         return self.noise.reach + self.k
 
-    def least(self, rows: Counts) -> Counts:
-        """The larger of r + k and n."""
+    def decision_threshold(self, rows: Counts) -> Counts:
+        """Return the larger of r + k and n."""
         return np.maximum(self.threshold, rows)
 
-    def at_least(self, rows: Counts, shown: Counts) -> Floats:
-        """P[n + X >= z]."""
+    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+        """Return P[n + X >= z]."""
         r = self.noise.reach
-        found: Floats = self._upper[np.clip(shown - rows, -r, r + 1) + r]
-        return found
+        upper_tail: Floats = self._upper_tail[np.clip(shown - rows, -r, r + 1) + r]
+        return upper_tail
 
     @cached_property
-    def _upper(self) -> Floats:
+    def _upper_tail(self) -> Floats:
         """P[X >= x] for x from -r to r + 1."""
         tail = self.noise.tail
         both = np.concatenate([tail[:0:-1], tail])
         return np.append(np.cumsum(both[::-1])[::-1], 0.0)
 
-    def allows(self, rows: Counts, shown: Counts) -> Bools:
-        """Nothing where the noise can hide it, or from r + k on what the noise can make of it."""
+    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+        """Return whether noise can hide the rows, or make so many of them from r + k on."""
         r = self.noise.reach
         hidden = (shown == 0) & (rows - r < self.threshold)
-        found: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
-        return found
+        result: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
+        return result
 
-    def distance(self, rows: Counts) -> Floats:
-        """P[n + X >= z] - P[n - 1 + X >= z]."""
-        return _distance(self, rows)
+    def total_variation(self, rows: Counts) -> Floats:
+        """Return P[n + X >= z] - P[n - 1 + X >= z]."""
+        return _compute_distance(self, rows)
 
-    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
-        """With noise, dropped below r + k: that is more than r, so an empty cell never shows."""
-        above = self._upper[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
+    def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """Add noise, drop below r + k: that is more than r, so an empty cell never shows."""
+        above = self._upper_tail[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
         noisy = rows + self.noise.reach - np.searchsorted(above, rng.random(len(rows)), "right")
-        found: Counts = np.where(noisy >= self.threshold, noisy, 0)
-        return found
+        result: Counts = np.where(noisy >= self.threshold, noisy, 0)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,55 +152,55 @@ class CoinLaw:
     ``chance`` that the coin falls as it did.
     """
 
-    drawn: ShownLaw
-    other: ShownLaw
+    drawn: ReleaseLaw
+    other: ReleaseLaw
     chance: float
 
-    def least(self, rows: Counts) -> Counts:
-        """As drawn."""
-        return self.drawn.least(rows)
+    def decision_threshold(self, rows: Counts) -> Counts:
+        """Return that of the law that was drawn."""
+        return self.drawn.decision_threshold(rows)
 
-    def at_least(self, rows: Counts, shown: Counts) -> Floats:
-        """As drawn."""
-        return self.drawn.at_least(rows, shown)
+    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+        """Return that of the law that was drawn."""
+        return self.drawn.tail_probability(rows, shown)
 
-    def allows(self, rows: Counts, shown: Counts) -> Bools:
-        """As drawn."""
-        return self.drawn.allows(rows, shown)
+    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+        """Return what the law that was drawn allows."""
+        return self.drawn.allows_shown(rows, shown)
 
-    def distance(self, rows: Counts) -> Floats:
-        """The average of both: the coin is part of what is seen, and alike for both tables."""
-        first, second = self.drawn.distance(rows), self.other.distance(rows)
+    def total_variation(self, rows: Counts) -> Floats:
+        """Return the average of both: the coin is seen as well, and alike for both tables."""
+        first, second = self.drawn.total_variation(rows), self.other.total_variation(rows)
         return self.chance * first + (1 - self.chance) * second
 
-    def draw(self, rows: Counts, rng: np.random.Generator) -> Counts:
-        """As drawn."""
-        return self.drawn.draw(rows, rng)
+    def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
+        """Draw by the law that was drawn."""
+        return self.drawn.draw_rows(rows, rng)
 
 
-def _distance(law: ShownLaw, rows: Counts) -> Floats:
-    least = law.least(rows)
-    return law.at_least(rows, least) - law.at_least(rows - 1, least)
+def _compute_distance(law: ReleaseLaw, rows: Counts) -> Floats:
+    least = law.decision_threshold(rows)
+    return law.tail_probability(rows, least) - law.tail_probability(rows - 1, least)
 
 
-def law_told(parameters: Mapping[str, float | str]) -> ShownLaw:
-    """The law of a safe release, from the parameters that its certificate tells of a table."""
-    known = {name: x for name, x in parameters.items() if not isinstance(x, str)}
+def law_from_parameters(parameters: Mapping[str, float | str]) -> ReleaseLaw:
+    """Return the law of a safe release, from the parameters that its certificate tells."""
+    release_law = {name: x for name, x in parameters.items() if not isinstance(x, str)}
     kind = parameters.get("noise")
-    if kind is None and {"k", "beta"} <= set(known):
-        return SampleLaw(int(known["k"]), known["beta"])
-    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(known):
+    if kind is None and {"k", "beta"} <= set(release_law):
+        return SampleLaw(int(release_law["k"]), release_law["beta"])
+    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(release_law):
         raise ParameterError("parameters", "be those of a safe release", dict(parameters))
-    k, r = int(known["k"]), int(known["r"])
+    k, r = int(release_law["k"]), int(release_law["r"])
 
     def noisy(reach: int) -> CountLaw:
         if kind == "geometric":
-            return CountLaw(geometric_law(known["noise_epsilon"], reach), k)
-        return CountLaw(gaussian_law(known["noise_variance"], reach), k)
+            return CountLaw(build_geometric_law(release_law["noise_epsilon"], reach), k)
+        return CountLaw(build_gaussian_law(release_law["noise_variance"], reach), k)
 
-    if "coin" not in known:
+    if "coin" not in release_law:
         return noisy(r)
-    second = int(known["coin_r"])  # the first side is one less
+    second = int(release_law["coin_r"])  # the first side is one less
     if r == second:
-        return CoinLaw(noisy(r), noisy(r - 1), 1 - known["coin"])
-    return CoinLaw(noisy(r), noisy(second), known["coin"])
+        return CoinLaw(noisy(r), noisy(r - 1), 1 - release_law["coin"])
+    return CoinLaw(noisy(r), noisy(second), release_law["coin"])

@@ -21,7 +21,7 @@ import numpy as np
 
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.frequency import Frequencies
-from incrowd.evaluation.attacks.view import People, Seen
+from incrowd.evaluation.attacks.view import AttackerView, People
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 _SUBSETS = 300  # up to so many choices of columns are all tried
@@ -29,8 +29,8 @@ _COMPARISONS = 2_000_000_000  # of people with classes, while choices of columns
 _FEWEST, _MOST = 50, 500  # people that choices of columns are tried on
 
 
-def linkage(
-    seen: Seen,
+def attack_linkage(
+    seen: AttackerView,
     people: People,
     *,
     known: Sequence[int],
@@ -52,19 +52,19 @@ def linkage(
     nothing is known of everybody, d is the chance to be drawn at all. A ``private`` release is one
     that is differentially private.
     """
-    there = _there(seen, everybody)
-    chances = _chances(seen, people, known, errors, there, rng)
+    there = _compute_presence(seen, everybody)
+    chances = _compute_chances(seen, people, known, errors, there, rng)
     details = {"expected": float(chances.mean()) if len(chances) else 0.0}
     words, outside = "The matched row belongs to the person.", None
     if control is not None:
-        told = control.mistaken(errors, rng) if errors else control
-        sure = _convinced(seen.part(known)[0], told.points[:, list(known)])
+        told = control.with_errors(errors, rng) if errors else control
+        sure = _compute_certainty(seen.select_columns(known)[0], told.points[:, list(known)])
         details["named_outside"] = float(sure.mean()) if len(sure) else 0.0
         words += (
             " People outside the table are matched as confidently with probability "
             f"{details['named_outside']:.2g}."
         )
-        outside = Rate.drawn(sure, rng, confidence) if private else None
+        outside = Rate.from_chances(sure, rng, confidence) if private else None
     listed = ", ".join(seen.names[at] for at in known)
     knowledge = f"{listed} of each person"
     if errors:
@@ -73,17 +73,17 @@ def linkage(
         attack="linkage",
         name="all quasi-identifiers" if len(known) == len(seen.names) else f"{len(known)} columns",
         knows=knowledge,
-        success=Rate.drawn(chances, rng, confidence),
-        guess=Rate.known(1 / max(seen.rows, 1)),
+        success=Rate.from_chances(chances, rng, confidence),
+        guess=Rate.from_value(1 / max(seen.rows, 1)),
         control=outside,
         says=words,
         details={**details},
     )
 
 
-def _there(seen: Seen, everybody: Frequencies | None) -> Floats:
-    """For each class, the chance that the row of a person of it is in the release."""
-    homes = None if everybody is None else seen.class_of(everybody.codes)
+def _compute_presence(seen: AttackerView, everybody: Frequencies | None) -> Floats:
+    """Return for each class the chance that the row of a person of it is in the release."""
+    homes = None if everybody is None else seen.find_class(everybody.codes)
     if everybody is None or homes is None:
         return np.full(len(seen), seen.drawn)
     inside = homes >= 0
@@ -91,8 +91,10 @@ def _there(seen: Seen, everybody: Frequencies | None) -> Floats:
     return np.minimum(1.0, seen.counts / np.maximum(held, 1))
 
 
-def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) -> tuple[int, ...]:
-    """The columns, so many of them, by which most people are found.
+def find_worst_columns(
+    seen: AttackerView, people: People, number: int, *, rng: np.random.Generator
+) -> tuple[int, ...]:
+    """Find the columns, so many of them, by which most people are found.
 
     All choices are tried where they are few; else columns are added one by one, each time the one
     that helps the attacker most. They are tried on some of the people: try the outcome on others.
@@ -101,56 +103,56 @@ def worst(seen: Seen, people: People, number: int, *, rng: np.random.Generator) 
     listed = comb(width, number) <= _SUBSETS
     tried = comb(width, number) if listed else number * width
     fewer = _COMPARISONS // max(tried * len(seen) * number, 1)
-    some = people.some(min(max(fewer, _FEWEST), _MOST), rng)
+    some = people.sample_people(min(max(fewer, _FEWEST), _MOST), rng)
 
-    shown = _convinced(seen, some.points) > 0
+    shown = _compute_certainty(seen, some.points) > 0
 
-    def found(columns: tuple[int, ...]) -> float:
-        part, _ = seen.part(columns)
-        return float((_convinced(part, some.points[:, list(columns)]) * shown).mean())
+    def link_by(columns: tuple[int, ...]) -> float:
+        part, _ = seen.select_columns(columns)
+        return float((_compute_certainty(part, some.points[:, list(columns)]) * shown).mean())
 
     if listed:
-        return max(combinations(range(width), number), key=found)
+        return max(combinations(range(width), number), key=link_by)
     chosen: tuple[int, ...] = ()
     for _ in range(number):
         others = [at for at in range(width) if at not in chosen]
-        chosen = max(((*chosen, at) for at in others), key=found)
+        chosen = max(((*chosen, at) for at in others), key=link_by)
     return tuple(sorted(chosen))
 
 
-def _chances(
-    seen: Seen,
+def _compute_chances(
+    seen: AttackerView,
     people: People,
     known: Sequence[int],
     errors: float,
     there: Floats,
     rng: np.random.Generator,
 ) -> Floats:
-    """The chance that each person's row is named."""
-    part, becomes = seen.part(known)
-    told = (people.mistaken(errors, rng) if errors else people).points[:, list(known)]
+    """Return the chance that each person's row is named."""
+    part, becomes = seen.select_columns(known)
+    told = (people.with_errors(errors, rng) if errors else people).points[:, list(known)]
     near, members = np.zeros(len(people)), [np.zeros(0, dtype=np.int64)]
-    for one in part.near(told):
-        near[one.part] = one.sums(part.counts)
-        members.append((one.person + one.part.start) * len(part) + one.place)
+    for item in part.find_nearest(told):
+        near[item.part] = item.sum_weights(part.counts)
+        members.append((item.person + item.part.start) * len(part) + item.place)
     named = np.concatenate(members)
-    found = np.zeros(len(people))
-    for one in seen.near(people.points):
-        fitting = one.most[one.person] == len(seen.names)
-        both = (one.person + one.part.start) * len(part) + becomes[one.place]
-        rows = seen.counts[one.place] * fitting
-        own = np.bincount(one.person, rows, len(one.most))
-        inside = rows * np.isin(both, named) * there[one.place]
-        shared = np.bincount(one.person, inside, len(one.most))
-        found[one.part] = shared / np.maximum(own, 1)
-    return found / np.maximum(near, 1)
+    result = np.zeros(len(people))
+    for item in seen.find_nearest(people.points):
+        fitting = item.most[item.person] == len(seen.names)
+        both = (item.person + item.part.start) * len(part) + becomes[item.place]
+        rows = seen.counts[item.place] * fitting
+        own = np.bincount(item.person, rows, len(item.most))
+        inside = rows * np.isin(both, named) * there[item.place]
+        shared = np.bincount(item.person, inside, len(item.most))
+        result[item.part] = shared / np.maximum(own, 1)
+    return result / np.maximum(near, 1)
 
 
-def _convinced(seen: Seen, points: Codes) -> Floats:
-    """How sure the attacker is of the row that he names: one over the rows that fit wholly."""
+def _compute_certainty(seen: AttackerView, points: Codes) -> Floats:
+    """Return how sure the attacker is of the row named: one over the rows that fit wholly."""
     sure = np.zeros(len(points))
-    for one in seen.near(points):
-        rows = one.sums(seen.counts)
-        whole = (one.most == len(seen.names)) & (rows > 0)
-        sure[one.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
+    for item in seen.find_nearest(points):
+        rows = item.sum_weights(seen.counts)
+        whole = (item.most == len(seen.names)) & (rows > 0)
+        sure[item.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
     return sure

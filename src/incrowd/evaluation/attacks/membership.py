@@ -19,9 +19,11 @@ epsilon = 0, a + b <= 1 + d. In the last case the table and the person asked of 
 whether the person is somebody else, or was in the table and another took the place: a row less
 and a row more, each of which changes the chance of any answer by d at most.
 
-- :func:`by_law` is the best test there is, where the law of what is shown of a cell is known.
-- :func:`by_fit` takes any file: somebody whom no row fits is not in it.
-- :func:`by_shadows` makes many releases with and without the person, and learns the difference.
+- :func:`attack_by_law` is the best test there is, where the law of what is shown of a cell is
+  known.
+- :func:`attack_by_fit` takes any file: somebody whom no row fits is not in it.
+- :func:`attack_by_shadows` makes many releases with and without the person, and learns the
+  difference.
 """
 
 from __future__ import annotations
@@ -36,20 +38,20 @@ from typing import TypeAlias
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Floats, Places
-from incrowd.codes.frequency import Frequencies, keys
+from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.errors import ParameterError, check_at_least_zero, check_whole
-from incrowd.evaluation.attacks.laws import ShownLaw
-from incrowd.evaluation.attacks.view import People, Seen
+from incrowd.evaluation.attacks.laws import ReleaseLaw
+from incrowd.evaluation.attacks.view import AttackerView, People
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import Composition, Event, Sampled
+from incrowd.privacy.events import Composition, Event, SampledEvent
 
 ATTACK = "membership"
 _UP = 1 + 1e-14  # more than a few sums and quotients are off by
 
 
-def most(epsilon: float, delta: float) -> float:
-    """The most that (epsilon, delta) allows against who knows everybody else.
+def max_success_rate(epsilon: float, delta: float) -> float:
+    """Return the most that (epsilon, delta) allows against who knows everybody else.
 
     >>> round(most(1.0, 1e-6), 4)
     0.7311
@@ -60,23 +62,23 @@ def most(epsilon: float, delta: float) -> float:
     return min((1 + delta * odds) / (1 + odds) * _UP, 1.0)
 
 
-def most_of(events: Iterable[Event], *, replaced: bool = False) -> float | None:
-    """The most that events allow, by their delta at epsilon 0; None where there are none.
+def max_success_of_events(events: Iterable[Event], *, replaced: bool = False) -> float | None:
+    """Return the most that events allow, by their delta at epsilon 0; None if there are none.
 
     It is about being in the table. That the table is itself a sample hides who is in the
     population, and is left out. ``replaced`` is for who does not know the others; see the claim.
     """
-    listed = tuple(part for event in events for part in inside(event))
+    listed = tuple(part for event in events for part in list_table_events(event))
     if not listed:
         return None
-    distance = _distance(listed)
+    distance = _compute_distance(listed)
     return min((0.5 + (distance if replaced else distance / 2)) * _UP, 1.0)
 
 
 def relies_on_sampling(event: Event) -> bool:
     """Return whether the guarantee of an event is about a population that was sampled."""
     match event:
-        case Sampled():
+        case SampledEvent():
             return True
         case Composition(events):
             return any(map(relies_on_sampling, events))
@@ -84,27 +86,27 @@ def relies_on_sampling(event: Event) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _distance(events: tuple[Event, ...]) -> float:
+def _compute_distance(events: tuple[Event, ...]) -> float:
     return Accountant(events).delta(epsilon=0.0)
 
 
-def inside(event: Event) -> list[Event]:
-    """The events of a release that are about being in its table, not in a population."""
+def list_table_events(event: Event) -> list[Event]:
+    """Return the events of a release that are about being in its table, not in a population."""
     match event:
-        case Sampled(part, _):
-            return inside(part)
+        case SampledEvent(part, _):
+            return list_table_events(part)
         case Composition(events):
-            return [one for part in events for one in inside(part)]
+            return [item for part in events for item in list_table_events(part)]
     return [event]
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class MembershipTargets:
     """People by their cells: the number of each one's cell, its rows, and how many are shown.
 
     ``rows`` are those of the table; ``shown`` is 0 where the release shows nothing of the cell.
-    Members and people outside must be numbered alike: made by one call of :meth:`of`, and parted
-    by :meth:`chosen`.
+    Members and people outside must be numbered alike: made by one call of :meth:`from_tables`, and
+    parted by :meth:`select_targets`.
     """
 
     cells: Places
@@ -115,9 +117,11 @@ class Targets:
         return len(self.cells)
 
     @classmethod
-    def of(cls, table: Frequencies, shown: Frequencies, people: Codes) -> Targets:
-        """People, the table and the release, all by codes of the levels that are shown."""
-        every = keys(np.concatenate([people, table.codes, shown.codes]))
+    def from_tables(
+        cls, table: Frequencies, shown: Frequencies, people: Codes
+    ) -> MembershipTargets:
+        """Return people, the table and the release, all by codes of the levels that are shown."""
+        every = number_tuples(np.concatenate([people, table.codes, shown.codes]))
         cells, at = np.unique(every, return_inverse=True)
         own, rest = at[: len(people)], at[len(people) :]
         rows, seen = np.zeros((2, len(cells)), dtype=np.int64)
@@ -125,23 +129,23 @@ class Targets:
         np.add.at(seen, rest[len(table) :], shown.counts)
         return cls(own.astype(np.int64), rows[own], seen[own])
 
-    def chosen(self, places: Places) -> Targets:
-        """Some of them."""
-        return Targets(self.cells[places], self.rows[places], self.shown[places])
+    def select_targets(self, places: Places) -> MembershipTargets:
+        """Return some of them."""
+        return MembershipTargets(self.cells[places], self.rows[places], self.shown[places])
 
-    def joined(self, others: Targets) -> Targets:
-        """Together with others, whose cells are numbered alike."""
-        return Targets(
+    def join_targets(self, others: MembershipTargets) -> MembershipTargets:
+        """Return them together with others, whose cells are numbered alike."""
+        return MembershipTargets(
             np.concatenate([self.cells, others.cells]),
             np.concatenate([self.rows, others.rows]),
             np.concatenate([self.shown, others.shown]),
         )
 
 
-def by_law(
-    law: ShownLaw,
-    members: Targets,
-    outside: Targets | None = None,
+def attack_by_law(
+    law: ReleaseLaw,
+    members: MembershipTargets,
+    outside: MembershipTargets | None = None,
     *,
     rng: np.random.Generator,
     bound: float | None = None,
@@ -167,24 +171,24 @@ def by_law(
     everybody = members
     if outside is not None:
         _refuse_impossible(law, outside, least=0)
-        everybody = members.joined(outside)
+        everybody = members.join_targets(outside)
     is_in = np.arange(len(everybody)) < len(members)
-    tried = _one_of_each_cell(everybody.cells, rng)
+    tried = _sample_cells(everybody.cells, rng)
     tried = tried[: len(tried) // 2 * 2]
     to_be_in = np.arange(len(tried)) % 2 == 0
     rows = everybody.rows[tried] + ~is_in[tried]  # if the person is in
-    imagined = law.draw(rows - ~to_be_in, rng)
+    imagined = law.draw_rows(rows - ~to_be_in, rng)
     shown = np.where(to_be_in == is_in[tried], everybody.shown[tried], imagined)
-    says_in = _answers(law, rows, shown)
+    says_in = _compute_answers(law, rows, shown)
     details: dict[str, float | str] = {}
     if len(members):
-        each = (1 + law.distance(members.rows)) / 2
+        each = (1 + law.total_variation(members.rows)) / 2
         worst = int(np.argmax(each))
         details["expected"] = float(each.mean())
         details["worst"] = float(each[worst])
         details["worst_rows"] = float(members.rows[worst])
     if len(tried):
-        details["expected_of_tries"] = float((1 + law.distance(rows)).mean() / 2)
+        details["expected_of_tries"] = float((1 + law.total_variation(rows)).mean() / 2)
     words = ""
     if len(members):
         words = (
@@ -195,8 +199,8 @@ def by_law(
         attack=ATTACK,
         name="optimal test",
         knows="all other rows of the person's group, and how the release is drawn",
-        success=Rate.drawn(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
-        guess=_guess(len(tried) // 2),
+        success=Rate.from_chances(np.where(to_be_in, says_in, 1 - says_in), rng, confidence),
+        guess=_make_guess(len(tried) // 2),
         says="The published count of the group reveals whether the person was in the table."
         + words,
         bound=bound,
@@ -204,9 +208,9 @@ def by_law(
     )
 
 
-def _refuse_impossible(law: ShownLaw, people: Targets, *, least: int) -> None:
+def _refuse_impossible(law: ReleaseLaw, people: MembershipTargets, *, least: int) -> None:
     check_whole("rows", people.rows, least)
-    bad = ~law.allows(people.rows, people.shown)
+    bad = ~law.allows_shown(people.rows, people.shown)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         raise ParameterError(
@@ -216,26 +220,26 @@ def _refuse_impossible(law: ShownLaw, people: Targets, *, least: int) -> None:
         )
 
 
-def _answers(law: ShownLaw, rows: Counts, shown: Counts) -> Floats:
-    """How likely the answer is "in". Of a cell that is never shown, a coin decides."""
-    least = law.least(rows)
-    return np.where(law.at_least(rows, least) == 0, 0.5, shown >= least)
+def _compute_answers(law: ReleaseLaw, rows: Counts, shown: Counts) -> Floats:
+    """Return how likely the answer is "in". Of a cell that is never shown, a coin decides."""
+    least = law.decision_threshold(rows)
+    return np.where(law.tail_probability(rows, least) == 0, 0.5, shown >= least)
 
 
-def _one_of_each_cell(cells: Places, rng: np.random.Generator) -> Places:
-    """Somebody of each cell at random, in random order."""
+def _sample_cells(cells: Places, rng: np.random.Generator) -> Places:
+    """Return somebody of each cell at random, in random order."""
     order = rng.permutation(len(cells))
     _, first = np.unique(cells[order], return_index=True)
     return rng.permutation(order[first])
 
 
-def _guess(number: int) -> Rate:
-    """Of so many people in and as many out, any fixed answer is right for half: exactly."""
+def _make_guess(number: int) -> Rate:
+    """Return half, exactly: of so many in and as many out, any fixed answer is right for half."""
     return Rate(number, 2 * number, 0.5, 0.5, 0.5)
 
 
-def by_fit(
-    seen: Seen,
+def attack_by_fit(
+    seen: AttackerView,
     members: People,
     outside: People,
     *,
@@ -243,20 +247,22 @@ def by_fit(
     bound: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Says "in" if some row of the release fits the person in every column.
+    """Say "in" if some row of the release fits the person in every column.
 
-    For a release of any tool. People have the columns of ``seen`` (see :meth:`Seen.part`);
+    For a release of any tool. People have the columns of ``seen`` (see :meth:`AttackerView.part`);
     ``outside`` are people who are not in the table, best drawn as its rows were; as many of both
-    are asked of. A ``bound`` is that of people who are replaced (:func:`most_of`).
+    are asked of. A ``bound`` is that of people who are replaced (:func:`max_success_of_events`).
     """
     number = min(len(members), len(outside))
-    fitting = [_fits(seen, people.some(number, rng)) for people in (members, outside)]
+    fitting = [
+        _find_fitting(seen, people.sample_people(number, rng)) for people in (members, outside)
+    ]
     return Estimate(
         attack=ATTACK,
         name="a matching row",
         knows=f"the person's {', '.join(seen.names)}",
-        success=Rate.of(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
-        guess=_guess(number),
+        success=Rate.from_hits(int(fitting[0].sum() + (~fitting[1]).sum()), 2 * number, confidence),
+        guess=_make_guess(number),
         says="A matching row reveals whether the person was in the table.",
         bound=bound,
         details={
@@ -266,19 +272,19 @@ def by_fit(
     )
 
 
-def _fits(seen: Seen, people: People) -> Bools:
-    found = np.zeros(len(people), dtype=bool)
+def _find_fitting(seen: AttackerView, people: People) -> Bools:
+    result = np.zeros(len(people), dtype=bool)
     if len(seen):
-        for near in seen.near(people.points):
-            found[near.part] = near.most == len(seen.names)
-    return found
+        for near in seen.find_nearest(people.points):
+            result[near.part] = near.most == len(seen.names)
+    return result
 
 
 Description: TypeAlias = tuple[int, ...]
 Shadow: TypeAlias = Callable[[bool, np.random.Generator], Description]
 
 
-def by_shadows(
+def attack_by_shadows(
     targets: Sequence[Shadow],
     *,
     tries: int,
@@ -287,7 +293,7 @@ def by_shadows(
     fields: Sequence[str] = (),
     bound: float | None = None,
 ) -> Estimate:
-    """Learns from releases that the attacker makes himself, with each target and without.
+    """Learn from releases that the attacker makes himself, with each target and without.
 
     A target is a function that makes a release of the table, with the person or without, and
     describes it by a few whole numbers, as many each time; ``fields`` are what they are called. Of
@@ -303,43 +309,45 @@ def by_shadows(
     """
     half = max(int(check_whole("tries", tries, 2)) // 2, 1)
     hits: list[int] = []
-    rules: list[_Rule] = []
+    rules: list[_DecisionRule] = []
     for shadow in targets:
-        learnt = _learnt(*(_described(shadow, present, half, rng) for present in (True, False)))
+        learnt = _learn_rule(
+            *(_describe_releases(shadow, present, half, rng) for present in (True, False))
+        )
         chances = np.concatenate(
             [
-                learnt.says(_described(shadow, True, half, rng)),
-                1 - learnt.says(_described(shadow, False, half, rng)),
+                learnt.answer_releases(_describe_releases(shadow, True, half, rng)),
+                1 - learnt.answer_releases(_describe_releases(shadow, False, half, rng)),
             ]
         )
-        hits.append(Rate.drawn(chances, rng).hits)
+        hits.append(Rate.from_chances(chances, rng).hits)
         rules.append(learnt)
     details: dict[str, float | str] = {"targets": float(len(targets))}
     if hits:
         worst = int(np.argmax(hits))
-        rate = Rate.of(hits[worst], 2 * half, 1 - (1 - CONFIDENCE) / len(hits))
+        rate = Rate.from_hits(hits[worst], 2 * half, 1 - (1 - CONFIDENCE) / len(hits))
         details |= {"worst": rate.value, "worst_low": rate.low, "worst_high": rate.high}
-        details |= {"worst_target": float(worst), "worst_by": rules[worst].words(fields)}
+        details |= {"worst_target": float(worst), "worst_by": rules[worst].describe_fields(fields)}
     return Estimate(
         attack=ATTACK,
         name=name,
         knows="all other rows of the table, and how releases are made",
-        success=Rate.of(sum(hits), 2 * half * len(targets)),
-        guess=_guess(half * len(targets)),
+        success=Rate.from_hits(sum(hits), 2 * half * len(targets)),
+        guess=_make_guess(half * len(targets)),
         says="Comparing releases with and without the person reveals who was in the table.",
         bound=bound,
         details=details,
     )
 
 
-def _described(
+def _describe_releases(
     shadow: Shadow, present: bool, number: int, rng: np.random.Generator
 ) -> list[Description]:
     return [shadow(present, rng) for _ in range(number)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Rule:
+class _DecisionRule:
     """What an attacker goes by: some numbers of a description, and what each value of them says.
 
     By ``table`` it is how often a value was met with the person less how often without; by ``cut``
@@ -351,56 +359,60 @@ class _Rule:
     cut: int = 0
     below: bool = False
 
-    def says(self, descriptions: Sequence[Description]) -> Floats:
-        """How likely the answer is "in": 0, 1, or a half where it cannot tell."""
+    def answer_releases(self, descriptions: Sequence[Description]) -> Floats:
+        """Return how likely the answer is "in": 0, 1, or a half where it cannot tell."""
         if self.table is not None:
-            met = [self.table[self._part(one)] for one in descriptions]
+            met = [self.table[self._select_numbers(description)] for description in descriptions]
             return (np.sign(np.array(met, dtype=np.float64)) + 1) / 2
         (at,) = self.columns
-        above = [(one[at] > self.cut) != self.below for one in descriptions]
+        above = [(description[at] > self.cut) != self.below for description in descriptions]
         return np.array(above, dtype=np.float64)
 
-    def _part(self, description: Description) -> Description:
+    def _select_numbers(self, description: Description) -> Description:
         return tuple(description[at] for at in self.columns)
 
-    def right(self, present: Sequence[Description], absent: Sequence[Description]) -> float:
-        """How many of the releases it is right about, each counted without itself."""
+    def count_right(self, present: Sequence[Description], absent: Sequence[Description]) -> float:
+        """Return how many of the releases it is right about, each counted without itself."""
         if self.table is None:
-            return float(self.says(present).sum() + (1 - self.says(absent)).sum())
-        others = [self.table[self._part(one)] - 1 for one in present]
-        others += [-self.table[self._part(one)] - 1 for one in absent]
+            return float(
+                self.answer_releases(present).sum() + (1 - self.answer_releases(absent)).sum()
+            )
+        others = [self.table[self._select_numbers(item)] - 1 for item in present]
+        others += [-self.table[self._select_numbers(item)] - 1 for item in absent]
         return float((np.sign(np.array(others, dtype=np.float64)) + 1).sum() / 2)
 
-    def words(self, fields: Sequence[str]) -> str:
-        """What it goes by."""
+    def describe_fields(self, fields: Sequence[str]) -> str:
+        """Return what it goes by."""
         if len(self.columns) != 1:
             return "all together"
         (at,) = self.columns
         return fields[at] if at < len(fields) else f"number {at + 1}"
 
 
-def _learnt(present: Sequence[Description], absent: Sequence[Description]) -> _Rule:
-    """The rule that is right most often; the first of equals."""
+def _learn_rule(present: Sequence[Description], absent: Sequence[Description]) -> _DecisionRule:
+    """Return the rule that is right most often; the first of equals."""
     width = len(present[0])
-    rules = [_tabled((at,), present, absent) for at in range(width)]
-    rules += [_halved(at, present, absent) for at in range(width)]
-    rules.append(_tabled(tuple(range(width)), present, absent))
-    return max(rules, key=lambda rule: rule.right(present, absent))
+    rules = [_make_table_rule((at,), present, absent) for at in range(width)]
+    rules += [_make_cut_rule(at, present, absent) for at in range(width)]
+    rules.append(_make_table_rule(tuple(range(width)), present, absent))
+    return max(rules, key=lambda rule: rule.count_right(present, absent))
 
 
-def _tabled(
+def _make_table_rule(
     columns: tuple[int, ...], present: Sequence[Description], absent: Sequence[Description]
-) -> _Rule:
-    table = Counter(tuple(one[at] for at in columns) for one in present)
-    table.subtract(Counter(tuple(one[at] for at in columns) for one in absent))
-    return _Rule(columns, table)
+) -> _DecisionRule:
+    table = Counter(tuple(item[at] for at in columns) for item in present)
+    table.subtract(Counter(tuple(item[at] for at in columns) for item in absent))
+    return _DecisionRule(columns, table)
 
 
-def _halved(at: int, present: Sequence[Description], absent: Sequence[Description]) -> _Rule:
-    """The best cut of one number, in the better direction."""
-    ins = np.sort(np.array([one[at] for one in present]))
-    outs = np.sort(np.array([one[at] for one in absent]))
+def _make_cut_rule(
+    at: int, present: Sequence[Description], absent: Sequence[Description]
+) -> _DecisionRule:
+    """Return the best cut of one number, in the better direction."""
+    ins = np.sort(np.array([item[at] for item in present]))
+    outs = np.sort(np.array([item[at] for item in absent]))
     cuts = np.unique(np.concatenate([ins, outs]))
     above = np.searchsorted(outs, cuts, side="right") - np.searchsorted(ins, cuts, side="right")
     best = int(np.argmax(np.abs(above)))
-    return _Rule((at,), cut=int(cuts[best]), below=bool(above[best] < 0))
+    return _DecisionRule((at,), cut=int(cuts[best]), below=bool(above[best] < 0))

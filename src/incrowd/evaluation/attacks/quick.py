@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT, Counted, Rows, Shown
-from incrowd.codes.frequency import merged
-from incrowd.engine.count import read_shown
-from incrowd.evaluation.attacks.scene import VALUES, Scene, scene_of
-from incrowd.evaluation.attacks.trial import tried
-from incrowd.evaluation.attacks.view import fewer
-from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.frequency import merge_tuples
+from incrowd.engine.count import read_labels
+from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.trial import run_attacks
+from incrowd.evaluation.attacks.view import subsample
+from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
 from incrowd.measure.lost_values import shows_nothing
-from incrowd.release.product import Made, Product
-from incrowd.spec.build import build
+from incrowd.release.product import MethodResult, Product
+from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import KEPT
 
 TRIES = 1000
@@ -31,8 +31,8 @@ _SOME = 20_000
 _ROWS = 2_000_000  # of a release whose kept columns are read again
 
 
-def quick_attacks(made: Made, counted: object) -> Attacked:
-    """What is tried by default; of slices, the one that each attack does best on.
+def quick_attacks(made: MethodResult, counted: object) -> AttackReport:
+    """Run the attacks that are tried by default; of slices, keep the one each does best on.
 
     Intervals are such that those of all slices hold together with the usual confidence.
 
@@ -42,59 +42,61 @@ def quick_attacks(made: Made, counted: object) -> Attacked:
     said.
     """
     if not any(product.rows for product in made.products):
-        return Attacked((), 0, 0, ("No attack was run: nothing is published.",))
+        return AttackReport((), 0, 0, ("No attack was run: nothing is published.",))
     try:
-        return _attacked(made, counted)
+        return _attack_products(made, counted)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
         words = f"The attacks could not be run ({type(error).__name__}: {reason[:200]})."
-        return Attacked((), 0, 0, (words,))
+        return AttackReport((), 0, 0, (words,))
 
 
-def _attacked(made: Made, counted: object) -> Attacked:
+def _attack_products(made: MethodResult, counted: object) -> AttackReport:
     # The best of many is often good by chance: the intervals of all slices hold together.
     confidence = 1 - (1 - CONFIDENCE) / len(made.products)
-    each = [_quick(product, counted, made, confidence) for product in made.products]
+    each = [_attack_product(product, counted, made, confidence) for product in made.products]
     first = each[0]
     if len(each) == 1:
         return first
     best: dict[str, Estimate] = {}
-    for number, found in enumerate(each, 1):
-        for one in found.estimates:
-            known = best.get(one.attack)
-            if known is None or one.excess > known.excess:
-                best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
+    for number, result in enumerate(each, 1):
+        for estimate in result.estimates:
+            known = best.get(estimate.attack)
+            if known is None or estimate.excess > known.excess:
+                best[estimate.attack] = replace(estimate, name=f"{estimate.name} (slice {number})")
     return replace(first, estimates=tuple(best.values()), notes=tuple(_notes(each)))
 
 
-def _notes(each: Sequence[Attacked]) -> Iterator[str]:
+def _notes(each: Sequence[AttackReport]) -> Iterator[str]:
     """Return the notes of all slices; one that does not hold for all names its slices."""
-    for note in dict.fromkeys(note for found in each for note in found.notes):
-        slices = [str(at) for at, found in enumerate(each, 1) if note in found.notes]
+    for note in dict.fromkeys(note for item in each for note in item.notes):
+        slices = [str(at) for at, item in enumerate(each, 1) if note in item.notes]
         if len(slices) == len(each):
             yield note
         else:
             yield f"Slice{'s' if len(slices) > 1 else ''} {', '.join(slices)}: {note}"
 
 
-def _quick(product: Product, counted: object, made: Made, confidence: float) -> Attacked:
+def _attack_product(
+    product: Product, counted: object, made: MethodResult, confidence: float
+) -> AttackReport:
     """Try the quick attacks on one table.
 
     A secret of which nothing is shown is not guessed: every guess would be right.
     """
     only: tuple[str, ...] = QUICK if not any(product.original.levels) else _BY_LEVELS
-    scene, silent = _scene(product, counted, made), _silent(product)
+    scene, silent = _make_scene(product, counted, made), _list_silent_secrets(product)
     if silent and not scene.secrets:
         only = tuple(name for name in only if name != "inference")
-    found = tried(
+    attacks = run_attacks(
         scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
     )
     notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(attacks, notes=(*attacks.notes, *notes))
 
 
-def _silent(product: Product) -> list[str]:
-    """The secrets of which a table by levels shows nothing."""
+def _list_silent_secrets(product: Product) -> list[str]:
+    """Return the secrets of which a table by levels shows nothing."""
     return [
         name
         for name, recoded in product.scheme.items()
@@ -106,19 +108,19 @@ def _silent(product: Product) -> list[str]:
     ]
 
 
-def _scene(product: Product, counted: object, made: Made) -> Scene:
+def _make_scene(product: Product, counted: object, made: MethodResult) -> AttackScene:
     drawn = float(product.parameters.get("beta", 1.0))
     everybody = product.original if product.apart is None else product.apart.some
     if product.apart is not None or len(everybody.frequencies) > _TUPLES:
-        some = fewer(everybody.frequencies, _SOME, np.random.default_rng(0))
-        original = replace(everybody, frequencies=some).by_values()
-        return replace(scene_of(original, product.shown, secrets=(), drawn=drawn), whole=False)
-    if isinstance(counted, Rows) and product.rows <= _ROWS:
+        some = subsample(everybody.frequencies, _SOME, np.random.default_rng(0))
+        original = replace(everybody, frequencies=some).represent_by_values()
+        return replace(make_scene(original, product.shown, secrets=(), drawn=drawn), whole=False)
+    if isinstance(counted, DistinctRows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
-            return scene_of(*with_kept(product, counted, kept), secrets=kept, drawn=drawn)
-    original = product.original.by_values()
-    silent = _silent(product)
+            return make_scene(*add_kept_columns(product, counted, kept), secrets=kept, drawn=drawn)
+    original = product.original.represent_by_values()
+    silent = _list_silent_secrets(product)
     secrets = [
         name
         for name in original.names
@@ -128,10 +130,10 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known
     law = None
     if made.events and made.synthetic is None:
-        from incrowd.evaluation.attacks.laws import law_told
+        from incrowd.evaluation.attacks.laws import law_from_parameters
 
-        law = law_told(product.parameters)
-    return scene_of(
+        law = law_from_parameters(product.parameters)
+    return make_scene(
         original,
         product.shown,
         secrets=tuple(wanted),
@@ -141,22 +143,24 @@ def _scene(product: Product, counted: object, made: Made) -> Scene:
     )
 
 
-def with_kept(product: Product, rows: Rows, kept: Sequence[str]) -> tuple[Counted, Shown]:
-    """The table and the release, with some of the columns that are kept as they are."""
+def add_kept_columns(
+    product: Product, rows: DistinctRows, kept: Sequence[str]
+) -> tuple[CountedTable, PublishedTable]:
+    """Return the table and the release, with some of the columns that are kept as they are."""
     original, width = product.original, len(product.original.names)
     names = (*original.names, *kept)
-    own = [build(KEPT, folder=Path(), values=rows.kept[name]) for name in kept]
+    own = [build_hierarchy(KEPT, folder=Path(), values=rows.kept[name]) for name in kept]
     columns = [*range(width), *(width + product.kept.index(name) for name in kept)]
     codes = rows.frequencies.codes[:, columns].copy()
     for at, (name, hierarchy) in enumerate(zip(kept, own, strict=True), width):
         codes[:, at] = hierarchy.encode(rows.kept[name])[codes[:, at]]
-    counted = Counted(
+    counted = CountedTable(
         names,
         (*original.hierarchies, *own),
         (0,) * len(names),
-        merged(codes, rows.frequencies.counts),
+        merge_tuples(codes, rows.frequencies.counts),
     )
     weighted = COUNT in product.data.columns and COUNT not in (*names, *product.kept)
-    shown = read_shown(product.data, names, weighted=weighted)
+    shown = read_labels(product.data, names, weighted=weighted)
     levels = product.shown.levels or (None,) * width
     return counted, replace(shown, levels=(*levels, *(0,) * len(own)))

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.codes.axis import Axis, positions
-from incrowd.codes.counted import Counted, Shown
+from incrowd.codes.axis import Axis, locate_points
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies
-from incrowd.codes.values import canonical
-from incrowd.evaluation.attacks.view import Seen, seen
-from incrowd.measure.evaluation import covered
-from incrowd.measure.labels import Cover
+from incrowd.codes.values import canonicalize_value
+from incrowd.evaluation.attacks.view import AttackerView, make_view
+from incrowd.measure.evaluation import locate_tuples
+from incrowd.measure.labels import LabelCover
 from incrowd.privacy.events import Event
 
 if TYPE_CHECKING:
-    from incrowd.evaluation.attacks.laws import ShownLaw
+    from incrowd.evaluation.attacks.laws import ReleaseLaw
 
 VALUES = 256  # that a secret has at most, unless it is named
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class AttackScene:
     """What attacks are made on: a table by positions on axes, and a release of it as it is seen.
 
     An attacker may know the columns ``quasi`` of people and wants one of the ``secrets``.
@@ -36,12 +36,12 @@ class Scene:
     """
 
     axes: tuple[Axis, ...]
-    release: Seen
+    release: AttackerView
     everybody: Frequencies
     control: Frequencies | None
     quasi: tuple[int, ...]
     secrets: tuple[int, ...]
-    cells: Cells | None = None
+    cells: CellTables | None = None
     rows_known: bool = True
     whole: bool = True
     promise: tuple[float, float] | None = None
@@ -49,60 +49,60 @@ class Scene:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellTables:
     """A table and its release by the cells of the levels that are shown, and the law between them.
 
     People who are not in the table lie in the same cells.
     """
 
-    law: ShownLaw
+    law: ReleaseLaw
     table: Frequencies
     shown: Frequencies
     control: Frequencies | None
 
 
-def scene_of(
-    original: Counted,
-    shown: Shown,
+def make_scene(
+    original: CountedTable,
+    shown: PublishedTable,
     *,
     secrets: Sequence[str],
     control: Frequencies | None = None,
     drawn: float = 1.0,
-    law: ShownLaw | None = None,
+    law: ReleaseLaw | None = None,
     rows_known: bool = True,
     promise: tuple[float, float] | None = None,
     events: tuple[Event, ...] = (),
-) -> Scene:
-    """The scene of a table and a release, both counted by the same columns.
+) -> AttackScene:
+    """Make the scene of a table and a release, both counted by the same columns.
 
     ``original`` is at level 0; ``control`` has its codes. A person's row was ``drawn`` into the
     release with this chance.
     """
-    _, _, covers = covered(original, original.axes, shown)
+    _, _, covers = locate_tuples(original, original.axes, shown)
     levels = shown.levels or (None,) * len(original.axes)
     covers = [
-        _without_root(cover, axis, level)
+        _exclude_root(cover, axis, level)
         for cover, axis, level in zip(covers, original.axes, levels, strict=True)
     ]
     noise = 0.0 if shown.noise is None else shown.noise.variance
     names = original.names
     quasi = tuple(at for at, name in enumerate(names) if name not in secrets)
-    return Scene(
+    return AttackScene(
         axes=original.axes,
-        release=seen(names, shown.frequencies, covers, quasi=quasi, drawn=drawn, noise=noise),
-        everybody=_placed(original, original.frequencies),
-        control=None if control is None else _placed(original, control),
+        release=make_view(names, shown.frequencies, covers, quasi=quasi, drawn=drawn, noise=noise),
+        everybody=_place_tuples(original, original.frequencies),
+        control=None if control is None else _place_tuples(original, control),
         quasi=quasi,
         secrets=tuple(names.index(name) for name in secrets),
-        cells=None if law is None else _cells(original, shown, control, law),
+        cells=None if law is None else _make_cells(original, shown, control, law),
         rows_known=rows_known,
         promise=promise,
         events=events,
     )
 
 
-def _without_root(cover: Cover, axis: Axis, level: int | None) -> Cover:
-    """What labels cover at a level that is known: below the root, ``*`` is what is outside."""
+def _exclude_root(cover: LabelCover, axis: Axis, level: int | None) -> LabelCover:
+    """Return what labels cover at a known level: below the root, ``*`` is what is outside."""
     if level is None or level >= axis.hierarchy.height - 1:
         return cover
     outside = int(axis.positions[axis.hierarchy.outside])
@@ -113,26 +113,26 @@ def _without_root(cover: Cover, axis: Axis, level: int | None) -> Cover:
     )
 
 
-def _cells(
-    original: Counted, shown: Shown, control: Frequencies | None, law: ShownLaw
-) -> Cells | None:
-    """What is known by levels; None where a column has none. Labels that look alike are one."""
+def _make_cells(
+    original: CountedTable, shown: PublishedTable, control: Frequencies | None, law: ReleaseLaw
+) -> CellTables | None:
+    """Return what is known by levels; None where a column has none. Labels alike are one."""
     levels = tuple(level for level in shown.levels if level is not None)
     if len(levels) < len(original.names):
         return None
     maps = []
     for hierarchy, level, texts in zip(original.hierarchies, levels, shown.labels, strict=True):
         known = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
-        maps.append(np.array([known[canonical(text)] for text in texts], dtype=np.int32))
+        maps.append(np.array([known[canonicalize_value(text)] for text in texts], dtype=np.int32))
     others = None if control is None else replace(original, frequencies=control)
-    return Cells(
+    return CellTables(
         law,
-        original.rolled(levels).by_label().frequencies,
-        shown.frequencies.rolled(maps),
-        None if others is None else others.rolled(levels).by_label().frequencies,
+        original.roll_up(levels).merge_labels().frequencies,
+        shown.frequencies.roll_up(maps),
+        None if others is None else others.roll_up(levels).merge_labels().frequencies,
     )
 
 
-def _placed(original: Counted, frequencies: Frequencies) -> Frequencies:
-    """Tuples of codes as positions on the axes."""
-    return Frequencies(positions(original.axes, frequencies.codes), frequencies.counts)
+def _place_tuples(original: CountedTable, frequencies: Frequencies) -> Frequencies:
+    """Return tuples of codes as positions on the axes."""
+    return Frequencies(locate_points(original.axes, frequencies.codes), frequencies.counts)

@@ -3,9 +3,10 @@
 A predicate is a condition on a record that an attacker writes down after he has seen the release.
 It isolates if exactly one person of the table meets it. Two ways to find one:
 
-- :func:`by_rows`: what a single row shows in a few columns, if no other row may show the same.
-- :func:`by_classes`: all that a class of s rows shows, and a random condition that one record in
-  s meets (Cohen and Nissim on k-anonymity).
+- :func:`isolate_by_rows`: what a single row shows in a few columns, if no other row may show the
+  same.
+- :func:`isolate_by_classes`: all that a class of s rows shows, and a random condition that one
+  record in s meets (Cohen and Nissim on k-anonymity).
 
 To isolate is no feat: of n people, any condition that one record in n meets isolates with a chance
 of about 1/e = 37 %, release or not. What counts is how much better a predicate does on the people
@@ -37,11 +38,11 @@ from typing import TypeAlias
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Floats, Places
-from incrowd.codes.frequency import Frequencies, keys
+from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.errors import ParameterError, check_whole
-from incrowd.evaluation.attacks.view import Seen, fewer
+from incrowd.evaluation.attacks.view import AttackerView, subsample
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.labels import Cover
+from incrowd.measure.labels import LabelCover
 
 NAME = "singling-out"
 _MOST = 50  # how many rows an attacker looks at, at most, for each predicate that he wants
@@ -65,8 +66,8 @@ class _Term:
 _Terms: TypeAlias = tuple[_Term, ...]  # a predicate: all of them have to hold
 
 
-def by_rows(
-    seen: Seen,
+def isolate_by_rows(
+    seen: AttackerView,
     original: Frequencies,
     control: Frequencies | None,
     *,
@@ -98,29 +99,29 @@ def by_rows(
     if not 1 <= columns <= width:
         raise ParameterError("columns", f"be from 1 to the columns shown ({width})", columns)
     check_whole("tries", tries)
-    original, control = _alike(original, control, rng)
-    lines = _Lines(seen, ordered or [0] * width)
-    found = lines.isolating(columns, tries, rng)
-    guessed = lines.guesses(columns, len(found), rng)
+    original, control = _equalize_sizes(original, control, rng)
+    lines = _PredicateSearch(seen, ordered or [0] * width)
+    isolating = lines.find_isolating(columns, tries, rng)
+    guessed = lines.make_guesses(columns, len(isolating), rng)
 
     def rate(people: Frequencies, predicates: list[_Terms]) -> Rate:
-        hits = _isolated(people, predicates, seen.covers)
-        return Rate.of(hits, len(predicates) or tries, confidence)
+        hits = _count_isolated(people, predicates, seen.covers)
+        return Rate.from_hits(hits, len(predicates) or tries, confidence)
 
     return Estimate(
         attack=NAME,
         name=f"by {columns} columns of a row",
         knows="the release only",
-        success=rate(original, found),
+        success=rate(original, isolating),
         guess=rate(original, guessed),
-        control=None if control is None else rate(control, found),
+        control=None if control is None else rate(control, isolating),
         says="A condition that one released row meets applies to exactly one person.",
-        details={"predicates": float(len(found)), "people": float(original.total)},
+        details={"predicates": float(len(isolating)), "people": float(original.total)},
     )
 
 
-def by_classes(
-    seen: Seen,
+def isolate_by_classes(
+    seen: AttackerView,
     original: Frequencies,
     control: Frequencies | None,
     *,
@@ -153,20 +154,20 @@ def by_classes(
     weight where labels were fitted to the people, and so favours the guess.
     """
     check_whole("tries", tries)
-    original, control = _alike(original, control, rng)
+    original, control = _equalize_sizes(original, control, rng)
     chosen = rng.integers(0, len(seen), tries) if len(seen) else np.zeros(0, dtype=np.int64)
     sizes = np.maximum(seen.counts[chosen] / seen.drawn, 1.0)
-    inside = _inside(seen, chosen, original)
-    others = inside if control is None else _inside(seen, chosen, control)
+    inside = _cover_people(seen, chosen, original)
+    others = inside if control is None else _cover_people(seen, chosen, control)
     people = original if control is None else control
     weights = others.people / max(people.total, 1) / sizes
-    whole = _Covered(*_sums(original.counts))
+    whole = _CoveredRecords(*_summarize_counts(original.counts))
 
-    def rate(covered: _Covered, weight: Floats) -> Rate:
+    def rate(covered: _CoveredRecords, weight: Floats) -> Rate:
         if unique:
-            covered = _Covered(covered.people, covered.people, covered.people)
-        hits = int((rng.random(len(weight)) < covered.alone(weight)).sum())
-        return Rate.of(hits, tries, confidence)  # without a class to choose there is no hit
+            covered = _CoveredRecords(covered.people, covered.people, covered.people)
+        hits = int((rng.random(len(weight)) < covered.isolation_chance(weight)).sum())
+        return Rate.from_hits(hits, tries, confidence)  # without a class to choose there is no hit
 
     return Estimate(
         attack=NAME,
@@ -185,54 +186,54 @@ def by_classes(
 
 
 @dataclass(frozen=True, eq=False)
-class _Covered:
+class _CoveredRecords:
     """Distinct records that a predicate covers, those that one person has alone, and people."""
 
     records: Floats
     single: Floats
     people: Floats
 
-    def alone(self, weight: Floats) -> Floats:
-        """The chance that exactly one person meets a random condition of a weight on a record."""
+    def isolation_chance(self, weight: Floats) -> Floats:
+        """Return the chance that exactly one person meets a random condition of a weight."""
         rest = np.maximum(self.records - 1, 0)
         return np.asarray(self.single * weight * (1 - weight) ** rest, dtype=np.float64)
 
 
-def _sums(counts: Counts) -> Floats:
+def _summarize_counts(counts: Counts) -> Floats:
     return np.array([len(counts), (counts == 1).sum(), counts.sum()], dtype=np.float64)
 
 
-def _alike(
+def _equalize_sizes(
     original: Frequencies, control: Frequencies | None, rng: np.random.Generator
 ) -> tuple[Frequencies, Frequencies | None]:
-    """As many people of both as the smaller has, drawn without replacement."""
+    """Draw as many people of both as the smaller has, without replacement."""
     if control is None:
         return original, None
     number = min(original.total, control.total)
-    return fewer(original, number, rng), fewer(control, number, rng)
+    return subsample(original, number, rng), subsample(control, number, rng)
 
 
-def _inside(seen: Seen, classes: Places, people: Frequencies) -> _Covered:
-    """What each class covers of some people."""
+def _cover_people(seen: AttackerView, classes: Places, people: Frequencies) -> _CoveredRecords:
+    """Return what each class covers of some people."""
     columns = np.asfortranarray(people.codes)
     distinct, at = np.unique(classes, return_inverse=True)
-    found = np.zeros((len(distinct), 3))
+    result = np.zeros((len(distinct), 3))
     for row, place in enumerate(distinct):
         left: Places | None = None
         for column, cover in enumerate(seen.covers):
             label = int(seen.codes[place, column])
-            left = _filtered(columns, left, _term(cover, column, label), cover)
-        found[row] = _sums(people.counts if left is None else people.counts[left])
-    return _Covered(*found[at].T)
+            left = _filter_tuples(columns, left, _make_term(cover, column, label), cover)
+        result[row] = _summarize_counts(people.counts if left is None else people.counts[left])
+    return _CoveredRecords(*result[at].T)
 
 
-def _term(cover: Cover, column: int, label: int) -> _Term:
+def _make_term(cover: LabelCover, column: int, label: int) -> _Term:
     low, high = int(cover.low[label]), int(cover.high[label])
     return _Term(column, low, high, label if label in cover.sets else -1)
 
 
-def _filtered(columns: Codes, left: Places | None, term: _Term, cover: Cover) -> Places:
-    """The tuples that meet a term, of those that are left (None: all)."""
+def _filter_tuples(columns: Codes, left: Places | None, term: _Term, cover: LabelCover) -> Places:
+    """Return the tuples that meet a term, of those that are left (None: all)."""
     values = columns[:, term.column] if left is None else columns[left, term.column]
     if term.label >= 0:
         meets = np.isin(values, cover.sets[term.label])
@@ -242,24 +243,26 @@ def _filtered(columns: Codes, left: Places | None, term: _Term, cover: Cover) ->
     return kept if left is None else left[kept]
 
 
-def _isolated(people: Frequencies, predicates: Sequence[_Terms], covers: Sequence[Cover]) -> int:
-    """How many predicates exactly one person meets."""
+def _count_isolated(
+    people: Frequencies, predicates: Sequence[_Terms], covers: Sequence[LabelCover]
+) -> int:
+    """Count the predicates that exactly one person meets."""
     columns = np.asfortranarray(people.codes)
     hits = 0
     for predicate in predicates:
         left: Places | None = None
         for term in predicate:
-            left = _filtered(columns, left, term, covers[term.column])
+            left = _filter_tuples(columns, left, term, covers[term.column])
             if not len(left):
                 break
         hits += int(left is not None and people.counts[left].sum() == 1)
     return hits
 
 
-class _Lines:
+class _PredicateSearch:
     """The columns of a release as lines, on which predicates are laid."""
 
-    def __init__(self, seen: Seen, ordered: Sequence[int]) -> None:
+    def __init__(self, seen: AttackerView, ordered: Sequence[int]) -> None:
         self._covers, self._counts, self._ordered = seen.covers, seen.counts, ordered
         self._codes = np.asfortranarray(seen.codes)
         self._upto: Counts = np.cumsum(seen.counts)
@@ -272,60 +275,60 @@ class _Lines:
             for at, sizes in enumerate(self._sizes)
         ]
         self._medians = [
-            _median(cover, seen.codes[:, at], seen.counts) if ordered[at] else 0
+            _compute_median(cover, seen.codes[:, at], seen.counts) if ordered[at] else 0
             for at, cover in enumerate(seen.covers)
         ]
 
-    def isolating(self, columns: int, tries: int, rng: np.random.Generator) -> list[_Terms]:
-        """So many distinct predicates that exactly one row may meet, or as many as are found."""
-        found = []
-        for chosen, row in self._candidates(columns, _MOST * tries, rng):
-            terms = tuple(self._term(at, row) for at in chosen)
-            if self._rows_meeting(terms) == 1:
-                found.append(terms)
-                if len(found) == tries:
+    def find_isolating(self, columns: int, tries: int, rng: np.random.Generator) -> list[_Terms]:
+        """Return so many distinct predicates that exactly one row may meet, or as many as found."""
+        isolating = []
+        for chosen, row in self._list_candidates(columns, _MOST * tries, rng):
+            terms = tuple(self._make_term(at, row) for at in chosen)
+            if self._count_meeting(terms) == 1:
+                isolating.append(terms)
+                if len(isolating) == tries:
                     break
-        return found
+        return isolating
 
-    def _candidates(
+    def _list_candidates(
         self, columns: int, most: int, rng: np.random.Generator
     ) -> list[tuple[tuple[int, ...], int]]:
-        """Columns and rows that no other row equals in them: so many of all, in random order."""
-        choices = _choices(len(self._covers), columns, rng)
-        alone = [self._alone(chosen) for chosen in choices]
+        """Return columns and rows that no other row equals in them: so many, in random order."""
+        choices = _list_choices(len(self._covers), columns, rng)
+        alone = [self._find_unique(chosen) for chosen in choices]
         sizes = np.array([int(rows.sum()) for rows in alone], dtype=np.int64)
         number = min(int(sizes.sum()), most)
         drawn = rng.multivariate_hypergeometric(sizes, number, method="marginals").tolist()
-        found = [
+        candidates = [
             (chosen, int(row))
             for chosen, rows, size in zip(choices, alone, drawn, strict=True)
             for row in rng.choice(np.flatnonzero(rows), size, replace=False)
         ]
-        return [found[at] for at in rng.permutation(len(found))]
+        return [candidates[at] for at in rng.permutation(len(candidates))]
 
-    def _alone(self, columns: tuple[int, ...]) -> Bools:
-        """The classes of one row that no other row equals in some columns."""
-        _, at = np.unique(keys(self._codes[:, list(columns)]), return_inverse=True)
-        found: Bools = np.bincount(at, weights=self._counts)[at] == 1
-        return found
+    def _find_unique(self, columns: tuple[int, ...]) -> Bools:
+        """Return the classes of one row that no other row equals in some columns."""
+        _, at = np.unique(number_tuples(self._codes[:, list(columns)]), return_inverse=True)
+        result: Bools = np.bincount(at, weights=self._counts)[at] == 1
+        return result
 
-    def guesses(self, columns: int, number: int, rng: np.random.Generator) -> list[_Terms]:
-        """Predicates of which each term comes from a row of its own."""
-        choices = _choices(len(self._covers), columns, rng)
+    def make_guesses(self, columns: int, number: int, rng: np.random.Generator) -> list[_Terms]:
+        """Return predicates of which each term comes from a row of its own."""
+        choices = _list_choices(len(self._covers), columns, rng)
         return [
-            tuple(self._term(at, row) for at, row in zip(choices[place], rows, strict=True))
+            tuple(self._make_term(at, row) for at, row in zip(choices[place], rows, strict=True))
             for place in rng.integers(0, len(choices), number)
-            for rows in [self._rows(columns, rng)]
+            for rows in [self._sample_classes(columns, rng)]
         ]
 
-    def _rows(self, number: int, rng: np.random.Generator) -> list[int]:
-        """The classes of random rows."""
+    def _sample_classes(self, number: int, rng: np.random.Generator) -> list[int]:
+        """Return the classes of random rows."""
         rows = rng.integers(0, self._upto[-1], number)
-        found: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
-        return found
+        result: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
+        return result
 
-    def _term(self, column: int, row: int) -> _Term:
-        term = _term(self._covers[column], column, int(self._codes[row, column]))
+    def _make_term(self, column: int, row: int) -> _Term:
+        term = _make_term(self._covers[column], column, int(self._codes[row, column]))
         last = self._ordered[column] - 1
         if term.low != term.high or term.low > last:
             return term
@@ -333,18 +336,18 @@ class _Lines:
             return _Term(column, term.low, last)
         return _Term(column, 0, term.high)
 
-    def _rows_meeting(self, terms: _Terms) -> int:
-        """How many rows may meet all terms; the term that fewest classes may meet comes first."""
-        met = [(term.column, _met(self._covers[term.column], term)) for term in terms]
+    def _count_meeting(self, terms: _Terms) -> int:
+        """Count rows that may meet all terms; the term that fewest classes may meet comes first."""
+        met = [(term.column, _find_met_labels(self._covers[term.column], term)) for term in terms]
         met.sort(key=lambda one: int(self._sizes[one[0]][one[1]].sum()))
         (column, first), *others = met
-        left = self._having(column, first)
+        left = self._find_classes(column, first)
         for column, labels in others:
             left = left[labels[self._codes[left, column]]]
         return int(self._counts[left].sum())
 
-    def _having(self, column: int, labels: Bools) -> Places:
-        """The classes that have one of some labels."""
+    def _find_classes(self, column: int, labels: Bools) -> Places:
+        """Return the classes that have one of some labels."""
         chosen = np.flatnonzero(labels)
         if len(chosen) > _FEW:
             return np.flatnonzero(labels[self._codes[:, column]])
@@ -352,33 +355,33 @@ class _Lines:
         return np.concatenate([order[ends[label] : ends[label + 1]] for label in chosen])
 
 
-def _choices(width: int, columns: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """All choices of so many columns, or 64 random ones."""
+def _list_choices(width: int, columns: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Return all choices of so many columns, or 64 random ones."""
     if comb(width, columns) <= _CHOICES:
         return list(combinations(range(width), columns))
-    found: set[tuple[int, ...]] = set()
-    while len(found) < _CHOICES:
-        found.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
-    return sorted(found)
+    result: set[tuple[int, ...]] = set()
+    while len(result) < _CHOICES:
+        result.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
+    return sorted(result)
 
 
-def _met(cover: Cover, term: _Term) -> Bools:
-    """Which labels cover a position that a term allows."""
-    found = (cover.low <= term.high) & (term.low <= cover.high)
+def _find_met_labels(cover: LabelCover, term: _Term) -> Bools:
+    """Return which labels cover a position that a term allows."""
+    met_labels = (cover.low <= term.high) & (term.low <= cover.high)
     allowed = cover.sets.get(term.label)
     if allowed is not None:
         upto = np.searchsorted(allowed, cover.high, side="right")
-        found = upto > np.searchsorted(allowed, cover.low, side="left")
+        met_labels = upto > np.searchsorted(allowed, cover.low, side="left")
     for label, covered in cover.sets.items():
         if allowed is None:
-            found[label] = bool(((term.low <= covered) & (covered <= term.high)).any())
+            met_labels[label] = bool(((term.low <= covered) & (covered <= term.high)).any())
         else:
-            found[label] = bool(np.isin(covered, allowed).any())
-    return found
+            met_labels[label] = bool(np.isin(covered, allowed).any())
+    return met_labels
 
 
-def _median(cover: Cover, codes: Codes, counts: Counts) -> float:
-    """The middle of the released rows on a line, each at the middle of what its label covers."""
+def _compute_median(cover: LabelCover, codes: Codes, counts: Counts) -> float:
+    """Return the middle of the released rows on a line, each at the middle of its label."""
     if not len(codes):
         return 0.0
     middle = (cover.low[codes] + cover.high[codes]) / 2

@@ -25,14 +25,14 @@ from dataclasses import replace
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats
-from incrowd.codes.axis import positions
-from incrowd.codes.frequency import Frequencies, keys, merged
+from incrowd.codes.axis import locate_points
+from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.evaluation.attacks.membership import ATTACK as MEMBERSHIP
-from incrowd.evaluation.attacks.membership import most_of
-from incrowd.evaluation.attacks.scene import scene_of
-from incrowd.evaluation.attacks.trial import tried
-from incrowd.measure.estimate import Attacked, Estimate, Rate
-from incrowd.release.product import Made
+from incrowd.evaluation.attacks.membership import max_success_of_events
+from incrowd.evaluation.attacks.scene import make_scene
+from incrowd.evaluation.attacks.trial import run_attacks
+from incrowd.measure.estimate import AttackReport, Estimate, Rate
+from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import MeasuredNumbers
 from incrowd.release.value_column import ValueColumn
 
@@ -43,27 +43,29 @@ _NOTE = (
 )
 
 
-def attack_synthetic(made: Made, again: Codes, *, tries: int, seed: int = 0) -> Attacked:
+def attack_synthetic(
+    made: MethodResult, again: Codes, *, tries: int, seed: int = 0
+) -> AttackReport:
     """Attack synthetic rows; ``again`` are the rows of a second draw from their model."""
     (product,) = made.products
     assert made.synthetic is not None
     rng = np.random.default_rng(seed)
     original, shown = product.original.frequencies, product.shown.frequencies
-    other = merged(again, np.ones(len(again), dtype=np.int64))
+    other = merge_tuples(again, np.ones(len(again), dtype=np.int64))
     people = _draw(original, tries, rng)
-    found = [_link(people, shown, other)]
+    synthetic = [_link(people, shown, other)]
     notes = [_NOTE]
     if len(original) <= _TUPLES and len(shown) <= _TUPLES:
-        found += _single_out_and_infer(made, other, tries, rng)
+        synthetic += _single_out_and_infer(made, other, tries, rng)
     else:
         notes.append("The table is too large for attacks by singling out and inference.")
-    found.append(
+    synthetic.append(
         find_members(
             made.synthetic.measured, made.synthetic.columns, original, people,
-            _draw(other, tries, rng), bound=most_of(made.events),
+            _draw(other, tries, rng), bound=max_success_of_events(made.events),
         )
     )  # fmt: skip
-    return Attacked(tuple(found), len(people), 0, tuple(notes))
+    return AttackReport(tuple(synthetic), len(people), 0, tuple(notes))
 
 
 def _draw(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
@@ -78,19 +80,19 @@ def _link(people: Codes, shown: Frequencies, other: Frequencies) -> Estimate:
         attack="linkage",
         name="a row equal to the person's",
         knows="every value of each person",
-        success=Rate.of(_count_among(people, shown), len(people)),
-        guess=Rate.of(_count_among(people, other), len(people)),
+        success=Rate.from_hits(_count_among(people, shown), len(people)),
+        guess=Rate.from_hits(_count_among(people, other), len(people)),
         says="The row of the person is among the published ones.",
     )
 
 
 def _count_among(people: Codes, table: Frequencies) -> int:
-    both = keys(np.concatenate([people, table.codes]).astype(np.int32))
+    both = number_tuples(np.concatenate([people, table.codes]).astype(np.int32))
     return int(np.isin(both[: len(people)], both[len(people) :]).sum())
 
 
 def _single_out_and_infer(
-    made: Made, other: Frequencies, tries: int, rng: np.random.Generator
+    made: MethodResult, other: Frequencies, tries: int, rng: np.random.Generator
 ) -> list[Estimate]:
     (product,) = made.products
     original = product.original
@@ -99,22 +101,24 @@ def _single_out_and_infer(
         if product.columns[name].role == "sensitive" or name == product.target
     ]  # fmt: skip
     wanted = tuple(secrets) if len(secrets) < len(original.names) else ()
-    scene = scene_of(original, product.shown, secrets=wanted, events=tuple(made.events))
+    scene = make_scene(original, product.shown, secrets=wanted, events=tuple(made.events))
     chance = replace(
-        scene, everybody=Frequencies(positions(original.axes, other.codes), other.counts)
+        scene, everybody=Frequencies(locate_points(original.axes, other.codes), other.counts)
     )
     singled = [
-        tried(one, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)).estimates
-        for one in (scene, chance)
+        run_attacks(
+            item, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)
+        ).estimates
+        for item in (scene, chance)
     ]
-    found = [
-        replace(one, control=beside.success, details={**one.details, "control": "a second draw"})
-        for one, beside in zip(*singled, strict=False)
+    estimates = [
+        replace(item, control=beside.success, details={**item.details, "control": "a second draw"})
+        for item, beside in zip(*singled, strict=False)
     ]
     if wanted:
-        inferred = tried(scene, only=("inference",), tries=tries, rng=rng).estimates
-        found += [one for one in inferred if "knowing everybody else" not in one.name]
-    return found
+        inferred = run_attacks(scene, only=("inference",), tries=tries, rng=rng).estimates
+        estimates += [item for item in inferred if "knowing everybody else" not in item.name]
+    return estimates
 
 
 # Membership -----------------------------------------------------------------------------------
@@ -147,8 +151,8 @@ def find_members(
         attack=MEMBERSHIP,
         name="by the measured tables",
         knows="every row of the table but the person's, and every value of the person",
-        success=Rate.of(hits, len(inside) + len(outside)),
-        guess=Rate.known(0.5),
+        success=Rate.from_hits(hits, len(inside) + len(outside)),
+        guess=Rate.from_value(0.5),
         says="Whether the person is in the table is said rightly.",
         bound=bound,
     )
@@ -166,19 +170,19 @@ class _Scores:
         self._names = list(columns)
         self._columns = columns
         self._tables = measured
-        self._residuals = [self._residual(one, table) for one in measured]
+        self._residuals = [self._residual(item, table) for item in measured]
 
     def compute(self, people: Codes, *, present: bool) -> Floats:
-        """The score of each person, who is in the table or not."""
-        found = np.zeros(len(people))
-        for one, residuals in zip(self._tables, self._residuals, strict=True):
-            cells = self._cells(one, people)
-            length = one.squared_length
-            for residual, variance in zip(residuals, one.variances, strict=True):
-                moved = residual.ravel()[cells] if one.columns else float(residual)
+        """Return the score of each person, who is in the table or not."""
+        result = np.zeros(len(people))
+        for first, residuals in zip(self._tables, self._residuals, strict=True):
+            cells = self._cells(first, people)
+            length = first.squared_length
+            for residual, variance in zip(residuals, first.variances, strict=True):
+                moved = residual.ravel()[cells] if first.columns else float(residual)
                 shift = length if present else 0.0
-                found += (moved + shift) / variance - length / (2 * variance)
-        return found
+                result += (moved + shift) / variance - length / (2 * variance)
+        return result
 
     def _residual(self, one: MeasuredNumbers, table: Frequencies) -> list[Floats]:
         """For each cell the product of the noise with the vector of a row in that cell."""
@@ -198,7 +202,7 @@ class _Scores:
 
 
 def _query(table: Floats, axes: Sequence[int]) -> Floats:
-    """A table times its size, less its sums, along some axes."""
+    """Return a table times its size, less its sums, along some axes."""
     for axis in axes:
         table = table.shape[axis] * table - table.sum(axis=axis, keepdims=True)
     return table

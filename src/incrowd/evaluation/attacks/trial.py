@@ -13,28 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError, ParameterError, check_choice, check_fraction, check_whole
 from incrowd.evaluation.attacks import inference
-from incrowd.evaluation.attacks.extreme import at_ends
-from incrowd.evaluation.attacks.inference import Secret, Victims
+from incrowd.evaluation.attacks.extreme import attack_interval_ends
+from incrowd.evaluation.attacks.inference import InferenceTargets, Secret
 from incrowd.evaluation.attacks.join import ATTACK as JOIN
-from incrowd.evaluation.attacks.join import by_nearest
-from incrowd.evaluation.attacks.linkage import linkage, worst
+from incrowd.evaluation.attacks.join import join_by_nearest
+from incrowd.evaluation.attacks.linkage import attack_linkage, find_worst_columns
 from incrowd.evaluation.attacks.membership import (
-    Targets,
-    by_fit,
-    by_law,
-    inside,
-    most_of,
+    MembershipTargets,
+    attack_by_fit,
+    attack_by_law,
+    list_table_events,
+    max_success_of_events,
     relies_on_sampling,
 )
-from incrowd.evaluation.attacks.scene import Scene
-from incrowd.evaluation.attacks.singling_out import by_classes, by_rows
-from incrowd.evaluation.attacks.view import People, people
-from incrowd.measure.estimate import CONFIDENCE, Attacked, Estimate
-from incrowd.measure.labels import bins_of
-from incrowd.measure.utility import Pair
+from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.evaluation.attacks.singling_out import isolate_by_classes, isolate_by_rows
+from incrowd.evaluation.attacks.view import People, sample_people
+from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
+from incrowd.measure.labels import assign_bins
+from incrowd.measure.utility import TablePair
 from incrowd.privacy.accountant import Accountant
 
 ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
@@ -44,8 +44,8 @@ _LARGE = 0.5  # of the people of the table; a control group is then compared per
 TRIES = 2000
 
 
-def tried(
-    scene: Scene,
+def run_attacks(
+    scene: AttackScene,
     *,
     knows: int | None = None,
     errors: float = 0.0,
@@ -54,29 +54,29 @@ def tried(
     confidence: float = CONFIDENCE,
     classifier: bool = False,
     rng: np.random.Generator,
-) -> Attacked:
-    """Every attack of ``only``, on at most ``tries`` people drawn from each side of the scene."""
+) -> AttackReport:
+    """Run each attack of ``only``, on at most ``tries`` people from each side of the scene."""
     for name in only:
         check_choice("attack", name, ATTACKS)
     if errors:
         check_fraction("errors", errors)
     number = int(check_whole("tries", tries))
-    targets = people(scene.everybody, number, rng)
-    control = None if scene.control is None else people(scene.control, number, rng)
+    targets = sample_people(scene.everybody, number, rng)
+    control = None if scene.control is None else sample_people(scene.control, number, rng)
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
     if not len(targets):
         raise IncrowdError("Original table: no rows to attack. Name a table with rows.")
     every = {
-        "linkage": trial.linkage,
-        "join": trial.join,
-        "singling-out": trial.singling_out,
-        "inference": trial.inference,
-        "membership": trial.membership,
-        "extreme": trial.extreme,
+        "linkage": trial.try_linkage,
+        "join": trial.try_join,
+        "singling-out": trial.try_singling_out,
+        "inference": trial.try_inference,
+        "membership": trial.try_membership,
+        "extreme": trial.try_extreme,
     }
-    found = [one for name in only for one in every[name]()]
-    notes = [one for one in found if isinstance(one, str)]
-    if scene.control is not None and trial.control_is_small:
+    result = [item for name in only for item in every[name]()]
+    notes = [item for item in result if isinstance(item, str)]
+    if scene.control is not None and trial.is_control_small:
         notes.append(
             "The control group is smaller than half of the table: singling out and ends of "
             "intervals are compared with guessing only."
@@ -103,12 +103,12 @@ def tried(
             "Without a control group, success is compared with guessing only. It includes what the "
             "release reveals about people in general, whether or not they are in the table."
         )
-    estimates = tuple(_bounded(one, scene) for one in found if isinstance(one, Estimate))
-    return Attacked(estimates, len(targets), len(control or ()), tuple(notes))
+    estimates = tuple(_add_bound(item, scene) for item in result if isinstance(item, Estimate))
+    return AttackReport(estimates, len(targets), len(control or ()), tuple(notes))
 
 
-def _bounded(one: Estimate, scene: Scene) -> Estimate:
-    """With the most that the promise allows.
+def _add_bound(one: Estimate, scene: AttackScene) -> Estimate:
+    """Add the most that the promise allows.
 
     Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``
     times the chance without the person's row, plus delta: that is what differential privacy says of
@@ -120,7 +120,7 @@ def _bounded(one: Estimate, scene: Scene) -> Estimate:
     if one.attack not in (inference.ATTACK, JOIN):
         return one
     epsilon, delta = scene.promise
-    within = [part for event in scene.events for part in inside(event)]
+    within = [part for event in scene.events for part in list_table_events(event)]
     if within:  # a promise may be about people of a population, from which the table was drawn
         epsilon = max(epsilon, Accountant(within).epsilon(delta=delta))
     return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
@@ -130,7 +130,7 @@ def _bounded(one: Estimate, scene: Scene) -> Estimate:
 class _Trial:
     """The attacks on one scene: each yields estimates, and words on what was not tried."""
 
-    scene: Scene
+    scene: AttackScene
     targets: People
     others: People | None
     knows: int | None
@@ -139,171 +139,179 @@ class _Trial:
     classifier: bool
     rng: np.random.Generator
 
-    def linkage(self) -> Iterator[Estimate | str]:
-        """Knowing all quasi columns, and those that help most."""
+    def try_linkage(self) -> Iterator[Estimate | str]:
+        """Link people, knowing all quasi columns, and those that help most."""
         quasi = self.scene.quasi
-        view, _ = self.scene.release.part(quasi)
-        asked = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
-        if asked > len(quasi):
+        view, _ = self.scene.release.select_columns(quasi)
+        request = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
+        if request > len(quasi):
             raise ParameterError(
-                "knows", f"be at most {len(quasi)}, the number of quasi-identifiers", asked
+                "knows", f"be at most {len(quasi)}, the number of quasi-identifiers", request
             )
-        own = self.targets.part(quasi)
+        own = self.targets.select_columns(quasi)
         every = tuple(range(len(quasi)))
         choices = [(own, every)]
-        if asked < len(quasi):  # found on one half of the people, tried on the other
+        if request < len(quasi):  # found on one half of the people, tried on the other
             half = len(own) // 2
             first, second = People(own.points[:half]), People(own.points[half:])
-            choices.append((second, worst(view, first, asked, rng=self.rng)))
+            choices.append((second, find_worst_columns(view, first, request, rng=self.rng)))
         everybody = None
         if self.scene.whole:
             rows = self.scene.everybody
-            everybody = merged(rows.codes[:, list(quasi)], rows.counts)
+            everybody = merge_tuples(rows.codes[:, list(quasi)], rows.counts)
         for some, known in choices:
-            yield linkage(
+            yield attack_linkage(
                 view,
                 some,
                 known=known,
                 everybody=everybody,
-                control=None if self.others is None else self.others.part(quasi),
+                control=None if self.others is None else self.others.select_columns(quasi),
                 errors=self.errors,
                 private=bool(self.scene.events),
                 rng=self.rng,
                 confidence=self.confidence,
             )
 
-    def join(self) -> Iterator[Estimate | str]:
-        """Two tables with every other quasi column each."""
+    def try_join(self) -> Iterator[Estimate | str]:
+        """Join two tables with every other quasi column each."""
         quasi = self.scene.quasi
         if len(quasi) < 2:
             yield "The join attack was skipped: it needs two quasi-identifiers."
             return
         width = range(len(quasi))
-        yield by_nearest(
-            self.scene.release.part(quasi)[0],
+        yield join_by_nearest(
+            self.scene.release.select_columns(quasi)[0],
             (width[::2], width[1::2]),
-            self.targets.part(quasi),
-            None if self.others is None else self.others.part(quasi),
+            self.targets.select_columns(quasi),
+            None if self.others is None else self.others.select_columns(quasi),
             rng=self.rng,
             confidence=self.confidence,
         )
 
-    def singling_out(self) -> Iterator[Estimate | str]:
-        """By a few columns of a row, and by a class."""
+    def try_singling_out(self) -> Iterator[Estimate | str]:
+        """Single people out by a few columns of a row, and by a class."""
         scene, tries = self.scene, min(len(self.targets), _PREDICATES)
         ordered = [len(axis.hierarchy.values) if axis.ordered else 0 for axis in scene.axes]
-        tables = scene.release, scene.everybody, self._large_control()
+        tables = scene.release, scene.everybody, self._get_large_control()
         width = min(_COLUMNS, len(scene.axes))
         how: dict[str, Any] = {"tries": tries, "rng": self.rng, "confidence": self.confidence}
-        yield by_rows(*tables, columns=width, ordered=ordered, **how)
-        yield by_classes(*tables, **how)
+        yield isolate_by_rows(*tables, columns=width, ordered=ordered, **how)
+        yield isolate_by_classes(*tables, **how)
 
     @property
-    def control_is_small(self) -> bool:
+    def is_control_small(self) -> bool:
         """Whether there are too few people outside to compare numbers of people."""
-        return self._large_control() is None
+        return self._get_large_control() is None
 
-    def _large_control(self) -> Frequencies | None:
-        """The control group if it has half of the table's people: both are thinned to the fewer."""
+    def _get_large_control(self) -> Frequencies | None:
+        """Return the control, thinned like the table, if it has half of its people."""
         control = self.scene.control
         large = control is not None and control.total >= _LARGE * self.scene.everybody.total
         return control if large else None
 
-    def inference(self) -> Iterator[Estimate | str]:
-        """Every secret in turn, by all quasi columns."""
+    def try_inference(self) -> Iterator[Estimate | str]:
+        """Infer every secret in turn, by all quasi columns."""
         scene = self.scene
         if not scene.secrets:
             yield "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
         for at in scene.secrets:
-            bins = bins_of(scene.axes[at])
-            view, secret = inference.secret_of(scene.release, scene.quasi, at)
-            victims = inference.victims_of(self.targets, scene.quasi, at, bins)
+            bins = assign_bins(scene.axes[at])
+            view, secret = inference.split_secret(scene.release, scene.quasi, at)
+            victims = inference.make_targets(self.targets, scene.quasi, at, bins)
             others = None
             if self.others is not None:
-                others = inference.victims_of(self.others, scene.quasi, at, bins)
+                others = inference.make_targets(self.others, scene.quasi, at, bins)
             ways: dict[str, Any] = {"control": others, "confidence": self.confidence}
-            yield inference.by_rows(view, secret, victims, **ways)
-            yield inference.by_homogeneity(view, secret, victims, **ways)
+            yield inference.infer_by_rows(view, secret, victims, **ways)
+            yield inference.infer_by_homogeneity(view, secret, victims, **ways)
             if scene.rows_known and scene.whole:
                 rows = scene.everybody
-                everybody = merged(rows.codes[:, [*scene.quasi, at]], rows.counts)
-                knowing = inference.by_background(view, secret, victims, everybody, **ways)
+                everybody = merge_tuples(rows.codes[:, [*scene.quasi, at]], rows.counts)
+                knowing = inference.infer_by_background(view, secret, victims, everybody, **ways)
                 if knowing is not None:
                     yield knowing
             if self.classifier and self.others is not None:
-                yield self._classified(at, secret, victims)
+                yield self._infer_by_classifier(at, secret, victims)
             elif self.classifier:
                 yield "No classifier was trained: it needs a control group."
 
-    def membership(self) -> Iterator[Estimate | str]:
-        """By the law where it is known, and by the rows that fit where there is a control group."""
+    def try_membership(self) -> Iterator[Estimate | str]:
+        """Test membership by the law where it is known, and by rows that fit beside a control."""
         scene = self.scene
         if scene.cells is not None:
             number = len(self.targets)
-            some = people(scene.cells.table, number, self.rng).points
+            some = sample_people(scene.cells.table, number, self.rng).points
             own = np.arange(len(some))
             if scene.cells.control is not None:
-                some = np.vstack([some, people(scene.cells.control, number, self.rng).points])
-            every = Targets.of(scene.cells.table, scene.cells.shown, some)
-            outside = every.chosen(np.arange(len(own), len(some))) if len(some) > len(own) else None
+                some = np.vstack(
+                    [some, sample_people(scene.cells.control, number, self.rng).points]
+                )
+            every = MembershipTargets.from_tables(scene.cells.table, scene.cells.shown, some)
+            outside = (
+                every.select_targets(np.arange(len(own), len(some)))
+                if len(some) > len(own)
+                else None
+            )
             try:
-                yield by_law(
-                    scene.cells.law, every.chosen(own), outside, rng=self.rng,
-                    bound=most_of(scene.events), confidence=self.confidence,
+                yield attack_by_law(
+                    scene.cells.law, every.select_targets(own), outside, rng=self.rng,
+                    bound=max_success_of_events(scene.events), confidence=self.confidence,
                 )  # fmt: skip
             except ParameterError:
                 yield "The optimal membership test was skipped: the release is not of this table."
         if self.others is not None:
-            yield by_fit(
-                scene.release.part(scene.quasi)[0],
-                self.targets.part(scene.quasi),
-                self.others.part(scene.quasi),
+            yield attack_by_fit(
+                scene.release.select_columns(scene.quasi)[0],
+                self.targets.select_columns(scene.quasi),
+                self.others.select_columns(scene.quasi),
                 rng=self.rng,
-                bound=most_of(scene.events, replaced=True),
+                bound=max_success_of_events(scene.events, replaced=True),
                 confidence=self.confidence,
             )
         elif scene.cells is None:
             yield "Membership was not tested: it needs a control group (or --shadows)."
 
-    def extreme(self) -> Iterator[Estimate | str]:
-        """The ends of intervals, where a column shows any."""
-        scene, control = self.scene, self._large_control()
+    def try_extreme(self) -> Iterator[Estimate | str]:
+        """Try the ends of intervals, where a column shows any."""
+        scene, control = self.scene, self._get_large_control()
         if not scene.whole:
             return
-        view = scene.release.part(scene.quasi)[0]
-        found = at_ends(
+        view = scene.release.select_columns(scene.quasi)[0]
+        interval_ends = attack_interval_ends(
             view,
-            merged(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
+            merge_tuples(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
             ordered=[at for at, axis in enumerate(scene.quasi) if scene.axes[axis].ordered],
             control=None
             if control is None
-            else merged(control.codes[:, list(scene.quasi)], control.counts),
+            else merge_tuples(control.codes[:, list(scene.quasi)], control.counts),
             tries=min(len(self.targets), 500),
             rng=self.rng,
             confidence=self.confidence,
         )
-        if found is not None:
-            yield found
+        if interval_ends is not None:
+            yield interval_ends
 
-    def _classified(self, at: int, secret: Secret, victims: Victims) -> Estimate:
-        """By a classifier; the control group must be there."""
+    def _infer_by_classifier(self, at: int, secret: Secret, victims: InferenceTargets) -> Estimate:
+        """Infer by a classifier; the control group must be there."""
         scene, columns = self.scene, [*self.scene.quasi, at]
         release = scene.release
         axes = [scene.axes[column] for column in columns]
 
-        def binned(some: Frequencies) -> Frequencies:
-            codes = [bins_of(axis)[some.codes[:, c]] for axis, c in zip(axes, columns, strict=True)]
-            return merged(np.column_stack(codes).astype(np.int32), some.counts)
+        def bin_tuples(some: Frequencies) -> Frequencies:
+            codes = [
+                assign_bins(axis)[some.codes[:, c]] for axis, c in zip(axes, columns, strict=True)
+            ]
+            return merge_tuples(np.column_stack(codes).astype(np.int32), some.counts)
 
         assert scene.control is not None
-        pair = Pair(
+        pair = TablePair(
             tuple(release.names[column] for column in columns),
-            binned(scene.control),
-            merged(release.codes[:, columns], release.counts),
+            bin_tuples(scene.control),
+            merge_tuples(release.codes[:, columns], release.counts),
             tuple(release.covers[column].shares for column in columns),
             tuple(axis.ordered for axis in axes),
         )
         tried = Frequencies(self.targets.points, np.ones(len(self.targets), dtype=np.int64))
-        return inference.by_classifier(
-            secret, victims, binned(tried), pair, confidence=self.confidence
+        return inference.infer_by_classifier(
+            secret, victims, bin_tuples(tried), pair, confidence=self.confidence
         )

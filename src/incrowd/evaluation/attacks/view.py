@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Counts, Floats, Places
-from incrowd.codes.frequency import Frequencies, keys
-from incrowd.measure.labels import Cover
-from incrowd.measure.risk import fitting_labels
+from incrowd.codes.frequency import Frequencies, number_tuples
+from incrowd.measure.labels import LabelCover
+from incrowd.measure.risk import find_fitting_labels
 
 _CELLS = 20_000_000  # comparisons of a person with a class that are held at once
 _FEW = 50  # one row in so many, or fewer, are drawn one by one
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class AttackerView:
     """The classes of a release: ``codes`` are labels of the columns ``names``, ``counts`` rows.
 
     ``covers`` says what the labels of each column cover. ``drawn`` is the chance that a person's
@@ -33,7 +33,7 @@ class Seen:
     names: tuple[str, ...]
     codes: Codes
     counts: Counts
-    covers: tuple[Cover, ...]
+    covers: tuple[LabelCover, ...]
     drawn: float = 1.0
     noise: float = 0.0
 
@@ -45,10 +45,10 @@ class Seen:
         """How many rows are shown."""
         return int(self.counts.sum())
 
-    def part(self, columns: Sequence[int]) -> tuple[Seen, Places]:
-        """What is seen of some columns, and the class that each class becomes."""
+    def select_columns(self, columns: Sequence[int]) -> tuple[AttackerView, Places]:
+        """Return what is seen of some columns, and the class that each class becomes."""
         chosen = self.codes[:, list(columns)]
-        _, first, at = np.unique(keys(chosen), return_index=True, return_inverse=True)
+        _, first, at = np.unique(number_tuples(chosen), return_index=True, return_inverse=True)
         counts = np.bincount(at, weights=self.counts, minlength=len(first)).astype(np.int64)
         part = replace(
             self,
@@ -59,91 +59,95 @@ class Seen:
         )
         return part, at.astype(np.int64)
 
-    def class_of(self, points: Codes) -> Places | None:
-        """The one class that fits each of some people in all columns, -1 where none does.
+    def find_class(self, points: Codes) -> Places | None:
+        """Return the one class that fits each of some people in all columns, -1 if none does.
 
         None where people may fit several, because labels of a column overlap.
         """
         if not len(self):
             return np.full(len(points), -1, dtype=np.int64)
-        codes = fitting_labels(points, self.codes, self.covers)
+        codes = find_fitting_labels(points, self.codes, self.covers)
         if codes is None:
             return None
         known = (codes >= 0).all(axis=1)
-        named = keys(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))
+        named = number_tuples(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))
         order = np.argsort(named[: len(self)])
         places = np.searchsorted(named[: len(self)], named[len(self) :], sorter=order)
         at = order[np.minimum(places, len(self) - 1)]
         hit = known & (named[at] == named[len(self) :])
         return np.where(hit, at, -1)
 
-    def rows_fitting(self, points: Codes) -> Counts:
-        """How many rows fit each of some people in all columns."""
-        known = self.class_of(points)
-        if known is not None:
-            return np.append(self.counts, 0)[known]
-        along = self._along(int(points.max(initial=0)))
-        found = np.zeros(len(points), dtype=np.int64)
+    def count_fitting_rows(self, points: Codes) -> Counts:
+        """Count the rows that fit each of some people in all columns."""
+        result = self.find_class(points)
+        if result is not None:
+            return np.append(self.counts, 0)[result]
+        along = self._sweep_column(int(points.max(initial=0)))
+        fitting_rows = np.zeros(len(points), dtype=np.int64)
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             some = points[start : start + size]
             if along is None:
-                person, place = self._whole(some)
+                person, place = self._find_whole_fits(some)
                 rows = self.counts[place]
             else:
-                person, place = along.part._whole(some[:, along.others])
+                person, place = along.part._find_whole_fits(some[:, along.others])
                 rows = along.rows[place, some[person, along.column]]
-            found[start : start + size] = np.bincount(person, rows, minlength=len(some))
-        return found
+            fitting_rows[start : start + size] = np.bincount(person, rows, minlength=len(some))
+        return fitting_rows
 
-    def _along(self, last: int) -> _Along | None:
-        """The rows along the column with most labels; None where that takes too much to hold."""
+    def _sweep_column(self, last: int) -> _ColumnSweep | None:
+        """Return rows along the column with most labels; None where that takes too much to hold."""
         column = int(np.argmax([len(cover.low) for cover in self.covers]))
         others = [at for at in range(len(self.covers)) if at != column]
         cover = self.covers[column]
         if cover.sets or not others:
             return None
-        part, at = self.part(others)
+        part, at = self.select_columns(others)
         width = max(int(cover.high.max(initial=0)), last) + 2
         if len(part) * width > _CELLS:
             return None
         labels, cells = self.codes[:, column], len(part) * width
         change = np.bincount(at * width + cover.low[labels], self.counts, minlength=cells)
         change -= np.bincount(at * width + cover.high[labels] + 1, self.counts, minlength=cells)
-        return _Along(column, others, part, np.cumsum(change.reshape(len(part), width), axis=1))
+        return _ColumnSweep(
+            column, others, part, np.cumsum(change.reshape(len(part), width), axis=1)
+        )
 
-    def near(self, points: Codes) -> Iterator[Near]:
-        """The classes that fit each of some people in most columns, in parts.
+    def find_nearest(self, points: Codes) -> Iterator[NearestClasses]:
+        """Yield the classes that fit each of some people in most columns, in parts.
 
         Classes that fit in all columns are looked up; only people who have none are held against
         every class.
         """
-        known = self.class_of(points)
+        known = self.find_class(points)
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             part = slice(start, min(start + size, len(points)))
             some = points[part]
             if known is None:
-                person, place = self._whole(some)
+                person, place = self._find_whole_fits(some)
             else:
                 person = np.flatnonzero(known[part] >= 0)
                 place = known[part][person]
-            yield self._completed(part, some, person, place)
+            yield self._complete_nearest(part, some, person, place)
 
-    def _completed(self, part: slice, points: Codes, person: Places, place: Places) -> Near:
-        """Whole fits, and the nearest classes of people who have none."""
+    def _complete_nearest(
+        self, part: slice, points: Codes, person: Places, place: Places
+    ) -> NearestClasses:
+        """Return whole fits, and the nearest classes of people who have none."""
         lost = np.flatnonzero(np.bincount(person, minlength=len(points)) == 0)
         most = np.full(len(points), len(self.names), dtype=np.int64)
-        for near in self._compared(points[lost]):
+        for near in self._compare_all(points[lost]):
             most[lost[near.part]] = near.most
             person = np.append(person, lost[near.part][near.person])
             place = np.append(place, near.place)
         order = np.argsort(person, kind="stable")
         ends = np.searchsorted(person[order], np.arange(len(points) + 1))
-        return Near(part, most, place[order], ends)
+        return NearestClasses(part, most, place[order], ends)
 
-    def _whole(self, points: Codes) -> tuple[Places, Places]:
-        """All pairs of a person and a class that fits in all columns.
+    def _find_whole_fits(self, points: Codes) -> tuple[Places, Places]:
+        """Return all pairs of a person and a class that fits in all columns.
 
         Pairs are made by the column that leaves fewest, and held against one column after another.
         """
@@ -152,13 +156,13 @@ class Seen:
             for codes, cover in zip(self.codes.T, self.covers, strict=True)
         ]
         pairs = [
-            float(_fitting_classes(cover, size, column).sum())
+            float(_count_fitting_classes(cover, size, column).sum())
             for cover, size, column in zip(self.covers, sizes, points.T, strict=True)
         ]
         first, *others = np.argsort(pairs).tolist()
         order = np.argsort(self.codes[:, first], kind="stable")
         starts = np.cumsum(sizes[first]) - sizes[first]
-        fitting = fits(self.covers[first], points[:, first])
+        fitting = match_labels(self.covers[first], points[:, first])
         person, label = np.nonzero(fitting.view(np.bool_))  # far faster than of numbers
         number = sizes[first][label]
         ends = np.cumsum(number)
@@ -166,41 +170,43 @@ class Seen:
         place = order[np.repeat(starts[label], number) + within]
         person = np.repeat(person, number)
         for at in others:
-            kept = _fit(self.covers[at], points[:, at], person, self.codes[place, at])
+            kept = _match_pairs(self.covers[at], points[:, at], person, self.codes[place, at])
             person, place = person[kept], place[kept]
         return person, place
 
-    def _compared(self, points: Codes) -> Iterator[Near]:
-        """Each person held against all classes."""
+    def _compare_all(self, points: Codes) -> Iterator[NearestClasses]:
+        """Hold each person against all classes."""
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             some = points[start : start + size]
-            fitting = self._fitting(some)
+            fitting = self._count_fitting_columns(some)
             most = fitting.max(axis=1, initial=0)
             person, place = np.nonzero(fitting == most[:, None])
             ends = np.searchsorted(person, np.arange(len(some) + 1))
-            yield Near(slice(start, start + len(some)), most.astype(np.int64), place, ends)
+            yield NearestClasses(
+                slice(start, start + len(some)), most.astype(np.int64), place, ends
+            )
 
-    def _fitting(self, points: Codes) -> npt.NDArray[np.uint8]:
-        """In how many columns each class (across) fits each person (down)."""
-        found = np.zeros((len(points), len(self)), dtype=np.uint8)
+    def _count_fitting_columns(self, points: Codes) -> npt.NDArray[np.uint8]:
+        """Return in how many columns each class (across) fits each person (down)."""
+        fitting_columns = np.zeros((len(points), len(self)), dtype=np.uint8)
         for at, cover in enumerate(self.covers):
-            found += fits(cover, points[:, at])[:, self.codes[:, at]]
-        return found
+            fitting_columns += match_labels(cover, points[:, at])[:, self.codes[:, at]]
+        return fitting_columns
 
 
 @dataclass(frozen=True, eq=False)
-class _Along:
+class _ColumnSweep:
     """The rows of each class of a ``part``, the ``others``, that fit each position of a column."""
 
     column: int
     others: list[int]
-    part: Seen
+    part: AttackerView
     rows: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Near:
+class NearestClasses:
     """For the people of a ``part``: in how many columns the nearest classes fit, and which.
 
     Person i is nearest to the classes ``place[ends[i] : ends[i + 1]]``.
@@ -211,8 +217,8 @@ class Near:
     place: Places
     ends: Places
 
-    def sums(self, weights: Counts) -> Counts:
-        """For each person, what the nearest classes weigh together."""
+    def sum_weights(self, weights: Counts) -> Counts:
+        """Return for each person what the nearest classes weigh together."""
         upto = np.append(0, np.cumsum(weights[self.place]))
         return np.asarray(upto[self.ends[1:]] - upto[self.ends[:-1]])
 
@@ -222,24 +228,24 @@ class Near:
         return np.repeat(np.arange(len(self.most)), np.diff(self.ends))
 
 
-def fits(cover: Cover, places: Codes) -> npt.NDArray[np.uint8]:
-    """Whether each label (across) covers each position (down)."""
-    found = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
+def match_labels(cover: LabelCover, places: Codes) -> npt.NDArray[np.uint8]:
+    """Return whether each label (across) covers each position (down)."""
+    result = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
     for label, covered in cover.sets.items():
-        found[:, label] = np.isin(places, covered)
-    return found.astype(np.uint8)
+        result[:, label] = np.isin(places, covered)
+    return result.astype(np.uint8)
 
 
-def _fit(cover: Cover, places: Codes, person: Places, labels: Codes) -> Bools:
-    """Whether each label covers the position of the person beside it."""
+def _match_pairs(cover: LabelCover, places: Codes, person: Places, labels: Codes) -> Bools:
+    """Return whether each label covers the position of the person beside it."""
     if cover.sets:
-        return fits(cover, places)[person, labels] > 0
+        return match_labels(cover, places)[person, labels] > 0
     own = places[person]
     return (cover.low[labels] <= own) & (own <= cover.high[labels])
 
 
-def _fitting_classes(cover: Cover, sizes: Counts, places: Codes) -> Counts:
-    """How many classes fit each position, where labels have so many classes."""
+def _count_fitting_classes(cover: LabelCover, sizes: Counts, places: Codes) -> Counts:
+    """Count the classes that fit each position, where labels have so many classes."""
     last = max(int(cover.high.max(initial=0)), int(places.max(initial=0)))
     runs = np.ones(len(sizes), dtype=bool)
     runs[list(cover.sets)] = False
@@ -251,16 +257,16 @@ def _fitting_classes(cover: Cover, sizes: Counts, places: Codes) -> Counts:
     return held[places].astype(np.int64)
 
 
-def seen(
+def make_view(
     names: Sequence[str],
     shown: Frequencies,
-    covers: Sequence[Cover],
+    covers: Sequence[LabelCover],
     *,
     quasi: Sequence[int] | None = None,
     drawn: float = 1.0,
     noise: float = 0.0,
-) -> Seen:
-    """A release as an attacker reads it.
+) -> AttackerView:
+    """Return a release as an attacker reads it.
 
     Rows that show nothing in any of the columns ``quasi`` (by default, of all) fit everybody and
     name nobody; they are left out.
@@ -271,13 +277,13 @@ def seen(
     used = []
     for at, cover in enumerate(covers):
         labels, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
-        used.append(_only(cover, labels))
-    return Seen(tuple(names), codes, shown.counts[kept], tuple(used), drawn, noise)
+        used.append(_select_labels(cover, labels))
+    return AttackerView(tuple(names), codes, shown.counts[kept], tuple(used), drawn, noise)
 
 
-def _only(cover: Cover, labels: Codes) -> Cover:
-    """What some of the labels cover."""
-    return Cover(
+def _select_labels(cover: LabelCover, labels: Codes) -> LabelCover:
+    """Return what some of the labels cover."""
+    return LabelCover(
         tuple(cover.labels[label] for label in labels.tolist()),
         cover.loss[labels],
         cover.precision[labels],
@@ -299,18 +305,18 @@ class People:
     def __len__(self) -> int:
         return len(self.points)
 
-    def part(self, columns: Sequence[int]) -> People:
-        """The same people by some of the columns."""
+    def select_columns(self, columns: Sequence[int]) -> People:
+        """Return the same people by some of the columns."""
         return People(self.points[:, list(columns)])
 
-    def some(self, number: int, rng: np.random.Generator) -> People:
-        """So many of them, at random; all if there are fewer."""
+    def sample_people(self, number: int, rng: np.random.Generator) -> People:
+        """Return so many of them, at random; all if there are fewer."""
         if len(self) <= number:
             return self
         return People(self.points[rng.choice(len(self), number, replace=False)])
 
-    def mistaken(self, errors: float, rng: np.random.Generator) -> People:
-        """As an attacker has them who is wrong about each value with a given chance.
+    def with_errors(self, errors: float, rng: np.random.Generator) -> People:
+        """Return them as an attacker has them who is wrong about each value with a given chance.
 
         A wrong value is that of another of these people.
         """
@@ -321,8 +327,8 @@ class People:
         return People(points)
 
 
-def people(frequencies: Frequencies, number: int, rng: np.random.Generator) -> People:
-    """So many random rows of a table that was counted by positions, none of them twice."""
+def sample_people(frequencies: Frequencies, number: int, rng: np.random.Generator) -> People:
+    """Return so many random rows of a table counted by positions, none of them twice."""
     total = frequencies.total
     chosen = (
         np.arange(total) if total <= number else np.sort(rng.choice(total, number, replace=False))
@@ -331,8 +337,8 @@ def people(frequencies: Frequencies, number: int, rng: np.random.Generator) -> P
     return People(frequencies.codes[owner])
 
 
-def fewer(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencies:
-    """So many rows of a table, at random and none of them twice; all if there are no more."""
+def subsample(table: Frequencies, rows: int, rng: np.random.Generator) -> Frequencies:
+    """Return so many rows of a table, at random and none twice; all if there are no more."""
     if table.total <= rows:
         return table
     if rows <= table.total // _FEW:  # then numpy draws them without looking at the others

@@ -28,25 +28,25 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole
 from incrowd.evaluation.audit.bound import (
     PARTS,
-    Bound,
+    EpsilonBound,
     Runs,
-    bound_of,
-    chosen,
-    expected_bound,
-    most_shown,
+    bound_from_runs,
+    choose_event,
+    compute_expected_bound,
+    compute_largest_bound,
 )
-from incrowd.evaluation.audit.pairs import Outcome, Pair, pairs
+from incrowd.evaluation.audit.pairs import NeighborPair, Outcome, make_pairs
 from incrowd.measure.estimate import CONFIDENCE, Rate
 from incrowd.methods.base import MakeContext, Method
-from incrowd.methods.registry import method_of
+from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.spec.file import SpecFile, SpecSource, taken
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.release import SafeSpec
 
 DELTA = 0.01
@@ -98,7 +98,7 @@ class Audit:
     inside: float | None = None
 
     @property
-    def above(self) -> bool:
+    def is_above_claim(self) -> bool:
         """Whether more was shown than the claim allows.
 
         A claim with a smaller delta than the audit's holds at the audit's as well. With a larger
@@ -120,9 +120,9 @@ class Audit:
             if self.inside is not None:
                 words += f" (ε = {self.inside:g} holds for values inside a class)"
             return words
-        if self.above and self.epsilon <= self.claim:
+        if self.is_above_claim and self.epsilon <= self.claim:
             return "ABOVE the accounted ε: the claim is false"
-        if self.above:
+        if self.is_above_claim:
             return "ABOVE the claim, which is false"
         if self.claim_delta > self.delta:
             return f"the claim does not apply below δ = {self.claim_delta:g}"
@@ -132,48 +132,48 @@ class Audit:
             return "below the claim, but this number of runs is expected to show nothing"
         return "consistent with the claim"
 
-    def lines(self) -> list[str]:
-        """The audit in a few lines."""
+    def format_lines(self) -> list[str]:
+        """Return the audit in a few lines."""
         first, second = self.runs
         shown = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
-        found = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
+        lines = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
         if self.claim is not None:
-            found.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
+            lines.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
         if self.accounted is not None:
             some = 0 < self.accounted < math.inf
             share = f" ({100 * self.epsilon / self.accounted:.0f} % of it audited)" if some else ""
-            found.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
+            lines.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
         power = f"this number of runs can show at most ε = {self.most:.3g}"
         if self.expected is not None:
             power += f", for this mechanism {self.expected:.3g}"
         likely, unlikely = (f"{x.hits:,} of {x.tries:,}" for x in (self.likely, self.unlikely))
         return [
-            *found,
+            *lines,
             f"Tables      {self.tables}",
             f"Event       {self.event}: {likely} runs on the first table, {unlikely} on the second",
             f"Runs        {first:,} and {second:,} in {self.seconds:.0f} s; {power}",
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values; None for what is not finite."""
-        found = asdict(self) | {"above": self.above, "verdict": self.verdict}
+        """Return everything as plain values; None for what is not finite."""
+        result = asdict(self) | {"above": self.is_above_claim, "verdict": self.verdict}
         for name in ("claim", "accounted"):
-            value = found[name]
-            found[name] = value if value is not None and math.isfinite(value) else None
-        return found
+            value = result[name]
+            result[name] = value if value is not None and math.isfinite(value) else None
+        return result
 
 
 @dataclass(frozen=True, eq=False)
-class _Bench:
+class _TestBench:
     """A method, the pairs of tables to run it on, and what it is run with."""
 
     method: Method
-    pairs: list[Pair]
+    pairs: list[NeighborPair]
     context: MakeContext
 
 
 @dataclass(frozen=True)
-class _Job:
+class _AuditJob:
     """What one process is told: which pairs to run, each for how long or how often."""
 
     file: SpecFile
@@ -183,11 +183,11 @@ class _Job:
     seconds: float
     runs: int | None
 
-    def bench(self, bits: Randomness | None) -> _Bench:
-        """The method and its pairs; made anew in each process."""
-        method = method_of(self.file)
-        made = pairs(self.file, method, delta=self.delta, seed=self.seed)
-        return _Bench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
+    def make_bench(self, bits: Randomness | None) -> _TestBench:
+        """Make the method and its pairs, anew in each process."""
+        method = make_method(self.file)
+        made = make_pairs(self.file, method, delta=self.delta, seed=self.seed)
+        return _TestBench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
 
 
 def audit(
@@ -233,39 +233,41 @@ def audit(
     check_seconds(seconds)
     if runs is not None:
         check_whole("runs", runs, LEAST)
-    file = _light(taken(spec))
-    seed = int((bits or SystemRandomness()).words(1)[0] >> np.uint64(1))
+    file = _count_cells_once(load_spec(spec))
+    seed = int((bits or SystemRandomness()).draw_words(1)[0] >> np.uint64(1))
     start = time.monotonic()
-    job = _Job(file, delta, seed, (), seconds, runs)
-    bench = job.bench(bits)
+    job = _AuditJob(file, delta, seed, (), seconds, runs)
+    bench = job.make_bench(bits)
     method, proposed = bench.method, bench.pairs
     number = 1 if bits is not None else int(check_whole("workers", workers or os.cpu_count() or 1))
 
-    def found(which: Sequence[int], share: float) -> list[Histogram]:
+    def bound_pairs(which: Sequence[int], share: float) -> list[Histogram]:
         each = None if runs is None else max(math.ceil(share * runs / number), LEAST)
         part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
         if number == 1:
-            return _made_runs(part, bench)
+            return _run_job(part, bench)
         with ThreadPoolExecutor(number) as pool:
-            parts = list(pool.map(_elsewhere, [part] * number))
-        return [together(one) for one in zip(*parts, strict=True)]
+            parts = list(pool.map(_run_in_process, [part] * number))
+        return [merge_histograms(item) for item in zip(*parts, strict=True)]
 
     best, left = 0, 1.0
     if len(proposed) > 1:
         left = 1 - TRIED
-        tries = found(range(len(proposed)), TRIED / len(proposed))
+        tries = bound_pairs(range(len(proposed)), TRIED / len(proposed))
         shown = [
-            best_view(tried, pair.views, delta=_inside(delta, pair), confidence=confidence)[0]
+            find_best_view(
+                tried, pair.views, delta=_scale_delta(delta, pair), confidence=confidence
+            )[0]
             for tried, pair in zip(tries, proposed, strict=True)
         ]
         best = int(np.argmax(shown))
     pair = proposed[best]
-    inside = _inside(delta, pair)
-    (runs_found,) = found([best], left)
-    bound, event = concluded(runs_found, pair.views, delta=inside, confidence=confidence)
+    inside = _scale_delta(delta, pair)
+    (runs_found,) = bound_pairs([best], left)
+    bound, event = conclude_bound(runs_found, pair.views, delta=inside, confidence=confidence)
     laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
-    promised, asked = method.promise.epsilon if method.events else None, file.spec.release
-    assert asked is not None
+    promised, result = method.promise.epsilon if method.events else None, file.spec.release
+    assert result is not None
     return Audit(
         epsilon=bound.epsilon,
         delta=delta,
@@ -275,38 +277,38 @@ def audit(
         accounted=Accountant(method.events).epsilon(delta=delta) if method.events else None,
         expected=None
         if laws is None
-        else expected_bound(*laws, min(tested_by), delta=inside, confidence=confidence),
-        most=most_shown(min(tested_by), delta=inside, confidence=confidence),
+        else compute_expected_bound(*laws, min(tested_by), delta=inside, confidence=confidence),
+        most=compute_largest_bound(min(tested_by), delta=inside, confidence=confidence),
         runs=tested_by if bound.on_first else (tested_by[1], tested_by[0]),
-        tables=pair.words,
-        event=pair.tell(event) + likelier(bound),
+        tables=pair.description,
+        event=pair.describe_event(event) + describe_direction(bound),
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=time.monotonic() - start,
-        inside=None if method.events or asked.budget is None else asked.budget.epsilon,
+        inside=None if method.events or result.budget is None else result.budget.epsilon,
     )
 
 
-def _inside(delta: float, pair: Pair) -> float:
-    """Delta among the runs that are used; where that is 1, nothing can be shown."""
+def _scale_delta(delta: float, pair: NeighborPair) -> float:
+    """Return delta among the runs that are used; where that is 1, nothing can be shown."""
     return min(delta / pair.share, 1 - 1e-9)
 
 
-def _light(file: SpecFile) -> SpecFile:
-    """The spec with cells written once, with their counts, where that is possible.
+def _count_cells_once(file: SpecFile) -> SpecFile:
+    """Return the spec with cells written once, with their counts, where that is possible.
 
     Rows that are repeated are a function of that, so nothing more is shown by them; they only take
     longer to write.
     """
-    asked = file.spec.release
-    if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
+    release = file.spec.release
+    if not isinstance(release, SafeSpec) or COUNT in file.spec.columns:
         return file
-    weighted = asked.model_copy(update={"rows": "counted"})
+    weighted = release.model_copy(update={"rows": "counted"})
     return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
 
 
-def _elsewhere(job: _Job) -> list[Histogram]:
-    """The same in a process of its own.
+def _run_in_process(job: _AuditJob) -> list[Histogram]:
+    """Do the same in a process of its own.
 
     It is a new interpreter: a fork of this one could wait for ever for a lock that a thread of the
     engine held, and who calls this need not guard the script that it is called from.
@@ -320,30 +322,34 @@ def _elsewhere(job: _Job) -> list[Histogram]:
         check=False,
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise IncrowdError(f"Audit: a process failed ({said[-1] if said else 'no message'}).")
-    found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
-    return found
+        text = done.stderr.decode(errors="replace").strip().splitlines()
+        raise IncrowdError(f"Audit: a process failed ({text[-1] if text else 'no message'}).")
+    histograms: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
+    return histograms
 
 
 def serve() -> None:
     """Do a job that comes from standard input, and hand its outcomes to standard output."""
-    job: _Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
-    sys.stdout.buffer.write(pickle.dumps(_made_runs(job)))
+    job: _AuditJob = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+    sys.stdout.buffer.write(pickle.dumps(_run_job(job)))
 
 
-def _made_runs(job: _Job, bench: _Bench | None = None) -> list[Histogram]:
+def _run_job(job: _AuditJob, bench: _TestBench | None = None) -> list[Histogram]:
     """Run a method on both tables of each pair, in turn, until the time is over."""
-    bench = bench or job.bench(None)
-    found = []
+    bench = bench or job.make_bench(None)
+    histograms = []
     for at in job.chosen:
-        run = partial(bench.pairs[at].outcomes, bench.method, bench.context)
-        found.append(alternated(run, over(job.seconds, job.runs, time.process_time)))
-    return found
+        run = partial(bench.pairs[at].run_once, bench.method, bench.context)
+        histograms.append(
+            alternate_runs(run, make_stop_rule(job.seconds, job.runs, time.process_time))
+        )
+    return histograms
 
 
-def over(seconds: float, runs: int | None, clock: Callable[[], float]) -> Callable[[int], bool]:
-    """Whether so many runs are enough: all that were asked for, or, if none were, by the clock."""
+def make_stop_rule(
+    seconds: float, runs: int | None, clock: Callable[[], float]
+) -> Callable[[int], bool]:
+    """Return a test of whether runs are enough: all asked for, or, if none were, by the clock."""
     start = clock()
 
     def enough(done: int) -> bool:
@@ -354,62 +360,64 @@ def over(seconds: float, runs: int | None, clock: Callable[[], float]) -> Callab
     return enough
 
 
-def alternated(run: Callable[..., Counter[Outcome]], enough: Callable[[int], bool]) -> Histogram:
-    """Outcomes of runs on the first table and the second in turn, until there are enough.
+def alternate_runs(
+    run: Callable[..., Counter[Outcome]], enough: Callable[[int], bool]
+) -> Histogram:
+    """Return outcomes of runs on the first table and the second in turn, until enough.
 
     Of six runs one orders outcomes, one decides how many are the event, and the others test it.
     """
-    found = _nothing()
+    result = _make_histogram()
     done = 0
     while not enough(done):
-        part = found[min(done % PARTS, 2)]
+        part = result[min(done % PARTS, 2)]
         part[0].update(run(first=True))
         part[1].update(run(first=False))
         done += 1
-    return found
+    return result
 
 
-def _nothing() -> Histogram:
+def _make_histogram() -> Histogram:
     return tuple((Counter(), Counter()) for _ in range(3))
 
 
-def together(parts: Iterable[Histogram]) -> Histogram:
-    """The outcomes of several processes."""
-    found = _nothing()
+def merge_histograms(parts: Iterable[Histogram]) -> Histogram:
+    """Merge the outcomes of several processes."""
+    histograms = _make_histogram()
     for part in parts:
-        for into, from_ in zip(found, part, strict=True):
+        for into, from_ in zip(histograms, part, strict=True):
             into[0].update(from_[0])
             into[1].update(from_[1])
-    return found
+    return histograms
 
 
-def best_view(
+def find_best_view(
     histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
 ) -> tuple[float, tuple[int, ...]]:
-    """What to look at of an outcome, by the runs of the choice, and how much these show."""
+    """Find what to look at of an outcome, by the runs of the choice, and how much these show."""
 
-    def shown(view: tuple[int, ...]) -> float:
-        order, cut, _ = _seen(histogram, view)[1]
-        sides = ((order, cut), (order.turned(), cut.turned()))
-        return max(chosen(*one, delta=delta, confidence=confidence).shows for one in sides)
+    def score_view(view: tuple[int, ...]) -> float:
+        order, cut, _ = _project_outcomes(histogram, view)[1]
+        sides = ((order, cut), (order.exchange_tables(), cut.exchange_tables()))
+        return max(choose_event(*side, delta=delta, confidence=confidence).shows for side in sides)
 
-    return max(((shown(view), view) for view in views), key=lambda one: one[0])
+    return max(((score_view(view), view) for view in views), key=lambda one: one[0])
 
 
-def concluded(
+def conclude_bound(
     histogram: Histogram, views: Sequence[tuple[int, ...]], *, delta: float, confidence: float
-) -> tuple[Bound, list[Outcome]]:
-    """The bound by the best view, and the outcomes of its event as that view has them."""
-    _, view = best_view(histogram, views, delta=delta, confidence=confidence)
-    outcomes, runs = _seen(histogram, view)
-    bound = bound_of(*runs, delta=delta, confidence=confidence)
+) -> tuple[EpsilonBound, list[Outcome]]:
+    """Return the bound by the best view, and the outcomes of its event as that view has them."""
+    _, view = find_best_view(histogram, views, delta=delta, confidence=confidence)
+    outcomes, runs = _project_outcomes(histogram, view)
+    bound = bound_from_runs(*runs, delta=delta, confidence=confidence)
     return bound, [outcomes[at] for at in bound.event.tolist()]
 
 
-def _seen(
+def _project_outcomes(
     histogram: Histogram, view: tuple[int, ...]
 ) -> tuple[list[Outcome], tuple[Runs, Runs, Runs]]:
-    """The outcomes that a view has, in order, and how often each came out in each part."""
+    """Return the outcomes of a view, in order, and how often each came out in each part."""
     sums: list[Counter[Outcome]] = []
     for part in histogram:
         for side in part:
@@ -418,13 +426,13 @@ def _seen(
                 seen[tuple(outcome[at] for at in view)] += times
             sums.append(seen)
     outcomes = sorted({outcome for seen in sums for outcome in seen}, key=repr)
-    arrays = [np.array([seen[one] for one in outcomes], dtype=np.int64) for seen in sums]
+    arrays = [np.array([seen[item] for item in outcomes], dtype=np.int64) for seen in sums]
     order, cut, test = (Runs(arrays[at], arrays[at + 1]) for at in (0, 2, 4))
     return outcomes, (order, cut, test)
 
 
-def likelier(bound: Bound) -> str:
-    """On which of the tables an event is the likelier one."""
+def describe_direction(bound: EpsilonBound) -> str:
+    """Return on which of the tables an event is the likelier one."""
     return " (likelier with the row)" if bound.on_first else " (likelier without the row)"
 
 

@@ -22,8 +22,8 @@ delta, so with ever more runs the bound comes as near to that as one likes.
 
 **Power.** At best p = 1 and q = 0, and n runs still leave p_low = alpha^(1/n), q_high =
 1 - alpha^(1/n): no more than about ln(n / ln(1 / alpha)) can be shown. Where delta is small, an
-event that shows much is rare, too; :func:`expected_bound` says what runs are expected to show of
-two laws that are known.
+event that shows much is rare, too; :func:`compute_expected_bound` says what runs are expected to
+show of two laws that are known.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Runs:
     first: Counts
     second: Counts
 
-    def turned(self) -> Runs:
-        """With the tables exchanged."""
+    def exchange_tables(self) -> Runs:
+        """Return the runs with the tables exchanged."""
         return Runs(self.second, self.first)
 
     @property
@@ -60,7 +60,7 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class EventChoice:
     """An event, by its outcomes, and what a test that gives the same shares would show."""
 
     event: Bools
@@ -68,7 +68,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class EpsilonBound:
     """A lower bound on epsilon, at least 0, and the event that shows it.
 
     ``likely`` is how often the event came out on the table on which it is the likelier one, which
@@ -85,10 +85,10 @@ class Bound:
     unlikely: Rate
 
 
-def lower_bound(
+def compute_lower_bound(
     first: Counts, second: Counts, *, delta: float, confidence: float = CONFIDENCE
-) -> Bound:
-    """The bound that outcomes of independent runs show: whole numbers, one for each run.
+) -> EpsilonBound:
+    """Compute the bound that outcomes of independent runs show: whole numbers, one per run.
 
     Of the runs on each table the first sixth orders the outcomes, the next decides how many are the
     event, the others test it.
@@ -105,30 +105,32 @@ def lower_bound(
         ]
         for side in (at[: len(first)], at[len(first) :])
     ]
-    order, cut, test = (Runs(one, other) for one, other in zip(*parts, strict=True))
-    return bound_of(order, cut, test, delta=delta, confidence=confidence)
+    order, cut, test = (Runs(item, other) for item, other in zip(*parts, strict=True))
+    return bound_from_runs(order, cut, test, delta=delta, confidence=confidence)
 
 
-def bound_of(
+def bound_from_runs(
     order: Runs, cut: Runs, test: Runs, *, delta: float, confidence: float = CONFIDENCE
-) -> Bound:
-    """The bound from runs that choose an event and others that test it, the larger direction.
+) -> EpsilonBound:
+    """Return the bound from runs that choose an event and others that test it, the larger way.
 
     Each tells how often every outcome came out, all in one order.
     """
-    _check(delta, confidence)
-    found = []
+    _check_arguments(delta, confidence)
+    epsilon_bound = []
     for on_first in (True, False):
         parts = (order, cut, test)
         if not on_first:
-            parts = (order.turned(), cut.turned(), test.turned())
-        event = chosen(*parts[:2], delta=delta, confidence=confidence).event
-        found.append(_bound(event, parts[2], delta, confidence, on_first=on_first))
-    return max(found, key=lambda bound: bound.epsilon)
+            parts = (order.exchange_tables(), cut.exchange_tables(), test.exchange_tables())
+        event = choose_event(*parts[:2], delta=delta, confidence=confidence).event
+        epsilon_bound.append(_test_event(event, parts[2], delta, confidence, on_first=on_first))
+    return max(epsilon_bound, key=lambda bound: bound.epsilon)
 
 
-def chosen(order: Runs, cut: Runs, *, delta: float, confidence: float = CONFIDENCE) -> Choice:
-    """The event that is expected to show most of the first table against the second.
+def choose_event(
+    order: Runs, cut: Runs, *, delta: float, confidence: float = CONFIDENCE
+) -> EventChoice:
+    """Choose the event that is expected to show most of the first table against the second.
 
     Half a hit is added to each outcome before ratios are taken; equal ratios keep their order.
     """
@@ -137,31 +139,38 @@ def chosen(order: Runs, cut: Runs, *, delta: float, confidence: float = CONFIDEN
     places = np.argsort(-ratio, kind="stable")
     hits, misses = (_TEST * np.cumsum(side[places]) for side in (cut.first, cut.second))
     n, m = (_TEST * number for number in cut.number)
-    shown = _shown(hits, n, misses, m, delta, _error(confidence))
+    shown = _compute_shown(hits, n, misses, m, delta, _split_error(confidence))
     event = np.zeros(len(places), dtype=bool)
     if not len(places):
-        return Choice(event, -math.inf)
+        return EventChoice(event, -math.inf)
     best = int(np.argmax(shown))
     event[places[: best + 1]] = True
-    return Choice(event, float(shown[best]))
+    return EventChoice(event, float(shown[best]))
 
 
-def most_shown(runs: int, *, delta: float, confidence: float = CONFIDENCE) -> float:
-    """The largest bound that so many runs of the test can show: with p = 1 and q = 0, each hit."""
-    _check(delta, confidence)
+def compute_largest_bound(runs: int, *, delta: float, confidence: float = CONFIDENCE) -> float:
+    """Compute the largest bound that so many test runs can show: with p = 1 and q = 0."""
+    _check_arguments(delta, confidence)
     check_whole("runs", runs, 0)
-    one = np.array([runs], dtype=np.int64)
-    return max(float(_shown(one, runs, one * 0, runs, delta, _error(confidence))[0]), 0.0)
+    largest_bound = np.array([runs], dtype=np.int64)
+    return max(
+        float(
+            _compute_shown(
+                largest_bound, runs, largest_bound * 0, runs, delta, _split_error(confidence)
+            )[0]
+        ),
+        0.0,
+    )
 
 
-def expected_bound(
+def compute_expected_bound(
     first: Floats, second: Floats, runs: int, *, delta: float, confidence: float = CONFIDENCE
 ) -> float:
-    """What so many runs of the test on each of two known laws are expected to show.
+    """Compute what so many test runs on each of two known laws are expected to show.
 
     The bound for the hits that are expected of the best event: the median, but for rounding.
     """
-    _check(delta, confidence)
+    _check_arguments(delta, confidence)
     check_whole("runs", runs, 0)
     best = 0.0
     for p, q in ((first, second), (second, first)):
@@ -169,34 +178,38 @@ def expected_bound(
             ratio = np.where(p > 0, p / q, 0.0)
         order = np.argsort(-ratio, kind="stable")
         hits, misses = (np.minimum(np.cumsum(law[order]), 1.0) * runs for law in (p, q))
-        shown = _shown(hits, runs, misses, runs, delta, _error(confidence))
+        shown = _compute_shown(hits, runs, misses, runs, delta, _split_error(confidence))
         best = max(best, float(shown.max(initial=0.0)))
     return best
 
 
-def _check(delta: float, confidence: float) -> None:
+def _check_arguments(delta: float, confidence: float) -> None:
     check_at_least_zero("delta", delta)
     if delta >= 1:
         raise ParameterError("delta", "be below 1", delta)
     check_fraction("confidence", confidence)
 
 
-def _error(confidence: float) -> float:
+def _split_error(confidence: float) -> float:
     return (1 - confidence) / _ERRORS
 
 
-def _bound(event: Bools, runs: Runs, delta: float, confidence: float, *, on_first: bool) -> Bound:
+def _test_event(
+    event: Bools, runs: Runs, delta: float, confidence: float, *, on_first: bool
+) -> EpsilonBound:
     n, m = runs.number
     hits, misses = int(runs.first[event].sum()), int(runs.second[event].sum())
     # A two-sided interval errs by half of its error on each side.
-    sided = 1 - 2 * _error(confidence)
-    likely, unlikely = Rate.of(hits, n, sided), Rate.of(misses, m, sided)
+    sided = 1 - 2 * _split_error(confidence)
+    likely, unlikely = Rate.from_hits(hits, n, sided), Rate.from_hits(misses, m, sided)
     above = likely.low - delta
     epsilon = max(math.log(above / unlikely.high), 0.0) if above > 0 else 0.0
-    return Bound(epsilon, delta, confidence, on_first, np.flatnonzero(event), likely, unlikely)
+    return EpsilonBound(
+        epsilon, delta, confidence, on_first, np.flatnonzero(event), likely, unlikely
+    )
 
 
-def _shown(
+def _compute_shown(
     hits: Counts | Floats,
     runs: int,
     misses: Counts | Floats,
@@ -204,7 +217,7 @@ def _shown(
     delta: float,
     error: float,
 ) -> Floats:
-    """ln((p_low - delta) / q_high) for each number of hits and misses; -inf where it shows none."""
+    """Return ln((p_low - delta) / q_high) for each number of hits and misses; -inf for none."""
     from scipy.special import betaincinv
 
     inside = np.maximum(hits, 1e-12)
@@ -212,5 +225,5 @@ def _shown(
     left = np.maximum(others - misses, 0.0)
     high = np.where(left > 0, betaincinv(misses + 1, np.maximum(left, 1e-12), 1 - error), 1.0)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
-    return found
+        result: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    return result

@@ -32,7 +32,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from incrowd.codes.values import number
+from incrowd.codes.values import parse_number
 from incrowd.errors import (
     IncrowdError,
     ParameterError,
@@ -47,15 +47,15 @@ from incrowd.evaluation.audit.audit import (
     TRIED,
     Audit,
     Histogram,
-    alternated,
-    best_view,
+    alternate_runs,
     check_seconds,
-    concluded,
-    likelier,
-    over,
-    together,
+    conclude_bound,
+    describe_direction,
+    find_best_view,
+    make_stop_rule,
+    merge_histograms,
 )
-from incrowd.evaluation.audit.bound import most_shown
+from incrowd.evaluation.audit.bound import compute_largest_bound
 from incrowd.evaluation.audit.pairs import Outcome
 from incrowd.measure.estimate import CONFIDENCE
 
@@ -70,25 +70,25 @@ Row: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class _Plain:
+class _CsvTable:
     """A CSV file as it is written."""
 
     names: Row
     rows: list[Row]
 
     @classmethod
-    def read(cls, path: Path) -> _Plain:
+    def read(cls, path: Path) -> _CsvTable:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [tuple(line) for line in csv.reader(file) if line]
         return cls(lines[0], lines[1:]) if lines else cls((), [])
 
-    def sums(self) -> list[float]:
-        """The sums of the first columns of numbers; 0 for each that is not there."""
-        found = []
+    def sum_columns(self) -> list[float]:
+        """Return the sums of the first columns of numbers; 0 for each that is not there."""
+        columns = []
         for column in zip(*self.rows, strict=False):
-            numbers = [float(x) for value in column if (x := number(value)) is not None]
-            found += [sum(numbers)] if len(numbers) == len(column) else []
-        return [*found[:_SUMS], *[0.0] * (_SUMS - len(found))]
+            numbers = [float(x) for value in column if (x := parse_number(value)) is not None]
+            columns += [sum(numbers)] if len(numbers) == len(column) else []
+        return [*columns[:_SUMS], *[0.0] * (_SUMS - len(columns))]
 
     def write(self, path: Path, without: int | None = None) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -98,7 +98,7 @@ class _Plain:
 
 
 @dataclass(frozen=True)
-class _Command:
+class _AuditedCommand:
     """The command, where it works, and how long it may take."""
 
     parts: tuple[str, ...]
@@ -106,24 +106,24 @@ class _Command:
     limit: float
     places: Iterator[int]  # numbers of outputs; taking the next is one step, whatever the thread
 
-    def outcomes(
+    def run_once(
         self, row: Row, without: Path, cuts: Sequence[Sequence[float]], *, first: bool
     ) -> Counter[Outcome]:
-        """What one run shows: on the table, or on the table without the row."""
-        shown = self.shown(self.folder / "table.csv" if first else without)
+        """Return what one run shows: on the table, or on the table without the row."""
+        shown = self.read_output(self.folder / "table.csv" if first else without)
         values = [sorted(set(column)) for column in zip(*shown.rows, strict=False)]
         same = sum(line == row for line in shown.rows)
-        everything = _digest((shown.names, sorted(shown.rows)))
-        sums = zip(cuts, shown.sums(), strict=True)
-        places = [int(np.searchsorted(known, total)) for known, total in sums]
-        return Counter([(everything, len(shown.rows), same, _digest(values), *places)])
+        everything = _hash_value((shown.names, sorted(shown.rows)))
+        sums = zip(cuts, shown.sum_columns(), strict=True)
+        places = [int(np.searchsorted(item, total)) for item, total in sums]
+        return Counter([(everything, len(shown.rows), same, _hash_value(values), *places)])
 
-    def shown(self, source: Path) -> _Plain:
-        """The output of one run."""
+    def read_output(self, source: Path) -> _CsvTable:
+        """Return the output of one run."""
         output = self.folder / f"output-{next(self.places)}.csv"
-        self._run(source, output)
+        self._run_command(source, output)
         try:
-            shown = _Plain.read(output)
+            shown = _CsvTable.read(output)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise IncrowdError(
                 f"Command '{self.parts[0]}': it wrote no CSV file to {{output}}. Correct it."
@@ -131,7 +131,7 @@ class _Command:
         output.unlink()
         return shown
 
-    def _run(self, source: Path, output: Path) -> None:
+    def _run_command(self, source: Path, output: Path) -> None:
         pairs = ((_PLACES[0], str(source)), (_PLACES[1], str(output)))
         parts = list(self.parts)
         for place, path in pairs:
@@ -150,8 +150,8 @@ class _Command:
                 "table; an audit needs many runs."
             ) from error
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            last = f" It said: {said[-1]}" if said else ""
+            text = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            last = f" It said: {text[-1]}" if text else ""
             raise IncrowdError(
                 f"Command '{parts[0]}': it failed with exit status {done.returncode}.{last}"
             )
@@ -191,7 +191,7 @@ def audit_command(
     if not all(any(place in part for part in parts) for place in _PLACES):
         raise ParameterError("command", "name {input} and {output}", command)
     try:
-        plain = _Plain.read(Path(table))
+        plain = _CsvTable.read(Path(table))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise IncrowdError(f"File '{table}': not a CSV file in UTF-8. Convert it.") from error
     if len(plain.rows) < 2:
@@ -199,25 +199,29 @@ def audit_command(
     number_of = int(check_whole("workers", workers or os.cpu_count() or 1))
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="incrowd-audit-") as home:
-        made = _Command(parts, Path(home), limit, count())
+        made = _AuditedCommand(parts, Path(home), limit, count())
         plain.write(Path(home) / "table.csv")
 
-        def found(at: int, share: float) -> Histogram:
+        def bound_pair(at: int, share: float) -> Histogram:
             without = Path(home) / f"without-{at}.csv"
             if not without.exists():
                 plain.write(without, without=at)
             sources = (Path(home) / "table.csv", without)
-            few = [made.shown(source).sums() for source in sources for _ in range(_FIRST)]
+            few = [
+                made.read_output(source).sum_columns() for source in sources for _ in range(_FIRST)
+            ]
             cuts = [sorted(totals) for totals in zip(*few, strict=True)]
-            run = partial(made.outcomes, plain.rows[at], without, cuts)
+            run = partial(made.run_once, plain.rows[at], without, cuts)
             each = None if runs is None else max(math.ceil(share * runs / number_of), LEAST)
-            enough = over(share * seconds / number_of, each, time.monotonic)
+            enough = make_stop_rule(share * seconds / number_of, each, time.monotonic)
             with ThreadPoolExecutor(number_of) as pool:
-                return together(pool.map(lambda _: alternated(run, enough), range(number_of)))
+                return merge_histograms(
+                    pool.map(lambda _: alternate_runs(run, enough), range(number_of))
+                )
 
         begin = time.monotonic()
-        places = extremes(plain.rows)
-        made.shown(Path(home) / "table.csv")
+        places = find_extreme_rows(plain.rows)
+        made.read_output(Path(home) / "table.csv")
         once = time.monotonic() - begin
         costs = 2 * (LEAST + _FIRST) * max(once, 1e-3)
         tries = places[: max(int(TRIED * seconds / costs), 1)]
@@ -225,13 +229,15 @@ def audit_command(
         if len(tries) > 1:
             left = 1 - TRIED
             shown = [
-                best_view(
-                    found(at, TRIED / len(tries)), _VIEWS, delta=delta, confidence=confidence
+                find_best_view(
+                    bound_pair(at, TRIED / len(tries)), _VIEWS, delta=delta, confidence=confidence
                 )[0]
                 for at in tries
             ]
             best = tries[int(np.argmax(shown))]
-        bound, event = concluded(found(best, left), _VIEWS, delta=delta, confidence=confidence)
+        bound, event = conclude_bound(
+            bound_pair(best, left), _VIEWS, delta=delta, confidence=confidence
+        )
     tested_by = (bound.likely.tries, bound.unlikely.tries)
     row = shorten(", ".join(plain.rows[best]), 80)
     return Audit(
@@ -242,30 +248,30 @@ def audit_command(
         claim_delta=claim_delta,
         accounted=None,
         expected=None,
-        most=most_shown(min(tested_by), delta=delta, confidence=confidence),
+        most=compute_largest_bound(min(tested_by), delta=delta, confidence=confidence),
         runs=tested_by if bound.on_first else (tested_by[1], tested_by[0]),
         tables=f"the table of {len(plain.rows):,} rows against the same without the row ({row})",
-        event=f"{len(event):,} outcomes, such as {event[0][0]}" + likelier(bound),
+        event=f"{len(event):,} outcomes, such as {event[0][0]}" + describe_direction(bound),
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=time.monotonic() - start,
     )
 
 
-def extremes(rows: Sequence[Row]) -> list[int]:
-    """The places of rows worth leaving out, the rarest combination first."""
+def find_extreme_rows(rows: Sequence[Row]) -> list[int]:
+    """Return the places of rows worth leaving out, the rarest combination first."""
     combinations = Counter(rows)
-    found = [min(range(len(rows)), key=lambda at: combinations[rows[at]])]
+    extreme_rows = [min(range(len(rows)), key=lambda at: combinations[rows[at]])]
     for column in zip(*rows, strict=False):
-        numbers = [number(value) for value in column]
+        numbers = [parse_number(value) for value in column]
         if all(x is not None for x in numbers):
             order = sorted(range(len(rows)), key=lambda at: numbers[at] or 0)
-            found += [order[-1], order[0]]
+            extreme_rows += [order[-1], order[0]]
         else:
             often = Counter(column)
-            found.append(min(range(len(rows)), key=lambda at: often[column[at]]))
-    return list(dict.fromkeys(found))[:_CANDIDATES]
+            extreme_rows.append(min(range(len(rows)), key=lambda at: often[column[at]]))
+    return list(dict.fromkeys(extreme_rows))[:_CANDIDATES]
 
 
-def _digest(value: object) -> str:
+def _hash_value(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:12]

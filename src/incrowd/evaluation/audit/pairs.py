@@ -13,7 +13,7 @@ the outcomes in S, has c P(S), and c P(S) <= e^epsilon c Q(S) + delta is what is
 delta / c in the place of delta.) The tables of a run are no neighbours of each other; of each cell,
 the two tables that are alike but for it would be.
 
-The n that is worst for a sample stands in :mod:`incrowd.privacy.binomial`: it is where the profile
+The n that is worst for a sample stands in :mod:`incrowd.privacy.sample`: it is where the profile
 at the audit's own delta is attained. For counts it is any n from which the cell is always shown,
 2 r + k (:mod:`incrowd.privacy.counts`).
 
@@ -43,13 +43,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import Counted, Rows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
-from incrowd.methods.base import MakeContext, Method, here
+from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import log_absent, log_present
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     Coin,
     Composition,
@@ -58,14 +57,15 @@ from incrowd.privacy.events import (
     GeometricCounts,
     OneOf,
     SafeRelease,
-    Sampled,
+    SampledEvent,
     Selection,
 )
-from incrowd.privacy.randomness import Randomness, thinned
+from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.privacy.split import CountsEvent
-from incrowd.release.product import Made, Product
+from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
-from incrowd.spec.release import SafeSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec
 
 CELLS = 10_000  # so many outcomes of one run, at most
 _MADE = 40_000  # so many rows are made up to find that many cells
@@ -74,7 +74,7 @@ _SMALL_K = 5
 Outcome: TypeAlias = tuple[object, ...]
 
 
-class Pair(Protocol):
+class NeighborPair(Protocol):
     """Two neighbouring tables: the first has a row that the second lacks.
 
     ``views`` are what may be looked at of an outcome, by places of the tuple; the best is found by
@@ -82,7 +82,7 @@ class Pair(Protocol):
     """
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What the tables are, and how they differ."""
         ...
 
@@ -96,24 +96,24 @@ class Pair(Protocol):
         """See above."""
         ...
 
-    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """What one run shows, how often: on the first table or the second."""
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
+        """Return what one run shows, how often: on the first table or the second."""
         ...
 
     def laws(self) -> tuple[Floats, Floats] | None:
-        """The laws of an outcome on both tables, where they are known."""
+        """Return the laws of an outcome on both tables, where they are known."""
         ...
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
-        """An event in words, by what was looked at of its outcomes."""
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
+        """Describe an event, by what was looked at of its outcomes."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellPair:
     """Many cells of n rows, drawn alike by levels that are fixed."""
 
-    counted: Counted
+    counted: CountedTable
     n: int
     event: SafeRelease | CountsEvent
     threshold: int
@@ -122,20 +122,20 @@ class Cells:
     views: tuple[tuple[int, ...], ...] = ((0,),)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What differs."""
         number = len(self.counted.frequencies)
         return (
             f"a cell of {self.n} rows and the same cell of {self.n - 1} ({number:,} such cells per "
-            "run)" + _drawn(self.rate)
+            "run)" + _describe_rate(self.rate)
         )
 
-    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """The rows shown of each cell; 0 if it is dropped."""
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
+        """Return the rows shown of each cell; 0 if it is dropped."""
         codes = self.counted.frequencies.codes
         sizes = np.full(len(codes), self.n - 1, dtype=np.int64)
         if first:
-            sizes += _present(len(codes), self.rate, context.bits)
+            sizes += _draw_presence(len(codes), self.rate, context.bits)
         kept = np.flatnonzero(sizes)  # a cell without rows is not among the frequencies
         table = replace(self.counted, frequencies=Frequencies(codes[kept], sizes[kept]))
         (product,) = method.make(table, context).products
@@ -143,46 +143,46 @@ class Cells:
             return Counter()  # the coin fell on its other side
         shown = product.shown.frequencies.counts
         values, times = np.unique(shown, return_counts=True)
-        found: Counter[Outcome] = Counter(
+        counter: Counter[Outcome] = Counter(
             {
                 (value,): number
                 for value, number in zip(values.tolist(), times.tolist(), strict=True)
             }
         )
-        found[(0,)] += len(codes) - len(shown)
-        return found
+        counter[(0,)] += len(codes) - len(shown)
+        return counter
 
     def laws(self) -> tuple[Floats, Floats]:
-        """By the binomial law, or that of the noise; what is not shown is 0."""
-        without = self._law(self.n - 1)
-        return self.rate * self._law(self.n) + (1 - self.rate) * without, without
+        """Return the binomial law, or that of the noise; what is not shown is 0."""
+        without = self._compute_law(self.n - 1)
+        return self.rate * self._compute_law(self.n) + (1 - self.rate) * without, without
 
-    def _law(self, n: int) -> Floats:
+    def _compute_law(self, n: int) -> Floats:
         from scipy.stats import binom
 
         if isinstance(self.event, SafeRelease):
             size, least = self.n + 1, self.event.k
             law = np.asarray(binom.pmf(np.arange(size), n, self.event.beta), dtype=np.float64)
         else:
-            tail, least = law_of(self.event).tail, self.threshold
+            tail, least = build_event_law(self.event).tail, self.threshold
             r = self.event.r
             law = np.zeros(self.n + r + 1)
             shown = np.arange(max(n - r, 0), n + r + 1)
             law[shown] = tail[np.abs(shown - n)]
-        found = np.where(np.arange(len(law)) >= least, law, 0.0)
-        found[0] = 1.0 - found[1:].sum() if least > 0 else found[0]
-        return found
+        result = np.where(np.arange(len(law)) >= least, law, 0.0)
+        result[0] = 1.0 - result[1:].sum() if least > 0 else result[0]
+        return result
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
-        """By how many rows are shown of the cell."""
-        return f"{_numbers(outcomes)} of the cell are published"
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
+        """Describe an event by how many rows are shown of the cell."""
+        return f"{_format_ranges(outcomes)} of the cell are published"
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class EqualRowsPair:
     """Rows that are all alike, under a scheme that is chosen, or in several tables."""
 
-    row: Counted
+    row: CountedTable
     n: int
     rate: float = 1.0
     share: float = 1.0
@@ -190,129 +190,138 @@ class Alike:
     views: tuple[tuple[int, ...], ...] = ((0,), (0, 1), (1,), (2,), (0, 2))
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What differs."""
-        return f"{self.n} equal rows, and {self.n - 1}" + _drawn(self.rate)
+        return f"{self.n} equal rows, and {self.n - 1}" + _describe_rate(self.rate)
 
-    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """How many rows are shown, and the scheme that was chosen."""
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
+        """Return how many rows are shown, and the scheme that was chosen."""
         n = self.n - 1
         if first:
-            n += int(_present(1, self.rate, context.bits)[0])
+            n += int(_draw_presence(1, self.rate, context.bits)[0])
         codes = self.row.frequencies.codes[: 1 if n else 0]
         counts = np.full(len(codes), n, dtype=np.int64)
         made = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), context)
-        return Counter([_scheme(made)])
+        return Counter([_describe_outcome(made)])
 
     def laws(self) -> None:
-        """Not known."""
+        """Return None: the laws are not known."""
         return
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
-        """By what was looked at."""
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
+        """Describe an event by what was looked at."""
         if all(len(outcome) == 1 and isinstance(outcome[0], int) for outcome in outcomes):
-            return f"{_numbers(outcomes)} are published"
-        return _some(outcomes)
+            return f"{_format_ranges(outcomes)} are published"
+        return _list_outcomes(outcomes)
 
 
 @dataclass(frozen=True, eq=False)
-class Less:
+class MissingRowPair:
     """A made-up table against the same without its last row."""
 
-    both: tuple[Counted | Rows, Counted | Rows]
+    both: tuple[CountedTable | DistinctRows, CountedTable | DistinctRows]
     rows: int
     share: float = 1.0
     views: tuple[tuple[int, ...], ...] = ((0,), (1,))
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What differs."""
         return f"a fictional table of {self.rows} rows, and the same without its last row"
 
-    def outcomes(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """A digest of what is shown, and the number of rows."""
+    def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
+        """Return a digest of what is shown, and the number of rows."""
         made = method.make(self.both[0 if first else 1], context)
-        text = repr([_looks(product) for product in made.products])
+        text = repr([_list_classes(product) for product in made.products])
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Counter([(digest, sum(product.rows for product in made.products))])
 
     def laws(self) -> None:
-        """Not known."""
+        """Return None: the laws are not known."""
         return
 
-    def tell(self, outcomes: Sequence[Outcome]) -> str:
-        """By digests, or by numbers of rows."""
-        return _some(outcomes)
+    def describe_event(self, outcomes: Sequence[Outcome]) -> str:
+        """Describe an event by digests, or by numbers of rows."""
+        return _list_outcomes(outcomes)
 
 
-def pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> list[Pair]:
-    """The pairs worth trying for a method; the same for the same seed."""
+def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> list[NeighborPair]:
+    """Return the pairs worth trying for a method; the same for the same seed."""
     rng = np.random.default_rng(seed)
+    if isinstance(file.spec.release, SyntheticSpec):
+        from incrowd.evaluation.audit.synthetic import synthetic_pairs
+
+        return synthetic_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
-        return list(_classes(file, method, rng))
-    drawn = list(_drawn_with(method.events))
-    rate = next(_rates(method.events), 1.0)
-    crowd = int(method.settled.crowd)
+        return list(_make_class_pairs(file, method, rng))
+    drawn = list(_list_draw_events(method.events))
+    rate = next(_list_rates(method.events), 1.0)
+    crowd = int(method.planned_release.crowd)
     most = max((event.r for event in drawn if not isinstance(event, SafeRelease)), default=0)
     k = crowd - most if most else 0
-    single = len(method.settled.tables) == 1
-    if single and not any(_choices(method.events)):
+    single = len(method.planned_release.tables) == 1
+    if single and not any(_list_selections(method.events)):
         # Either one event, or both sides of a coin that differ by one row of noise.
-        coin = next(_coins(method.events), None)
+        coin = next(_list_coins(method.events), None)
         share, event = 1.0, drawn[0]
         if coin is not None:
             share = max(coin.chance, 1 - coin.chance)
             event = drawn[0] if coin.chance >= 0.5 else drawn[1]
-        n = _critical(event, k, delta / share)
+        n = _find_critical_size(event, k, delta / share)
         counted = method.count(make_fictional_table(file, _MADE, rng))
-        assert isinstance(counted, Counted)
-        counted = counted.by_label()
+        assert isinstance(counted, CountedTable)
+        counted = counted.merge_labels()
         codes = counted.frequencies.codes[:CELLS]
         cells = replace(counted, frequencies=Frequencies(codes, np.ones(len(codes), np.int64)))
         threshold = 0 if isinstance(event, SafeRelease) else event.r + k
-        return [Cells(cells, n, event, threshold, share, rate)]
+        return [CellPair(cells, n, event, threshold, share, rate)]
     row = method.count(make_fictional_table(file, 1, rng))
-    assert isinstance(row, Counted)
-    sizes = {_critical(event, k, delta) for event in drawn[:3]} | {math.ceil(1.6 * crowd)}
-    return [Alike(row, n, rate) for n in sorted(sizes)]
+    assert isinstance(row, CountedTable)
+    sizes = {_find_critical_size(event, k, delta) for event in drawn[:3]} | {math.ceil(1.6 * crowd)}
+    return [EqualRowsPair(row, n, rate) for n in sorted(sizes)]
 
 
-def _critical(event: SafeRelease | CountsEvent, k: int, delta: float) -> int:
-    """The number of rows of a cell at which the event is worst at delta."""
+def _find_critical_size(event: SafeRelease | CountsEvent, k: int, delta: float) -> int:
+    """Return the number of rows of a cell at which the event is worst at delta."""
     if not isinstance(event, SafeRelease):
         return 2 * event.r + max(k, 1)
     epsilon = Accountant(event).epsilon(delta=delta)
     at = (np.array([float(event.k)]), np.array([event.beta]), np.array([epsilon]))
     ratio = 1 - (1 - event.beta) * math.exp(-epsilon)
-    if log_absent(*at)[0] > log_present(*at)[0]:
+    if log_absent_divergence(*at)[0] > log_present_divergence(*at)[0]:
         ratio = 1 - (1 - event.beta) * math.exp(epsilon)
     return max(math.ceil((event.k - 1) / ratio), event.k)
 
 
-def _classes(file: SpecFile, method: Method, rng: np.random.Generator) -> Iterator[Pair]:
+def _make_class_pairs(
+    file: SpecFile, method: Method, rng: np.random.Generator
+) -> Iterator[NeighborPair]:
     assert file.spec.release is not None
     size = max(4 * (file.spec.release.k or _SMALL_K), 20)
     for rows in (size, size + 1, 2 * size):
         table = make_fictional_table(file, rows, rng)
-        yield Less((here(method.count(table)), here(method.count(table.head(rows - 1)))), rows)
+        yield MissingRowPair(
+            (require_local(method.count(table)), require_local(method.count(table.head(rows - 1)))),
+            rows,
+        )
 
 
-def _drawn_with(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
-    """What cells are drawn with, each once."""
-    found: dict[SafeRelease | CountsEvent, None] = {}
-    for event in _leaves(events):
+def _list_draw_events(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
+    """Yield what cells are drawn with, each once."""
+    result: dict[SafeRelease | CountsEvent, None] = {}
+    for event in _list_leaves(events):
         if isinstance(event, SafeRelease | GeometricCounts | GaussianCounts):
-            found.setdefault(event)
-    yield from found
+            result.setdefault(event)
+    yield from result
 
 
-def _leaves(events: Sequence[Event]) -> Iterator[Event]:
+def _list_leaves(events: Sequence[Event]) -> Iterator[Event]:
     for event in events:
         match event:
             case Composition(parts) | OneOf(parts):
-                yield from _leaves(parts)
-            case Sampled(part, _):
-                yield from _leaves([part])
+                yield from _list_leaves(parts)
+            case SampledEvent(part, _):
+                yield from _list_leaves([part])
             case Coin(first, second, _):
                 yield event
                 yield from (first, second)
@@ -320,48 +329,48 @@ def _leaves(events: Sequence[Event]) -> Iterator[Event]:
                 yield event
 
 
-def _coins(events: Sequence[Event]) -> Iterator[Coin]:
-    yield from (event for event in _leaves(events) if isinstance(event, Coin))
+def _list_coins(events: Sequence[Event]) -> Iterator[Coin]:
+    yield from (event for event in _list_leaves(events) if isinstance(event, Coin))
 
 
-def _choices(events: Sequence[Event]) -> Iterator[Selection]:
-    yield from (event for event in _leaves(events) if isinstance(event, Selection))
+def _list_selections(events: Sequence[Event]) -> Iterator[Selection]:
+    yield from (event for event in _list_leaves(events) if isinstance(event, Selection))
 
 
-def _rates(events: Sequence[Event]) -> Iterator[float]:
-    yield from (event.rate for event in events if isinstance(event, Sampled))
+def _list_rates(events: Sequence[Event]) -> Iterator[float]:
+    yield from (event.rate for event in events if isinstance(event, SampledEvent))
 
 
-def _present(
+def _draw_presence(
     cells: int, rate: float, bits: Randomness
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Whether the person is in the table, for each cell: always, unless it is a sample."""
+    """Return whether the person is in the table, for each cell: always, unless a sample."""
     ones = np.ones(cells, dtype=np.int64)
-    return ones if rate >= 1 else thinned(ones, rate, bits)
+    return ones if rate >= 1 else sample_binomial(ones, rate, bits)
 
 
-def _scheme(made: Made) -> Outcome:
-    """Rows shown, how coarse they are, and the scheme; of several tables, all together."""
+def _describe_outcome(made: MethodResult) -> Outcome:
+    """Return rows shown, how coarse they are, and the scheme; of several tables, together."""
     rows = sum(product.shown.frequencies.total for product in made.products)
     levels = [product.shown.levels for product in made.products]
     coarse = sum(level or 0 for table in levels for level in table)
     return (
         rows,
         f"levels that add up to {coarse}",
-        "; ".join(_levels(product) for product in made.products),
+        "; ".join(_describe_scheme(product) for product in made.products),
     )
 
 
-def _levels(product: Product) -> str:
-    """The scheme of one table, and what it was drawn with."""
+def _describe_scheme(product: Product) -> str:
+    """Return the scheme of one table, and what it was drawn with."""
     levels = zip(product.original.names, product.shown.levels, strict=True)
     drawn = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
-    known = [(name, value) for name, value in (*levels, *drawn) if value is not None]
-    return ", ".join(f"{name} {value:g}" for name, value in known if not isinstance(value, str))
+    scheme = [(name, value) for name, value in (*levels, *drawn) if value is not None]
+    return ", ".join(f"{name} {value:g}" for name, value in scheme if not isinstance(value, str))
 
 
-def _looks(product: Product) -> list[tuple[object, ...]]:
-    """The classes that a product shows, by their labels, with numbers of rows."""
+def _list_classes(product: Product) -> list[tuple[object, ...]]:
+    """Return the classes that a product shows, by their labels, with numbers of rows."""
     shown = product.shown
     rows = [
         (*(str(shown.labels[at][code]) for at, code in enumerate(codes)), str(count))
@@ -372,12 +381,12 @@ def _looks(product: Product) -> list[tuple[object, ...]]:
     return [*sorted(rows), (product.stars,)]
 
 
-def _drawn(rate: float) -> str:
+def _describe_rate(rate: float) -> str:
     return "" if rate >= 1 else f"; the row that is more was drawn into the table with {rate:g}"
 
 
-def _numbers(outcomes: Sequence[Outcome]) -> str:
-    """Whole numbers as runs: '18 to 31' for all from 18 to 31."""
+def _format_ranges(outcomes: Sequence[Outcome]) -> str:
+    """Return whole numbers as runs: '18 to 31' for all from 18 to 31."""
     listed = sorted({number for (number,) in outcomes if isinstance(number, int)})
     runs: list[list[int]] = []
     for number in listed:
@@ -390,8 +399,8 @@ def _numbers(outcomes: Sequence[Outcome]) -> str:
     return ", ".join(texts[:4]) + more + " rows"
 
 
-def _some(outcomes: Sequence[Outcome]) -> str:
-    """A few outcomes of many."""
+def _list_outcomes(outcomes: Sequence[Outcome]) -> str:
+    """Return a few outcomes of many."""
     texts = [", ".join(map(str, outcome)) for outcome in outcomes[:3]]
     more = f", or {len(outcomes) - 3:,} more" if len(outcomes) > 3 else ""
     return "the outcome is one of: " + "; ".join(texts) + more

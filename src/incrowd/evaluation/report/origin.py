@@ -11,7 +11,7 @@ _LONGEST = 100_000  # characters of a spec that are shown
 
 
 @dataclass(frozen=True)
-class Standing:
+class LedgerStatus:
     """What a ledger says after a release: its budget, what is booked, and how this one was.
 
     ``in_spec`` says whether the spec names the ledger.
@@ -25,7 +25,7 @@ class Standing:
     in_spec: bool = False
 
     @property
-    def left(self) -> Guarantee:
+    def remaining_budget(self) -> Guarantee:
         """What may still be spent."""
         return Guarantee(
             max(self.budget.epsilon - self.total.epsilon, 0.0),
@@ -39,7 +39,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Origin:
+class ReleaseOrigin:
     """The spec as text, what its file is called, and the ledger if there is one.
 
     ``unused`` rows belong to people of whom another row was used, or have no id.
@@ -48,11 +48,11 @@ class Origin:
     spec: str
     name: str = "spec.yaml"
     signed: bool = False
-    standing: Standing | None = None
+    standing: LedgerStatus | None = None
     unused: int = 0
 
     @property
-    def shown(self) -> str:
+    def shown_spec(self) -> str:
         """The spec, or as much of it as a page should have."""
         if len(self.spec) <= _LONGEST:
             return self.spec

@@ -15,75 +15,78 @@ from markupsafe import Markup, escape
 
 from incrowd.evaluation.report.figures import (
     PAIR,
-    Mark,
+    IntervalMark,
     Point,
     Series,
-    grouped_bars,
-    heat_map,
-    horizontal_bars,
-    intervals,
-    paired_bars,
-    people,
-    scatter,
+    draw_crowd,
+    draw_grouped_bars,
+    draw_heat_map,
+    draw_horizontal_bars,
+    draw_intervals,
+    draw_paired_bars,
+    draw_scatter,
 )
-from incrowd.evaluation.report.origin import Origin
-from incrowd.evaluation.report.summary import summary, whom
+from incrowd.evaluation.report.origin import ReleaseOrigin
+from incrowd.evaluation.report.summary import describe_burden, summarize_release
 from incrowd.findings import Finding
-from incrowd.measure.estimate import Attacked
+from incrowd.measure.estimate import AttackReport
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.subgroups import Subgroup, burden
+from incrowd.measure.subgroups import Subgroup, measure_burden
 from incrowd.release.certificate import Certificate
-from incrowd.release.crowd import crowd_of
+from incrowd.release.crowd import make_crowd
 from incrowd.release.examples import Examples
-from incrowd.release.pages import describe_strength, protected_people, success_rates
-from incrowd.release.render import render
+from incrowd.release.pages import describe_protected_people, describe_strength, list_success_rates
+from incrowd.release.render import render_page
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
 _NOTHING, _SUPPRESSED = "nothing", "suppressed"
 
 
-def report(
+def render_report(
     certificate: Certificate,
     found: Evaluation,
     reasons: Sequence[str] = (),
     findings: Sequence[Finding] = (),
     examples: Examples | None = None,
-    attacked: Attacked | None = None,
-    origin: Origin | None = None,
+    attacked: AttackReport | None = None,
+    origin: ReleaseOrigin | None = None,
 ) -> str:
-    """The report as one HTML page without links to anything else."""
+    """Return the report as one HTML page without links to anything else."""
     standing = None if origin is None else origin.standing
     unused = 0 if origin is None else origin.unused
-    said = summary(
+    report = summarize_release(
         certificate, found, attacked=attacked, findings=findings, standing=standing, unused=unused
     )
-    return render(
+    return render_page(
         "incrowd.evaluation.report", "report.html",
         certificate=certificate, found=found, reasons=reasons, findings=findings,
-        examples=examples, attacked=attacked, origin=origin, summary=said,
-        crowd=_crowd(certificate), chances=success_rates(certificate),
-        strength=describe_strength(certificate), people=protected_people(certificate),
-        tables=list(_tables(certificate, found, examples)),
-        attacks=_drawn(lambda: _attacks(attacked)), **_figures(found),
+        examples=examples, attacked=attacked, origin=origin, summary=report,
+        crowd=_draw_crowd(certificate), chances=list_success_rates(certificate),
+        strength=describe_strength(certificate), people=describe_protected_people(certificate),
+        tables=list(_summarize_tables(certificate, found, examples)),
+        attacks=_draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(found),
     )  # fmt: skip
 
 
-def _figures(found: Evaluation) -> dict[str, Any]:
-    """Everything that is drawn from the evaluation."""
-    sizes = _sizes_of(found)
+def _draw_figures(found: Evaluation) -> dict[str, Any]:
+    """Draw everything that is drawn from the evaluation."""
+    sizes = _list_sizes(found)
     shown = [] if found.utility is None else found.utility.associations
     pairs = sorted(found.associations, key=lambda pair: -pair.original)
     return {
-        "sizes": None if sizes is None else _drawn(lambda: _sizes(*sizes)),
-        "detail": _drawn(lambda: _columns(found)) if _detail(found) else None,
-        "associations": _drawn(lambda: _associations(found)) if shown else None,
+        "sizes": None if sizes is None else _draw_safely(lambda: _draw_sizes(*sizes)),
+        "detail": _draw_safely(lambda: _draw_detail(found)) if _list_detail(found) else None,
+        "associations": _draw_safely(lambda: _draw_associations(found)) if shown else None,
         "pairs": pairs,
         "together": sum(pair.slice is not None for pair in pairs),
         "silent": [pair for pair in pairs if pair.silent is not None],
-        "survival": _drawn(lambda: _survival(found)) if pairs else None,
+        "survival": _draw_safely(lambda: _draw_survival(found)) if pairs else None,
         "distributions": [
-            (name, _drawn(partial(_distribution, name, groups, rows)) if groups else None)
-            for name, groups, rows in _groups(found)
+            (
+                name,
+                _draw_safely(partial(_draw_distribution, name, groups, rows)) if groups else None,
+            )
+            for name, groups, rows in _list_groups(found)
         ],
     }
 
@@ -92,33 +95,35 @@ def _figures(found: Evaluation) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _CrowdFigure:
     people: int
     each: int
     drawing: Markup
 
 
-def _crowd(certificate: Certificate) -> _Crowd:
-    """The crowd that is shown more often than not; of classes, the least that is shown."""
+def _draw_crowd(certificate: Certificate) -> _CrowdFigure:
+    """Draw the crowd that is shown more often than not; of classes, the least that is shown."""
     number = max(
         (
-            float(known["k"]) / float(known["beta"])
-            if "beta" in known
-            else float(known.get("k", 1)) + float(known.get("r", 0))
-            for known in (table.parameters for table in certificate.tables)
+            float(item["k"]) / float(item["beta"])
+            if "beta" in item
+            else float(item.get("k", 1)) + float(item.get("r", 0))
+            for item in (table.parameters for table in certificate.tables)
         ),
         default=1.0,
     )
-    one = crowd_of(number)
-    title = f"A group of {one.words}"
-    return _Crowd(one.people, one.each, _drawn(lambda: people(one, title=title)))
+    crowd = make_crowd(number)
+    title = f"A group of {crowd.words}"
+    return _CrowdFigure(
+        crowd.people, crowd.each, _draw_safely(lambda: draw_crowd(crowd, title=title))
+    )
 
 
 # What was lost --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ColumnSummary:
     """What one column of a table shows, and what it lost."""
 
     name: str
@@ -131,74 +136,76 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TableSummary:
     """One released file: its columns, its subgroups, and on whom its suppression falls."""
 
     file: str
     own: Evaluation
-    columns: list[_Column]
+    columns: list[_ColumnSummary]
     groups: list[Subgroup]
     overall: float
     sentence: str
     parameters: dict[str, float | str]
 
 
-def _tables(
+def _summarize_tables(
     certificate: Certificate, found: Evaluation, examples: Examples | None
-) -> Iterator[_Table]:
+) -> Iterator[_TableSummary]:
     each = found.slices or (found,)
     for number, (table, own) in enumerate(zip(certificate.tables, each, strict=True)):
         words = examples.of_slices[number] if examples and examples.of_slices else {}
-        hit = burden(own.subgroups)
-        groups = [one for one in own.subgroups if one.hidden is not None and one.rows]
-        yield _Table(
+        hit = measure_burden(own.subgroups)
+        groups = [
+            subgroup for subgroup in own.subgroups if subgroup.hidden is not None and subgroup.rows
+        ]
+        yield _TableSummary(
             table.release.file,
             own,
-            list(_columns_of(certificate, number, own, words)),
+            list(_summarize_columns(certificate, number, own, words)),
             sorted(groups, key=lambda one: (-(one.share or 0.0), one.rows)),
             hit.overall if hit is not None else 0.0,
-            whom(hit),
+            describe_burden(hit),
             table.parameters,
         )
 
 
-def _columns_of(
+def _summarize_columns(
     certificate: Certificate, number: int, own: Evaluation, words: dict[str, str]
-) -> Iterator[_Column]:
-    detail = _detail(own)
+) -> Iterator[_ColumnSummary]:
+    detail = _list_detail(own)
     distances = own.utility.distance_by_column if own.utility is not None else {}
     for name, column in certificate.tables[number].scheme.items():
         silent = name in own.lost.nothing_shown or column.labels == _NOTHING
-        yield _Column(
+        yield _ColumnSummary(
             name,
             "any" if column.level is None else str(column.level),
             _SUPPRESSED if silent else words.get(name, str(column.labels)),
             detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
-        yield _Column(name, "", "original values", 1.0)
+        yield _ColumnSummary(name, "", "original values", 1.0)
     for name, grid in certificate.noisy.items():
-        yield _Column(name, "", f"values with noise, in steps of {grid.step}")
+        yield _ColumnSummary(name, "", f"values with noise, in steps of {grid.step}")
 
 
-def _detail(found: Evaluation) -> dict[str, float]:
-    """How much detail each column keeps in the rows that are shown."""
+def _list_detail(found: Evaluation) -> dict[str, float]:
+    """Return how much detail each column keeps in the rows that are shown."""
     if found.detail_by_column:
         return found.detail_by_column
     return {name: 1 - lost for name, lost in found.precision_by_column.items()}
 
 
-def _sizes_of(found: Evaluation) -> tuple[list[int], list[int], str] | None:
+def _list_sizes(found: Evaluation) -> tuple[list[int], list[int], str] | None:
     if found.risk is not None:
         return found.risk.sizes_original, found.risk.sizes, "class"
     return (found.sizes_original, found.sizes_released, "group") if found.sizes_original else None
 
 
-def _sizes(original: list[int], released: list[int], what: str) -> str:
-    """Rows by the size of their cell or class, before and after."""
+def _draw_sizes(original: list[int], released: list[int], what: str) -> str:
+    """Draw rows by the size of their cell or class, before and after."""
     longest = max(len(original), len(released), 1)
-    return grouped_bars(
-        [_range(place) for place in range(longest)],
+    return draw_grouped_bars(
+        [_format_range(place) for place in range(longest)],
         [Series("table", PAIR[0], original), Series("release", PAIR[1], released)],
         title=f"Rows by the size of their {what}, in the table and in the release",
         across=f"rows of the {what}",
@@ -206,10 +213,10 @@ def _sizes(original: list[int], released: list[int], what: str) -> str:
     )
 
 
-def _columns(found: Evaluation) -> str:
-    """How much detail each column keeps in the rows that are shown."""
-    return horizontal_bars(
-        _detail(found),
+def _draw_detail(found: Evaluation) -> str:
+    """Draw how much detail each column keeps in the rows that are shown."""
+    return draw_horizontal_bars(
+        _list_detail(found),
         colour="#2a9d8f",
         title="Detail of each column",
         across="detail in the published rows (1: the value itself, 0: suppressed)",
@@ -219,40 +226,45 @@ def _columns(found: Evaluation) -> str:
 # What it is still good for --------------------------------------------------------------------
 
 
-def _groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
-    """The groups of each column, with all rows before and after; of slices, the largest's.
+def _list_groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
+    """Yield the groups of each column, with rows before and after; of slices, the largest's.
 
     A column that shows nothing has none: shares of its one label say nothing.
     """
     best: dict[str, tuple[int, Evaluation]] = {}
     for own in found.slices or (found,):
-        for name in dict.fromkeys(one.column for one in own.subgroups):
-            several = sum(one.column == name and one.released > 0 for one in own.subgroups) > 1
+        for name in dict.fromkeys(subgroup.column for subgroup in own.subgroups):
+            several = (
+                sum(subgroup.column == name and subgroup.released > 0 for subgroup in own.subgroups)
+                > 1
+            )
             weight = own.rows_released if several else -1
             if weight > best.get(name, (-2, own))[0]:
                 best[name] = weight, own
     for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
         silent = name in own.lost.nothing_shown
-        groups = [] if silent else [one for one in own.subgroups if one.column == name]
+        groups = (
+            [] if silent else [subgroup for subgroup in own.subgroups if subgroup.column == name]
+        )
         yield name, groups, (own.rows_original, own.rows_released)
 
 
-def _distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) -> str:
-    """The share of each group of a column, in the table and as released."""
+def _draw_distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) -> str:
+    """Draw the share of each group of a column, in the table and as released."""
     shares: dict[str, tuple[float, float]] = {}
-    for one in groups:
-        label = "null" if one.label is None else one.label
+    for group in groups:
+        label = "null" if group.label is None else group.label
         label = f"{label} " if label in shares else label
-        shares[label] = one.rows / max(rows[0], 1), one.released / max(rows[1], 1)
-    return paired_bars(
+        shares[label] = group.rows / max(rows[0], 1), group.released / max(rows[1], 1)
+    return draw_paired_bars(
         shares, labels=("table", "release"), title=f"{name}, in the table and in the release"
     )
 
 
-def _associations(found: Evaluation) -> str:
-    """Cramér's V of each pair of columns, in the table and as released."""
+def _draw_associations(found: Evaluation) -> str:
+    """Draw Cramér's V of each pair of columns, in the table and as released."""
     pairs = found.utility.associations if found.utility is not None else []
-    return scatter(
+    return draw_scatter(
         [Point(f"{pair.first}, {pair.second}", pair.original, pair.released) for pair in pairs],
         colour=PAIR[1],
         title="Associations of pairs of columns",
@@ -261,43 +273,49 @@ def _associations(found: Evaluation) -> str:
     )
 
 
-def _survival(found: Evaluation) -> str:
-    """Cramér's V of every pair of columns, in the table and as the slices show it."""
+def _draw_survival(found: Evaluation) -> str:
+    """Draw Cramér's V of every pair of columns, in the table and as the slices show it."""
     names = list(dict.fromkeys(name for columns in found.columns for name in columns))
     places = {name: place for place, name in enumerate(names)}
     before: dict[tuple[int, int], float] = {}
     after: dict[tuple[int, int], float] = {}
     for pair in found.associations:
-        one, other = places[pair.first], places[pair.second]
-        for both in ((one, other), (other, one)):
+        item, other = places[pair.first], places[pair.second]
+        for both in ((item, other), (other, item)):
             before[both] = pair.original
             if pair.slice is not None:
                 after[both] = pair.released
     return "\n".join(
-        heat_map(names, values, title=title, scale="Cramér's V")
+        draw_heat_map(names, values, title=title, scale="Cramér's V")
         for title, values in (("table", before), ("release", after))
     )
 
 
-def draw_attacks(attacked: Attacked | None) -> Markup:
+def draw_attacks(attacked: AttackReport | None) -> Markup:
     """Draw the success of each attack; see ``_attacks``."""
-    return _drawn(lambda: _attacks(attacked))
+    return _draw_safely(lambda: _draw_attacks(attacked))
 
 
-def _attacks(attacked: Attacked | None) -> str:
-    """Success of each attack, beside guessing and beside people who are not in the table."""
+def _draw_attacks(attacked: AttackReport | None) -> str:
+    """Draw success of each attack, beside guessing and beside people not in the table."""
     rows = {}
-    for one in attacked.estimates if attacked is not None else ():
-        marks = [("people of the table", PAIR[1], one.success), ("guessing", "#999999", one.guess)]
-        marks += [] if one.control is None else [("outside the table", "#e9a23b", one.control)]
-        rows[f"{one.attack}: {one.name}"] = [
-            Mark(label, colour, rate.value, rate.low, rate.high) for label, colour, rate in marks
+    for item in attacked.estimates if attacked is not None else ():
+        marks = [
+            ("people of the table", PAIR[1], item.success),
+            ("guessing", "#999999", item.guess),
         ]
-    return intervals(rows, title="Attacks on the release", across="share of successful attempts")
+        marks += [] if item.control is None else [("outside the table", "#e9a23b", item.control)]
+        rows[f"{item.attack}: {item.name}"] = [
+            IntervalMark(label, colour, rate.value, rate.low, rate.high)
+            for label, colour, rate in marks
+        ]
+    return draw_intervals(
+        rows, title="Attacks on the release", across="share of successful attempts"
+    )
 
 
-def _drawn(figure: Callable[[], str]) -> Markup:
-    """A figure as SVG; where it cannot be drawn, a sentence: a release must not fail by it."""
+def _draw_safely(figure: Callable[[], str]) -> Markup:
+    """Return a figure as SVG; where it cannot be drawn, a sentence: no release may fail by it."""
     try:
         return Markup(figure())  # noqa: S704 - our own drawing
     except Exception as error:  # noqa: BLE001 - whatever names and numbers can do to a drawing
@@ -305,6 +323,6 @@ def _drawn(figure: Callable[[], str]) -> Markup:
         return escape(f"This figure could not be drawn ({type(error).__name__}: {reason[:200]}).")
 
 
-def _range(place: int) -> str:
+def _format_range(place: int) -> str:
     low, high = 2**place, 2 ** (place + 1) - 1
     return str(low) if low == high else f"{low:,}-{high:,}"

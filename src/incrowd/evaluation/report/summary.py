@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from incrowd.evaluation.report.origin import Standing
+from incrowd.evaluation.report.origin import LedgerStatus
 from incrowd.findings import Finding
-from incrowd.measure.estimate import Attacked, Estimate
+from incrowd.measure.estimate import AttackReport, Estimate
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.subgroups import Burden, Subgroup, burden
+from incrowd.measure.subgroups import Subgroup, SuppressionBurden, measure_burden
 from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
-from incrowd.release.entries import write_left, write_pair
+from incrowd.release.entries import format_guarantee, format_remaining
 from incrowd.release.pages import describe_success
 
 _MOST_WARNINGS = 3
@@ -31,7 +31,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ReleaseSummary:
     """What was published and guaranteed, what was lost, and what to review."""
 
     published: Card
@@ -40,17 +40,17 @@ class Summary:
     review: Card
 
 
-def summary(
+def summarize_release(
     certificate: Certificate,
     found: Evaluation,
     *,
-    attacked: Attacked | None = None,
+    attacked: AttackReport | None = None,
     findings: Sequence[Finding] = (),
-    standing: Standing | None = None,
+    standing: LedgerStatus | None = None,
     unused: int = 0,
-) -> Summary:
-    """Return the cards of a release."""
-    return Summary(
+) -> ReleaseSummary:
+    """Summarize the whole in sentences."""
+    return ReleaseSummary(
         _published(certificate, found, unused),
         _guarantee(certificate),
         _loss(certificate, found),
@@ -70,14 +70,14 @@ def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card
         source = f"one row of each of {found.rows_original:,} people"
     words = [
         f"{groups:,} group{'' if groups == 1 else 's'}, made from {source}.",
-        f"Columns: {_some(columns)}.",
+        f"Columns: {_list_names(columns)}.",
     ]
     if by_person:
         words.append(
             f"The row of each person was chosen at random; {unused:,} of the table's "
             f"{found.rows_original + unused:,} rows were not used."
         )
-    if certificate.by_counts:
+    if certificate.has_noisy_counts:
         unit = "people" if by_person else "rows"
         words.append(f"Noisy counts of {unit} by group; no row is a record of a person.")
     elif certificate.method == "safe":
@@ -89,42 +89,42 @@ def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card
 
 
 def _guarantee(certificate: Certificate) -> Card:
-    known, k = certificate.guarantee, certificate.k
+    card, k = certificate.guarantee, certificate.k
     if certificate.rehearsal:
         words = "The table was generated from the spec. Nothing is guaranteed."
         return Card("None", "dry run", [words])
     if certificate.randomness == SEEDED:
         words = "The random numbers came from a seed. Nothing is guaranteed."
         return Card("None", "not private", [words])
-    if known.epsilon is None or known.delta is None:
+    if card.epsilon is None or card.delta is None:
         words = f"In the generalized columns, each row is identical to at least {k - 1} others."
-        noise = [_noise_words(certificate)] if certificate.noisy else []
-        return Card(f"k = {k}", known.kind, [words, *noise, "This is not differential privacy."])
-    who = "person" if known.unit == "one person" else "row"
-    of = " of the population from which the table was sampled" if certificate.sampled else ""
+        noise = [_describe_noise(certificate)] if certificate.noisy else []
+        return Card(f"k = {k}", card.kind, [words, *noise, "This is not differential privacy."])
+    who = "person" if card.unit == "one person" else "row"
+    of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     sentences = [
-        classify_guarantee(known.epsilon, known.delta).text,
+        classify_guarantee(card.epsilon, card.delta).text,
         describe_success(certificate),
     ]
-    if certificate.by_counts:
+    if certificate.has_noisy_counts:
         each = ", each of a different person" if who == "person" and k > 1 else ""
         rows = "row" if k == 1 else "rows"
         sentences.append(
             f"k = {k}: every published group has at least {k} {rows} of the table{each}."
         )
     return Card(
-        f"ε = {known.epsilon:g}, δ = {known.delta:g}",
+        f"ε = {card.epsilon:g}, δ = {card.delta:g}",
         f"differential privacy of one {who}{of}",
         sentences,
     )
 
 
-def _noise_words(certificate: Certificate) -> str:
-    """Return which columns have noise, and how much: by epsilon, and delta if there is one."""
-    known = certificate.parameters
+def _describe_noise(certificate: Certificate) -> str:
+    """Describe which columns have noise, and how much: by epsilon, and delta if there is one."""
+    parameters = certificate.parameters
     signs = {"epsilon": "ε", "delta": "δ"}
-    much = [f"{signs[name]} = {known[name]:g}" for name in signs if name in known]
-    words = f"Random noise in {_some(list(certificate.noisy))}"
+    much = [f"{signs[name]} = {parameters[name]:g}" for name in signs if name in parameters]
+    words = f"Random noise in {_list_names(list(certificate.noisy))}"
     return f"{words} with {' and '.join(much)}." if much else f"{words}."
 
 
@@ -136,12 +136,14 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
     if found.utility is not None:
         words.append(
             "Share of rows in a random range: median relative error "
-            f"{_pct(found.utility.query_error)}. Associations of columns (Cramér's V): mean error "
+            f"{_format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): "
+            "mean error "
             f"{found.utility.association_error:.3f}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
     words.append(
-        f"Information loss over {which} columns and all rows: {_pct(found.loss)} (100 % if nothing "
+        f"Information loss over {which} columns and all rows: {_format_percent(found.loss)} (100 "
+        "% if nothing "
         "were published)."
     )
     if found.slices:
@@ -149,17 +151,21 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
         pairs = f"{together} of {len(found.associations)} pairs of columns occur in one file."
         error = f"{found.association_error:.3f}"
         return Card(error, "mean error of associations (Cramér's V)", [pairs, *words])
-    drawn = certificate.method == "safe" and not certificate.by_counts
-    unit = "missing" if certificate.by_counts else "not drawn or suppressed" if drawn else (
-        "suppressed"
-    )  # fmt: skip
-    share = _pct(found.suppressed / max(found.rows_original, 1))
+    drawn = certificate.method == "safe" and not certificate.has_noisy_counts
+    unit = (
+        "missing"
+        if certificate.has_noisy_counts
+        else "not drawn or suppressed"
+        if drawn
+        else ("suppressed")
+    )
+    share = _format_percent(found.suppressed / max(found.rows_original, 1))
     return Card(share, f"of the rows {unit}", words)
 
 
 def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
     rows = f"{found.suppressed:,} of {found.rows_original:,} rows"
-    if certificate.by_counts:
+    if certificate.has_noisy_counts:
         surplus = f"noise added {found.surplus:,} surplus rows"
         return [f"{rows} are missing because of suppression or noise; {surplus}."]
     if certificate.method == "safe":
@@ -170,9 +176,9 @@ def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
 def _review(
     certificate: Certificate,
     found: Evaluation,
-    attacked: Attacked | None,
+    attacked: AttackReport | None,
     findings: Sequence[Finding],
-    standing: Standing | None,
+    standing: LedgerStatus | None,
 ) -> Card:
     number, unit = f"{len(findings)}", f"warning{'' if len(findings) == 1 else 's'}"
     words = []
@@ -183,85 +189,94 @@ def _review(
             "An attacker who knows more than the generalized columns may distinguish people."
         )
     if attacked is not None and attacked.estimates:
-        hit = [one for one in attacked.estimates if one.succeeds]
+        hit = [estimate for estimate in attacked.estimates if estimate.succeeds]
         number = f"{len(hit)} of {len(attacked.estimates)}"
         unit = "quick attacks beat guessing"
-        words += [f"Better than guessing: {_hits(hit)}."] if hit else []
-    if said := whom(burden(found.subgroups)) if not found.slices else _among(certificate, found):
-        words.append(said)
+        words += [f"Better than guessing: {_format_hits(hit)}."] if hit else []
+    if (
+        text := describe_burden(measure_burden(found.subgroups))
+        if not found.slices
+        else _describe_slice_burden(certificate, found)
+    ):
+        words.append(text)
     if standing is not None:
         words.append(
-            f"Privacy budget: (ε, δ) = {write_pair(standing.total)} is booked, "
-            f"{write_left(standing.left)} is left."
+            f"Privacy budget: (ε, δ) = {format_guarantee(standing.total)} is booked, "
+            f"{format_remaining(standing.remaining_budget)} is left."
         )
     few = list(findings)[:_MOST_WARNINGS]
-    words += [_shorten(finding.message) for finding in few]
+    words += [_shorten_message(finding.message) for finding in few]
     if len(findings) > len(few):
         words.append(f"{len(findings) - len(few)} more warnings are below.")
     return Card(number, unit, words)
 
 
-def _among(certificate: Certificate, found: Evaluation) -> str:
-    """Return which groups suppression affects in slices; empty where that is not known."""
-    known = [
-        (table.release.file, one)
+def _describe_slice_burden(certificate: Certificate, found: Evaluation) -> str:
+    """Return on whom suppression falls in slices; nothing where nobody knows."""
+    slice_burden = [
+        (table.release.file, burden)
         for table, own in zip(certificate.tables, found.slices, strict=True)
-        if (one := burden(own.subgroups)) is not None
+        if (burden := measure_burden(own.subgroups)) is not None
     ]
-    uneven = [(file, one) for file, one in known if one.uneven]
+    uneven = [(file, item) for file, item in slice_burden if item.is_uneven]
     if not uneven:
         even = "In no file does suppression affect small groups more than large groups."
-        return even if known else ""
+        return even if slice_burden else ""
     file, worst = max(uneven, key=lambda pair: pair[1].small or 0.0)
-    return f"In {len(uneven)} of {len(known)} files, most in {file}: {whom(worst)}"
+    return (
+        f"In {len(uneven)} of {len(slice_burden)} files, most in {file}: {describe_burden(worst)}"
+    )
 
 
-def _hits(found: Sequence[Estimate]) -> str:
+def _format_hits(found: Sequence[Estimate]) -> str:
     parts = []
-    for one in found:
-        allowed = one.bound is not None and one.success.low <= one.bound
+    for item in found:
+        allowed = item.bound is not None and item.success.low <= item.bound
         within = ", within the theoretical bound" if allowed else ""
-        rates = f"{_pct(one.success.value)}, guessing {_pct(one.guess.value)}"
-        parts.append(f"{one.attack} ({rates}{within})")
+        rates = (
+            f"{_format_percent(item.success.value)}, guessing {_format_percent(item.guess.value)}"
+        )
+        parts.append(f"{item.attack} ({rates}{within})")
     return "; ".join(parts)
 
 
-def whom(found: Burden | None) -> str:
-    """Return which groups suppression affects, in sentences; empty where that is not known."""
+def describe_burden(found: SuppressionBurden | None) -> str:
+    """Return on whom suppression falls, in a plain sentence; nothing where nobody knows."""
     if found is None:
         return ""
     if not found.worst:
         return "No group was suppressed."
     hit = (
-        f" Most affected: {named(found.worst)}, {_pct(found.worst.share or 0)} of "
-        f"{found.worst.rows:,} rows; overall {_pct(found.overall)}."
+        f" Most affected: {name_group(found.worst)}, {_format_percent(found.worst.share or 0)} of "
+        f"{found.worst.rows:,} rows; overall {_format_percent(found.overall)}."
     )
     if found.small is None:
         return f"No group is small (less than 10 % of the rows).{hit}"
     sizes = (
-        f"{_pct(found.small)} of the rows of small groups (less than 10 % of the table) are "
-        f"suppressed, and {_pct(found.large or 0)} of the rows of large groups."
+        f"{_format_percent(found.small)} of the rows of small groups (less than 10 % of the "
+        "table) are "
+        f"suppressed, and {_format_percent(found.large or 0)} of the rows of large groups."
     )
-    if found.uneven:
+    if found.is_uneven:
         return f"Suppression affects small groups more: {sizes}{hit}"
     return f"Suppression does not affect small groups more: {sizes}{hit}"
 
 
-def named(group: Subgroup) -> str:
+def name_group(group: Subgroup) -> str:
     """Return a group by its column and its label."""
     return f"{group.column} {'null' if group.label is None else group.label}"
 
 
-def _pct(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _some(names: Sequence[str], most: int = 8) -> str:
+def _list_names(names: Sequence[str], most: int = 8) -> str:
     rest = len(names) - most
     shown = names if rest <= 1 else names[:most]
     return ", ".join(shown) + (f" and {rest} more" if rest > 1 else "")
 
 
-def _shorten(text: str) -> str:
+def _shorten_message(text: str) -> str:
     """Return as much of a message as fits a summary."""
     return text if len(text) <= 240 else f"{text[:239]}…"

@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.cluster import cluster, duplicate
-from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups, lattice_between
-from incrowd.anonymize.mondrian import mondrian
-from incrowd.anonymize.ola import minimal, optimal
+from incrowd.anonymize.cluster import cluster_points, duplicate_rows
+from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups, build_lattice
+from incrowd.anonymize.mondrian import partition_points
+from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
 from incrowd.arrays import Codes, Floats, Members, Progress
-from incrowd.codes.axis import boxes, positions
-from incrowd.codes.counted import Rows
-from incrowd.codes.frequency import Frequencies, merged
+from incrowd.codes.axis import bound_classes, locate_points
+from incrowd.codes.counted_table import DistinctRows
+from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure import diversity
-from incrowd.measure.diversity import Protected
+from incrowd.measure.diversity import SensitiveColumn
 from incrowd.measure.loss import LossName
-from incrowd.measure.outcome import Searched
-from incrowd.methods.base import Settled, published
+from incrowd.measure.outcome import SearchResult
+from incrowd.methods.base import PlannedRelease, published_columns
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.parameters import RULES
-from incrowd.spec.build import Declared, build
+from incrowd.spec.build import ColumnHierarchies, build_hierarchy
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity
 from incrowd.spec.release import ClassesSpec
@@ -40,14 +40,14 @@ from incrowd.spec.release import ClassesSpec
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
 
-class Columns:
+class KAnonymityColumns:
     """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
 
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
-        self.quasi = published(file.spec, "quasi")
-        self.kept = published(file.spec, "sensitive")
-        self.declared = Declared(self.quasi, file.folder)
-        self.release, self.reasons = _searchable(release, self.declared)
+        self.quasi = published_columns(file.spec, "quasi")
+        self.kept = published_columns(file.spec, "sensitive")
+        self.declared = ColumnHierarchies(self.quasi, file.folder)
+        self.release, self.reasons = _choose_algorithm(release, self.declared)
         if release.k is None:
             raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
@@ -61,43 +61,45 @@ class Columns:
                 )
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Classes are shown from k rows on."""
         names, given = self.declared.names, self.release.levels
         limits = {}
         for name in names:
             level = given.get(name, (0, self.declared.height(name) - 1))
             limits[name] = (level, level) if isinstance(level, int) else level
-        return Settled(
+        return PlannedRelease(
             self.declared, (limits,), lambda rows: (rows >= self.k).astype(float), float(self.k)
         )
 
     def parameters(self) -> dict[str, float | str]:
-        """What the certificate says: k, the algorithm, how rows are suppressed, the rules."""
-        known: dict[str, float | str] = {
+        """Return what the certificate says: k, algorithm, how rows are suppressed, the rules."""
+        result: dict[str, float | str] = {
             "k": float(self.k),
             "algorithm": self.release.algorithm or "ola",
             "suppressed": self.release.suppressed or "dropped",
         }
         for name, column in self.kept.items():
-            for kind, value in _rules(column):
-                known[f"rule {name}: {kind}"] = float(value)
-        return known
+            for kind, value in _list_rules(column):
+                result[f"rule {name}: {kind}"] = float(value)
+        return result
 
     def findings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[Finding, ...]:
         """Return what the curator should know: kept columns that name people, baselines."""
-        found = []
+        result = []
         for name in self.kept:
             values = len(kept[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
-                found.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
+                result.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
         if self.release.algorithm == "duplicate":
-            found.append(make_finding("ROWS_DUPLICATED"))
-        return tuple(found)
+            result.append(make_finding("ROWS_DUPLICATED"))
+        return tuple(result)
 
 
-def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, tuple[str, ...]]:
-    """The spec with an algorithm that surely ends: cuts where OLA may not search all schemes.
+def _choose_algorithm(
+    release: ClassesSpec, declared: ColumnHierarchies
+) -> tuple[ClassesSpec, tuple[str, ...]]:
+    """Return the spec with an algorithm that surely ends: cuts where OLA may search in part.
 
     Only where the spec leaves that open. It depends on no data.
     """
@@ -106,7 +108,7 @@ def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, 
         release.algorithm, release.loss, release.candidates, release.suppression,
         release.search_seconds,
     )  # fmt: skip
-    if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
+    if schemes <= MOST_NODES or release.levels or any(item is not None for item in named):
         return release, ()
     words = (
         "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
@@ -115,9 +117,9 @@ def _searchable(release: ClassesSpec, declared: Declared) -> tuple[ClassesSpec, 
     return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 
 
-def _rules(column: Column) -> list[tuple[str, float]]:
-    asked, close = column.diversity or Diversity(), column.closeness or Closeness()
-    values = (asked.distinct, asked.entropy, close.equal, close.ordered)
+def _list_rules(column: Column) -> list[tuple[str, float]]:
+    request, close = column.diversity or Diversity(), column.closeness or Closeness()
+    values = (request.distinct, request.entropy, close.equal, close.ordered)
     pairs = zip(RULES, values, strict=True)
     return [(kind, float(value)) for kind, value in pairs if value is not None]
 
@@ -127,7 +129,7 @@ SECONDS = 60.0  # of a search of more schemes than can be listed, where the spec
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class EquivalenceClasses:
     """What the generalised columns show, for each distinct tuple of them.
 
     ``members`` numbers the class of each tuple, and is -1 where it is suppressed.
@@ -141,22 +143,22 @@ class Classes:
     members: Members
     levels: tuple[int, ...] | None
     published: npt.NDArray[np.int64] | None = None
-    search: Searched | None = None
+    search: SearchResult | None = None
 
     @property
-    def shown(self) -> npt.NDArray[np.bool_]:
+    def published_mask(self) -> npt.NDArray[np.bool_]:
         """Which tuples are shown."""
         return self.members >= 0
 
 
-def classes(
-    rows: Rows,
+def form_classes(
+    rows: DistinctRows,
     columns: Mapping[str, Column],
     release: ClassesSpec,
     *,
     bits: Randomness,
     progress: Progress = lambda _done, _all: None,
-) -> Classes:
+) -> EquivalenceClasses:
     """Put the rows into classes of at least k."""
     k = release.k
     if k is None:
@@ -165,38 +167,38 @@ def classes(
     if total < k:
         raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
-    protected = protected_of(rows, columns)
-    _refuse_hopeless(protected)
+    protected = list_protected(rows, columns)
+    _refuse_unsatisfiable(protected)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
-        found = _full_domain(rows, release, k, weights, protected, progress)
+        full_domain = _search_full_domain(rows, release, k, weights, protected, progress)
     elif protected and algorithm != "mondrian":
         raise IncrowdError(
             f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
             "`mondrian`."
         )
     elif algorithm == "duplicate":
-        found = _duplicated(rows, k, weights, bits, progress)
+        full_domain = _duplicate_rows(rows, k, weights, bits, progress)
     else:
-        found = _local(rows, release, k, weights, protected, progress)
-    _count_again(rows, found, k)
-    return found
+        full_domain = _recode_locally(rows, release, k, weights, protected, progress)
+    _check_class_sizes(rows, full_domain, k)
+    return full_domain
 
 
-def suppressible(release: ClassesSpec, total: int) -> int:
-    """How many rows may be suppressed."""
+def count_suppressible(release: ClassesSpec, total: int) -> int:
+    """Return how many rows may be suppressed."""
     share = SUPPRESSION if release.suppression is None else release.suppression
     return int(np.floor(share * total * (1 + 1e-12)))
 
 
-def lattice_of(rows: Rows, release: ClassesSpec) -> Lattice:
-    """The schemes that the spec allows."""
+def make_lattice(rows: DistinctRows, release: ClassesSpec) -> Lattice:
+    """Return the schemes that the spec allows."""
     heights = [hierarchy.height for hierarchy in rows.counted.hierarchies]
-    return lattice_between(rows.counted.names, heights, release.levels)
+    return build_lattice(rows.counted.names, heights, release.levels)
 
 
-def rollups_of(rows: Rows, protected: Sequence[Protected]) -> Rollups:
-    """The classes at any scheme; by all tuples where sensitive values have to be looked at."""
+def make_rollups(rows: DistinctRows, protected: Sequence[SensitiveColumn]) -> Rollups:
+    """Return the classes at any scheme; by all tuples where sensitive values matter."""
     counted, quasi = rows.counted, len(rows.counted.names)
     base = (
         Frequencies(rows.frequencies.codes[:, :quasi], rows.frequencies.counts)
@@ -206,158 +208,164 @@ def rollups_of(rows: Rows, protected: Sequence[Protected]) -> Rollups:
     return Rollups(counted.hierarchies, base, protected)
 
 
-def _full_domain(
-    rows: Rows,
+def _search_full_domain(
+    rows: DistinctRows,
     release: ClassesSpec,
     k: int,
     weights: Floats,
-    protected: Sequence[Protected],
+    protected: Sequence[SensitiveColumn],
     progress: Progress,
-) -> Classes:
-    counted, rollups = rows.counted, rollups_of(rows, protected)
+) -> EquivalenceClasses:
+    counted, rollups = rows.counted, make_rollups(rows, protected)
     measure: LossName = release.loss or "normalised"
     how: dict[str, Any] = {
         "k": k,
-        "limit": suppressible(release, rows.frequencies.total),
+        "limit": count_suppressible(release, rows.frequencies.total),
         "loss": measure,
         "weights": weights,
         "progress": progress,
     }
-    lattice, searched = lattice_of(rows, release), None
+    lattice, searched = make_lattice(rows, release), None
     if release.candidates == "minimal":
-        scheme = minimal(rollups, lattice, **how)[0]
+        scheme = find_minimal_nodes(rollups, lattice, **how)[0]
     else:
         seconds = release.search_seconds or (SECONDS if lattice.size > MOST_NODES else None)
-        scheme = optimal(rollups, lattice, seconds=seconds, **how)
-        searched = Searched(
-            measure, scheme.loss, scheme.least, scheme.exact, lattice.size, scheme.evaluated
+        scheme = find_optimal_node(rollups, lattice, seconds=seconds, **how)
+        searched = SearchResult(
+            measure, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated
         )
-    found = rollups.classes(scheme.levels, k=k)
-    assert found is not None
-    members = rollups.members(scheme.levels, found)
-    members = np.where(found.lost[members], -1, members)
+    classes = rollups.count_classes(scheme.levels, k=k)
+    assert classes is not None
+    members = rollups.find_members(scheme.levels, classes)
+    members = np.where(classes.lost[members], -1, members)
     if protected:  # one for each tuple of the generalised columns
         members = members[np.searchsorted(rows.owner, np.arange(len(counted.frequencies)))]
     labels, codes = [], []
     for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, scheme.levels, strict=True)):
-        by_label = hierarchy.by_label(level)
+        by_label = hierarchy.map_equal_labels(level)
         labels.append(list(hierarchy.labels[level]))
         codes.append(by_label[hierarchy.groups[level][counted.frequencies.codes[:, at]]])
-    return Classes(tuple(labels), np.column_stack(codes), members, scheme.levels, search=searched)
+    return EquivalenceClasses(
+        tuple(labels), np.column_stack(codes), members, scheme.levels, search=searched
+    )
 
 
-def _local(
-    rows: Rows,
+def _recode_locally(
+    rows: DistinctRows,
     release: ClassesSpec,
     k: int,
     weights: Floats,
-    protected: Sequence[Protected],
+    protected: Sequence[SensitiveColumn],
     progress: Progress,
-) -> Classes:
+) -> EquivalenceClasses:
     counted, quasi = rows.counted, len(rows.counted.names)
     axes = counted.axes
-    points = positions(axes, counted.frequencies.codes)
+    points = locate_points(axes, counted.frequencies.codes)
     if release.algorithm == "cluster":
-        members = cluster(
+        members = cluster_points(
             axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
         )
     elif protected:
-        whole = positions(axes, rows.frequencies.codes[:, :quasi])
-        by_row = mondrian(
+        whole = locate_points(axes, rows.frequencies.codes[:, :quasi])
+        by_row = partition_points(
             axes, whole, rows.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced", protected=protected,
         )  # fmt: skip
         members = by_row[np.searchsorted(rows.owner, np.arange(len(points)))]
     else:
-        members = mondrian(
+        members = partition_points(
             axes, points, counted.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced",
         )  # fmt: skip
-    found = boxes(points, counted.frequencies.counts, members)
+    result = bound_classes(points, counted.frequencies.counts, members)
     labels, codes = [], []
     for at, axis in enumerate(axes):
-        texts, places = axis.labels(found.low[:, at], found.high[:, at])
+        texts, places = axis.make_labels(result.low[:, at], result.high[:, at])
         labels.append(texts)
         codes.append(places[members])
-    return Classes(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
+    return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
 
 
-def _duplicated(
-    rows: Rows,
+def _duplicate_rows(
+    rows: DistinctRows,
     k: int,
     weights: Floats,
     bits: Randomness,
     progress: Progress,
-) -> Classes:
+) -> EquivalenceClasses:
     counted, axes = rows.counted, rows.counted.axes
-    points = positions(axes, counted.frequencies.codes)
-    members = cluster(
+    points = locate_points(axes, counted.frequencies.codes)
+    members = cluster_points(
         axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
     )
     labels = tuple(list(hierarchy.labels[0]) for hierarchy in counted.hierarchies)
     codes = [
-        hierarchy.by_label(0)[hierarchy.groups[0][counted.frequencies.codes[:, at]]]
+        hierarchy.map_equal_labels(0)[hierarchy.groups[0][counted.frequencies.codes[:, at]]]
         for at, hierarchy in enumerate(counted.hierarchies)
     ]
-    published = duplicate(members[rows.owner], rows.frequencies.counts, bits)
-    return Classes(labels, np.column_stack(codes), members, (0,) * len(axes), published=published)
+    published = duplicate_rows(members[rows.owner], rows.frequencies.counts, bits)
+    return EquivalenceClasses(
+        labels, np.column_stack(codes), members, (0,) * len(axes), published=published
+    )
 
 
-def protected_of(rows: Rows, columns: Mapping[str, Column]) -> list[Protected]:
-    """The sensitive columns with rules, coded in the order of their values."""
-    found = []
+def list_protected(rows: DistinctRows, columns: Mapping[str, Column]) -> list[SensitiveColumn]:
+    """Return the sensitive columns with rules, coded in the order of their values."""
+    sensitive_columns = []
     quasi = len(rows.counted.names)
     for at, name in enumerate(rows.kept):
-        rules: list[diversity.Rule] = []
-        asked, close = columns[name].diversity, columns[name].closeness
-        if asked is not None and asked.distinct is not None:
-            rules.append(diversity.Distinct(asked.distinct))
-        if asked is not None and asked.entropy is not None:
-            rules.append(diversity.Entropy(asked.entropy))
+        rules: list[diversity.DiversityRule] = []
+        request, close = columns[name].diversity, columns[name].closeness
+        if request is not None and request.distinct is not None:
+            rules.append(diversity.DistinctRule(request.distinct))
+        if request is not None and request.entropy is not None:
+            rules.append(diversity.EntropyRule(request.entropy))
         if close is not None and close.equal is not None:
-            rules.append(diversity.Closeness(close.equal))
+            rules.append(diversity.ClosenessRule(close.equal))
         if close is not None and close.ordered is not None:
-            rules.append(diversity.Closeness(close.ordered, ordered=True))
+            rules.append(diversity.ClosenessRule(close.ordered, ordered=True))
         if rules:
-            codes = _in_declared_order(columns[name], rows.kept[name])[
+            codes = _order_values(columns[name], rows.kept[name])[
                 rows.frequencies.codes[:, quasi + at]
             ]
             overall = np.bincount(
                 codes, weights=rows.frequencies.counts, minlength=len(rows.kept[name])
             )
-            found.append(Protected(codes, overall.astype(np.int64), tuple(rules), name))
-    return found
+            sensitive_columns.append(
+                SensitiveColumn(codes, overall.astype(np.int64), tuple(rules), name)
+            )
+    return sensitive_columns
 
 
-def _in_declared_order(column: Column, values: Sequence[object]) -> Codes:
-    """The place of each value: as declared, where the column has an ordered hierarchy."""
+def _order_values(column: Column, values: Sequence[object]) -> Codes:
+    """Return the place of each value: as declared, where the hierarchy is ordered."""
     places = np.arange(len(values), dtype=np.int32)
-    if column.hierarchy is None or not column.hierarchy.declared.is_ordered:
+    if column.hierarchy is None or not column.hierarchy.declaration.is_ordered:
         return places
-    codes = build(column, folder=Path()).encode(values)
+    codes = build_hierarchy(column, folder=Path()).encode(values)
     places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)
     return places
 
 
-def _refuse_hopeless(protected: Sequence[Protected]) -> None:
+def _refuse_unsatisfiable(protected: Sequence[SensitiveColumn]) -> None:
     """Refuse what not even the whole table as one class would satisfy."""
     for column in protected:
         for rule in column.rules:
-            if not rule.holds(column.overall[None, :], column.overall).all():
+            if not rule.check_classes(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
                     f"Column '{column.name}': even the whole table as one class violates {rule} "
-                    f"({column.values} values). Weaken the rule."
+                    f"({column.value_count} values). Weaken the rule."
                 )
 
 
-def _count_again(rows: Rows, found: Classes, k: int) -> None:
-    """Nothing leaves before every class, told by its labels, was counted to have k rows."""
+def _check_class_sizes(rows: DistinctRows, found: EquivalenceClasses, k: int) -> None:
+    """Count every class, told by its labels, and raise if one has fewer than k rows."""
     counts = rows.counted.frequencies.counts
     codes = found.codes[rows.owner]
     if found.published is not None:
         shown, counts = found.published > 0, found.published
     else:
-        shown, codes = found.shown, found.codes
-    sizes = merged(codes[shown], counts[shown]).counts
+        shown, codes = found.published_mask, found.codes
+    sizes = merge_tuples(codes[shown], counts[shown]).counts
     if len(sizes) and int(sizes.min()) < k:
         raise AssertionError(f"a class of {sizes.min()} rows, fewer than k = {k}")

@@ -12,66 +12,72 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incrowd.arrays import Codes, Members
-from incrowd.codes.counted import Counted, Rows, Shown
-from incrowd.codes.frequency import Frequencies, between, merged, packed
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples, pack_columns
 from incrowd.codes.hierarchy import ROOT
-from incrowd.engine.count import coders_of, count_rows
+from incrowd.engine.count import count_tuples_with_kept, make_coders
 from incrowd.engine.table import (
-    Chunk,
+    ChunkResult,
+    ClassChunk,
     Engine,
-    SpreadTable,
+    ProcessedRows,
+    RemoteTable,
     Table,
-    TooManyError,
+    TooManyTuplesError,
     Work,
-    Worked,
-    WorkedRows,
 )
 from incrowd.errors import IncrowdError
 from incrowd.measure.lost_values import KeptRows
-from incrowd.methods.base import MakeContext, Settled, cells, protection, published
-from incrowd.methods.k_anonymity.classes import Classes, Columns, classes
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    make_cell_table,
+    published_columns,
+)
+from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.certificate import Promise
-from incrowd.release.product import Made, Product
+from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import KAnonymitySpec
 
 
 @dataclass(frozen=True, eq=False)
-class ApartRows:
+class RemoteRows:
     """The tuples that decide classes, counted here, and the table whose rows are elsewhere.
 
     ``rows`` has the generalised columns, and of the kept ones those alone whose values have to be
     diverse or close in each class.
     """
 
-    rows: Rows
-    table: SpreadTable
+    rows: DistinctRows
+    table: RemoteTable
 
     @property
     def names(self) -> tuple[str, ...]:
         """The generalised columns."""
         return self.rows.counted.names
 
-    def column(self, at: int) -> Counted:
-        """The tuples of one of them."""
-        return self.rows.counted.part([self.names[at]])
+    def column(self, at: int) -> CountedTable:
+        """Return the tuples of one of them."""
+        return self.rows.counted.select_columns([self.names[at]])
 
-    def worked(
+    def process_classes(
         self,
-        found: Classes,
+        found: EquivalenceClasses,
         work: Work,
         bits: Randomness,
         *,
         through: tuple[str, ...],
         read: tuple[str, ...] = (),
-    ) -> WorkedRows:
-        """What a work makes of the rows of each class, where they are."""
-        counted, members = _coarsest(self.rows.counted, found)
-        return self.table.worked(
-            coders_of(counted),
+    ) -> ProcessedRows:
+        """Return what a work makes of the rows of each class, where they are."""
+        counted, members = _merge_tuples(self.rows.counted, found)
+        return self.table.process_classes(
+            make_coders(counted),
             counted.frequencies,
             np.asarray(members, dtype=np.int64),
             through=through,
@@ -81,9 +87,9 @@ class ApartRows:
         )
 
 
-def apart(table: Table, columns: Columns) -> ApartRows | None:
-    """The tuples that decide classes, of a table whose rows are elsewhere; else None."""
-    if not isinstance(table, SpreadTable):
+def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | None:
+    """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
+    if not isinstance(table, RemoteTable):
         return None
     if columns.release.algorithm == "duplicate":
         raise IncrowdError(
@@ -93,11 +99,11 @@ def apart(table: Table, columns: Columns) -> ApartRows | None:
     ruled = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
     )
-    return ApartRows(count_rows(table, columns.declared, ruled), table)
+    return RemoteRows(count_tuples_with_kept(table, columns.declared, ruled), table)
 
 
-def _coarsest(counted: Counted, found: Classes) -> tuple[Counted, Members]:
-    """The fewest tuples that tell the class of a row, and the class of each.
+def _merge_tuples(counted: CountedTable, found: EquivalenceClasses) -> tuple[CountedTable, Members]:
+    """Return the fewest tuples that tell the class of a row, and the class of each.
 
     Of a full-domain scheme those are the tuples at its levels: all that are alike there are of one
     class, or of none.
@@ -106,28 +112,28 @@ def _coarsest(counted: Counted, found: Classes) -> tuple[Counted, Members]:
         return counted, found.members
     coarse = [
         lookup[counted.frequencies.codes[:, at]]
-        for at, lookup in enumerate(between(counted.hierarchies, counted.levels, found.levels))
+        for at, lookup in enumerate(map_levels(counted.hierarchies, counted.levels, found.levels))
     ]
     _, first, tuples = np.unique(
-        packed(coarse, len(found.members)), return_index=True, return_inverse=True
+        pack_columns(coarse, len(found.members)), return_index=True, return_inverse=True
     )
     members = found.members[first]  # in the order that rolled tuples have
     assert (members[tuples] == found.members).all(), "tuples that look alike are of two classes"
-    return counted.rolled(found.levels), members
+    return counted.roll_up(found.levels), members
 
 
-def looks_of(found: Classes, members: Members) -> Codes:
-    """What rows show in the generalised columns, by their classes: all of a class show the same."""
-    shown = np.flatnonzero(found.shown)
+def lookup_class_codes(found: EquivalenceClasses, members: Members) -> Codes:
+    """Return what rows show in the generalised columns, by class: all of one show the same."""
+    shown = np.flatnonzero(found.published_mask)
     known = np.zeros((int(found.members.max(initial=-1)) + 1, found.codes.shape[1]), np.int32)
     known[found.members[shown]] = found.codes[shown]
     looks: Codes = known[members]
     return looks
 
 
-def keep(chunk: Chunk, _bits: Randomness) -> Worked:
-    """A work that keeps every row as it is."""
-    return Worked(np.ones(len(chunk.members), dtype=bool), {}, None)
+def keep_rows(chunk: ClassChunk, _bits: Randomness) -> ChunkResult:
+    """Keep every row as it is: a work that changes nothing."""
+    return ChunkResult(np.ones(len(chunk.members), dtype=bool), {}, None)
 
 
 class KAnonymity:
@@ -135,12 +141,12 @@ class KAnonymity:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KAnonymitySpec)
-        self._columns = Columns(file, file.spec.release)
+        self._columns = KAnonymityColumns(file, file.spec.release)
         self._release = self._columns.release
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="k-anonymity", **protection(file.spec))
-        noisy = published(file.spec, "noisy")
+        self.promise = CertifiedGuarantee(kind="k-anonymity", **get_unit_fields(file.spec))
+        noisy = published_columns(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
                 f"Column '{next(iter(noisy))}': the role `noisy` is for `method: k-epsilon`. Use "
@@ -148,75 +154,82 @@ class KAnonymity:
             )
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> KAnonymityColumns:
         """The columns, and the spec of the release as it can be searched."""
         return self._columns
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Classes of at least k."""
-        return self._columns.settled
+        return self._columns.planned_release
 
-    def count(self, table: Table) -> Rows | ApartRows:
-        """The tuples of generalised and kept columns; of too many, those that decide classes."""
+    def count(self, table: Table) -> DistinctRows | RemoteRows:
+        """Count tuples of generalised and kept columns; of too many, those that decide classes."""
         try:
-            return count_rows(table, self._columns.declared, tuple(self._columns.kept))
-        except TooManyError:
-            found = apart(table, self._columns)
-            if found is None:
+            return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+        except TooManyTuplesError:
+            remote_rows = count_remote_rows(table, self._columns)
+            if remote_rows is None:
                 raise
-            return found
+            return remote_rows
 
-    def make(self, counted: Rows | ApartRows, context: MakeContext) -> Made:
+    def make(self, counted: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
-        rows = counted.rows if isinstance(counted, ApartRows) else counted
+        rows = counted.rows if isinstance(counted, RemoteRows) else counted
         columns, original = self._columns, rows.counted
         context.step("search")
         every = {**columns.quasi, **columns.kept}
-        found = classes(rows, every, self._release, bits=context.bits, progress=context.progress)
+        result = form_classes(
+            rows, every, self._release, bits=context.bits, progress=context.progress
+        )
         context.step("recode")
         starred = self._release.suppressed == "starred"
-        seen = _without_stars(found) if starred else found
+        seen = _drop_starred_classes(result) if starred else result
         kept: Mapping[str, list[object]] = rows.kept
-        if isinstance(counted, ApartRows):
-            kept, shown = self._joined(counted, seen, context)
+        if isinstance(counted, RemoteRows):
+            kept, shown = self._recode_remotely(counted, seen, context)
         else:
-            shown = _shown(rows, seen)
+            shown = _list_published_rows(rows, seen)
         stars = rows.frequencies.total - shown.total if starred else 0
-        looks = merged(shown.codes[:, : len(original.names)], shown.counts)
+        looks = merge_tuples(shown.codes[:, : len(original.names)], shown.counts)
         labels: dict[str, list[object]] = dict(
-            zip(original.names, map(list, found.labels), strict=True)
+            zip(original.names, map(list, result.labels), strict=True)
         )
         labels |= kept
         product = Product(
-            data=self._table(labels, shown, stars, context.engine),
+            data=self._make_table(labels, shown, stars, context.engine),
             original=original,
-            shown=Shown(found.labels, looks, found.levels or ()),
+            shown=PublishedTable(result.labels, looks, result.levels or ()),
             columns=columns.quasi,
             axes=original.axes,
             parameters=columns.parameters(),
             stars=stars,
             kept=tuple(columns.kept),
-            search=found.search,
+            search=result.search,
             findings=columns.findings(kept, rows.frequencies.total),
             beside=None
-            if isinstance(counted, ApartRows)
+            if isinstance(counted, RemoteRows)
             else KeptRows(kept, rows.frequencies, shown),
         )
-        return Made((product,), self.promise, self.events, original, reasons=self._columns.reasons)
+        return MethodResult(
+            (product,), self.promise, self.events, original, reasons=self._columns.reasons
+        )
 
-    def _joined(
-        self, counted: ApartRows, found: Classes, context: MakeContext
+    def _recode_remotely(
+        self, counted: RemoteRows, found: EquivalenceClasses, context: MakeContext
     ) -> tuple[dict[str, list[object]], Frequencies]:
-        """The rows that are shown, recoded where they are: kept values, codes with counts."""
+        """Recode the rows that are shown where they are: kept values, codes with counts."""
         through = tuple(self._columns.kept)
-        worked = counted.worked(found, keep, context.bits, through=through)
-        codes = [looks_of(found, worked.members), *(worked.kept[name][1] for name in through)]
+        worked = counted.process_classes(found, keep_rows, context.bits, through=through)
+        codes = [
+            lookup_class_codes(found, worked.members),
+            *(worked.kept[name][1] for name in through),
+        ]
         ones = np.ones(len(worked.members), dtype=np.int64)
-        shown = merged(np.column_stack(codes).astype(np.int32), ones)
+        shown = merge_tuples(np.column_stack(codes).astype(np.int32), ones)
         return {name: list(worked.kept[name][0]) for name in through}, shown
 
-    def _table(
+    def _make_table(
         self, labels: dict[str, list[object]], shown: Frequencies, stars: int, engine: Engine
     ) -> Table:
         if stars:
@@ -226,25 +239,25 @@ class KAnonymity:
                 labels[name] = [*labels[name], *([] if star in labels[name] else [star])]
                 row.append(labels[name].index(star))
             codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
-            shown = merged(codes, np.append(shown.counts, stars))
+            shown = merge_tuples(codes, np.append(shown.counts, stars))
         weighted = self._release.rows == "counted"
-        return cells(labels, shown, weighted=weighted, engine=engine)
+        return make_cell_table(labels, shown, weighted=weighted, engine=engine)
 
 
-def _without_stars(found: Classes) -> Classes:
-    """A class that shows ``*`` everywhere looks like suppressed rows, so it counts as such."""
+def _drop_starred_classes(found: EquivalenceClasses) -> EquivalenceClasses:
+    """Count a class that shows ``*`` everywhere as suppressed: it looks like suppressed rows."""
     stars = np.ones(len(found.codes), dtype=bool)
     for at, texts in enumerate(found.labels):
         stars &= np.array([text == ROOT for text in texts])[found.codes[:, at]]
     return replace(found, members=np.where(stars, -1, found.members))
 
 
-def _shown(rows: Rows, found: Classes) -> Frequencies:
-    """The rows that are shown: codes of labels, then of kept values."""
+def _list_published_rows(rows: DistinctRows, found: EquivalenceClasses) -> Frequencies:
+    """Return the rows that are shown: codes of labels, then of kept values."""
     kept = rows.frequencies.codes[:, len(rows.counted.names) :]
     codes = np.column_stack([found.codes[rows.owner], kept]).astype(np.int32)
     if found.published is not None:
         chosen, counts = np.flatnonzero(found.published), found.published
     else:
-        chosen, counts = np.flatnonzero(found.shown[rows.owner]), rows.frequencies.counts
-    return merged(codes[chosen], counts[chosen])
+        chosen, counts = np.flatnonzero(found.published_mask[rows.owner]), rows.frequencies.counts
+    return merge_tuples(codes[chosen], counts[chosen])

@@ -9,10 +9,17 @@ import numpy as np
 
 from incrowd.arrays import Bools, Floats, Members, Places, Steps
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.linkage import Linking, Mean, linking_risk, links, mean_of, predicted
-from incrowd.measure.noise import FRESH, NoiseLoss, Noisiness, Simulated
+from incrowd.measure.linkage import (
+    LinkingRisk,
+    RunMean,
+    compute_run_mean,
+    link_rows,
+    linking_risk,
+    predict_linking,
+)
+from incrowd.measure.noise_loss import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
-from incrowd.privacy.randomness import Randomness, permutation
+from incrowd.privacy.randomness import Randomness, sample_permutation
 
 RUNS = 30
 LINKED_ROWS = 30_000  # so many rows are linked again and again, whole classes at random
@@ -21,7 +28,7 @@ _EXPOSED = 0.9  # a chance of being linked from which noise does not hide a row
 LARGE_ERROR = 1.0  # a mean relative error: noise as large as the values
 
 
-def noisiness(
+def measure_noise(
     data: NoisyRows,
     released: Sequence[Steps],
     kept: Bools,
@@ -29,24 +36,24 @@ def noisiness(
     *,
     found: RowFacts | None = None,
     most: int = LINKED_ROWS,
-) -> Noisiness:
-    """Errors and linking risk of noisy rows as they are released, and with fresh noise.
+) -> NoiseEvaluation:
+    """Measure errors and linking risk of noisy rows as released, and with fresh noise.
 
     Of more than ``most`` rows those of random classes are linked. ``found`` is what
     :func:`examine_rows` returns, where it is known.
     """
     losses = {
-        column.name: noise_loss(column, data, noisy, kept)
+        column.name: measure_column_noise(column, data, noisy, kept)
         for column, noisy in zip(data.columns, released, strict=True)
     }
-    itself = _linked_once(data, released, _some_classes(data, bits, most, kept))
-    return Noisiness(
+    itself = _measure_linking(data, released, _sample_classes(data, bits, most, kept))
+    return NoiseEvaluation(
         columns=losses,
-        linking=exactly(itself.risk),
-        linking_shared=exactly(itself.shared),
+        linking=make_exact_mean(itself.risk),
+        linking_shared=make_exact_mean(itself.shared),
         suppressed_by_confidence=int((~kept).sum()),
         findings=(*list_findings(found or examine_rows(data)), *find_large_errors(losses)),
-        simulated=Simulated(*linked(data, bits, most=most), note=FRESH),
+        simulated=NoiseSimulation(*simulate_linking(data, bits, most=most), note=FRESH),
     )
 
 
@@ -64,13 +71,15 @@ def find_large_error(name: str, error: float) -> tuple[Finding, ...]:
     return (make_finding("NOISE_TOO_LARGE", name, error=error),) if error > LARGE_ERROR else ()
 
 
-def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools) -> NoiseLoss:
-    """Errors of one column over the rows shown; zeros and nulls have no relative error."""
+def measure_column_noise(
+    column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools
+) -> NoiseLoss:
+    """Measure errors of one column over rows shown; zeros and nulls have no relative error."""
     counted = kept & ~column.null & (column.originals != 0)
     size = np.abs(column.originals[counted]).astype(np.float64)
     error = np.abs(released[counted].astype(np.float64) - column.originals[counted]) / size
     return NoiseLoss(
-        expected_error=expected_error(column, data.members),
+        expected_error=compute_expected_error(column, data.members),
         measured_error=float(error.mean()) if len(error) else 0.0,
         unchanged=int((kept & ~column.null & (released == column.originals)).sum()),
         zeros=int((kept & ~column.null & (column.originals == 0)).sum()),
@@ -82,8 +91,8 @@ def noise_loss(column: NoisyValues, data: NoisyRows, released: Steps, kept: Bool
     )
 
 
-def expected_error(column: NoisyValues, members: Members) -> float:
-    """The mean relative error to be expected, before noise is drawn.
+def compute_expected_error(column: NoisyValues, members: Members) -> float:
+    """Compute the mean relative error to be expected, before noise is drawn.
 
     For Laplace noise that is the paper's (1 / epsilon) times the sum over classes of
     (|class| / n) diameter / H, H the harmonic mean of the class's values, but for the exact
@@ -94,41 +103,41 @@ def expected_error(column: NoisyValues, members: Members) -> float:
         return 0.0
     size = np.abs(column.originals[counted]).astype(np.float64)
     moved = (column.steps[counted] - column.originals[counted]).astype(np.float64)
-    return float((column.noise.mean_apart(moved, members[counted]) / size).mean())
+    return float((column.noise.compute_shifted_mean(moved, members[counted]) / size).mean())
 
 
-def linked(
+def simulate_linking(
     data: NoisyRows, bits: Randomness, runs: int = RUNS, most: int = LINKED_ROWS
-) -> tuple[Mean, Mean]:
-    """The linking risk over runs with fresh noise: ties as successes, and ties shared.
+) -> tuple[RunMean, RunMean]:
+    """Return the linking risk over runs with fresh noise: ties as successes, and ties shared.
 
     Of very many rows each run links random classes of its own, so the interval covers that; of
     classes that are larger than ``most`` there are fewer runs.
     """
     if (large := len(data.members) / max(data.classes, 1)) > most:
         runs = min(runs, max(2, int(runs * most / large)))
-    chosen = [_some_classes(data, bits, most) for _ in range(runs)]
+    chosen = [_sample_classes(data, bits, most) for _ in range(runs)]
     # All runs at once, each with classes of its own: a draw of few values costs as one of many.
-    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(one) for one in chosen])
+    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(item) for item in chosen])
     members = data.members[rows]
     _, first, classes = np.unique(
         members + run * data.classes, return_index=True, return_inverse=True
     )
-    won, shared = links(
+    won, shared = link_rows(
         classes,
         [column.originals[rows] for column in data.columns],
-        [column.released(members, bits, rows) for column in data.columns],
+        [column.add_noise(members, bits, rows) for column in data.columns],
         [column.noise.scale[members[first]] for column in data.columns],
     )
     sizes = np.maximum(np.bincount(run, minlength=runs), 1)
     return (
-        mean_of(np.bincount(run, won, minlength=runs) / sizes),
-        mean_of(np.bincount(run, shared, minlength=runs) / sizes),
+        compute_run_mean(np.bincount(run, won, minlength=runs) / sizes),
+        compute_run_mean(np.bincount(run, shared, minlength=runs) / sizes),
     )
 
 
-def _linked_once(data: NoisyRows, released: Sequence[Steps], rows: Places) -> Linking:
-    """The linking risk of some rows as they are released."""
+def _measure_linking(data: NoisyRows, released: Sequence[Steps], rows: Places) -> LinkingRisk:
+    """Return the linking risk of some rows as they are released."""
     return linking_risk(
         classes=data.members[rows],
         originals=[column.originals[rows] for column in data.columns],
@@ -137,21 +146,21 @@ def _linked_once(data: NoisyRows, released: Sequence[Steps], rows: Places) -> Li
     )
 
 
-def exactly(value: float) -> Mean:
-    """A figure that was measured, not estimated from runs."""
-    return Mean(value, value, value, 1)
+def make_exact_mean(value: float) -> RunMean:
+    """Return a figure that was measured, not estimated from runs."""
+    return RunMean(value, value, value, 1)
 
 
-def _some_classes(
+def _sample_classes(
     data: NoisyRows, bits: Randomness, most: int, kept: Bools | None = None
 ) -> Places:
-    """The rows without nulls, of random classes if there are very many; or those kept of them."""
+    """Return rows without nulls, of random classes if very many; or those kept of them."""
     whole = ~np.any([column.null for column in data.columns], axis=0)
     if kept is not None:
         whole &= kept
     if len(whole) <= most:
         return np.flatnonzero(whole)
-    order = permutation(data.classes, bits)
+    order = sample_permutation(data.classes, bits)
     sizes = np.bincount(data.members, minlength=data.classes)
     taken = np.cumsum(sizes[order]) <= most
     taken[0] = True
@@ -160,12 +169,12 @@ def _some_classes(
     return np.flatnonzero(whole & chosen[data.members])
 
 
-def chances(column: NoisyValues, members: Members) -> Floats:
-    """For each row with a value, how likely it is to be linked by this column alone."""
+def compute_link_chances(column: NoisyValues, members: Members) -> Floats:
+    """Return for each row with a value how likely it is linked by this column alone."""
     some = ~column.null
-    found = np.zeros(len(members))
-    found[some] = predicted(members[some], column.originals[some], column.noise)
-    return found
+    link_chances = np.zeros(len(members))
+    link_chances[some] = predict_linking(members[some], column.originals[some], column.noise)
+    return link_chances
 
 
 @dataclass(frozen=True)
@@ -195,14 +204,14 @@ def examine_rows(data: NoisyRows) -> RowFacts:
         bare[column.name] = int((column.noise.scale == 0).sum())
         values = np.bincount(data.members[~column.null], minlength=data.classes)
         exposed[column.name] = int(
-            ((chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
+            ((compute_link_chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
              & (column.noise.scale > 0)[data.members]).sum()
         )  # fmt: skip
     alike = set()
     for at, first in enumerate(data.columns):
         for second in data.columns[at + 1 :]:
             some = ~(first.null | second.null)
-            if _alike(first.steps[some], second.steps[some]):
+            if _is_copy(first.steps[some], second.steps[some]):
                 alike.add((first.name, second.name))
     return RowFacts(bare, exposed, frozenset(alike))
 
@@ -216,10 +225,13 @@ def list_findings(found: RowFacts) -> list[Finding]:
         if found.exposed[name]:
             listed.append(make_finding("VALUES_EXPOSED", name, rows=found.exposed[name]))
     pairs = sorted(found.alike)
-    return [*listed, *(make_finding("COLUMNS_COPIED", one, other=other) for one, other in pairs)]
+    return [
+        *listed,
+        *(make_finding("COLUMNS_COPIED", first, other=other) for first, other in pairs),
+    ]
 
 
-def _alike(one: Steps, other: Steps) -> bool:
+def _is_copy(one: Steps, other: Steps) -> bool:
     if len(one) < 3 or one.min() == one.max() or other.min() == other.max():
         return False
     return bool(abs(np.corrcoef(one.astype(float), other.astype(float))[0, 1]) > _COPY)

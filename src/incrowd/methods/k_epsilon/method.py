@@ -9,27 +9,33 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
-from incrowd.codes.counted import Counted, Rows, Shown
-from incrowd.codes.frequency import merged, packed
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.frequency import merge_tuples, pack_columns
 from incrowd.codes.grid import Grid
-from incrowd.engine.count import count_rows
+from incrowd.engine.count import count_tuples_with_kept
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.measure.lost_values import KeptRows
-from incrowd.measure.noise import Noisiness
-from incrowd.measure.outcome import Searched
-from incrowd.methods.base import MakeContext, Settled, in_reading_order, protection, published
-from incrowd.methods.k_anonymity.classes import Classes, Columns, classes
-from incrowd.methods.k_anonymity.method import ApartRows, apart, looks_of
-from incrowd.methods.k_epsilon.apart import NoisyWork, Part, grids, together
-from incrowd.methods.k_epsilon.loss import expected_error, noisiness
-from incrowd.methods.k_epsilon.rows import NoisyRows, noisy_rows
+from incrowd.measure.noise_loss import NoiseEvaluation
+from incrowd.measure.outcome import SearchResult
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    published_columns,
+    sort_labels,
+)
+from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
+from incrowd.methods.k_anonymity.method import RemoteRows, count_remote_rows, lookup_class_codes
+from incrowd.methods.k_epsilon.loss import compute_expected_error, measure_noise
+from incrowd.methods.k_epsilon.remote_noise import NoisePart, NoiseTask, merge_grids, merge_noise
+from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.certificate import NoisyColumn, Promise
-from incrowd.release.product import Made, Product
+from incrowd.release.certificate import CertifiedGuarantee, NoisyColumn
+from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -40,118 +46,132 @@ class KEpsilon:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KEpsilonSpec)
-        self.columns = Columns(file, file.spec.release)
+        self.columns = KAnonymityColumns(file, file.spec.release)
         algorithm = self.columns.release.algorithm
         self.release = file.spec.release.model_copy(update={"algorithm": algorithm})
-        self.noisy = published(file.spec, "noisy")
+        self.noisy = published_columns(file.spec, "noisy")
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
         self.together: Guarantee | None = None
-        self.promise = Promise(kind="(k, ε)-anonymity", **protection(file.spec))
-        _refuse(self.release, self.noisy)
+        self.promise = CertifiedGuarantee(kind="(k, ε)-anonymity", **get_unit_fields(file.spec))
+        _refuse_conflicts(self.release, self.noisy)
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Classes of at least k."""
-        return self.columns.settled
+        return self.columns.planned_release
 
-    def count(self, table: Table) -> Rows | ApartRows:
-        """The tuples of all columns; of rows that are elsewhere, those that decide classes."""
-        return apart(table, self.columns) or self.tuples(table)
+    def count(self, table: Table) -> DistinctRows | RemoteRows:
+        """Count the tuples of all columns; of rows elsewhere, those that decide classes."""
+        return count_remote_rows(table, self.columns) or self.count_tuples(table)
 
-    def tuples(self, table: Table) -> Rows:
-        """The tuples of generalised, kept and noisy columns, here."""
-        return count_rows(table, self.columns.declared, (*self.columns.kept, *self.noisy))
+    def count_tuples(self, table: Table) -> DistinctRows:
+        """Count the tuples of generalised, kept and noisy columns, here."""
+        return count_tuples_with_kept(
+            table, self.columns.declared, (*self.columns.kept, *self.noisy)
+        )
 
-    def expect_errors(self, rows: Rows, bits: Randomness) -> dict[str, float]:
+    def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        found = classes(rows, self.every, self.release, bits=bits)
-        data = noisy_rows(rows, found, self.noisy, self.release)
-        return {column.name: expected_error(column, data.members) for column in data.columns}
+        result = form_classes(rows, self.all_columns, self.release, bits=bits)
+        data = make_noisy_rows(rows, result, self.noisy, self.release)
+        return {
+            column.name: compute_expected_error(column, data.members) for column in data.columns
+        }
 
     @property
-    def every(self) -> dict[str, Column]:
+    def all_columns(self) -> dict[str, Column]:
         """All columns that are shown."""
         return {**self.columns.quasi, **self.columns.kept, **self.noisy}
 
-    def make(self, rows: Rows | ApartRows, context: MakeContext) -> Made:
+    def make(self, rows: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, draw noise, put the rows in the order of what they show."""
-        if isinstance(rows, ApartRows):
-            return self._make_apart(rows, context)
+        if isinstance(rows, RemoteRows):
+            return self._make_remotely(rows, context)
         context.step("search")
-        found = classes(
-            rows, self.every, self.release, bits=context.bits, progress=context.progress
+        method_result = form_classes(
+            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
-        data = noisy_rows(rows, found, self.noisy, self.release)
-        released = data.released(context.bits)
-        kept = data.kept(released, k=self.columns.k, confidence=self.release.confidence)
-        looks = merged(found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64))
-        return self._made(
+        data = make_noisy_rows(rows, method_result, self.noisy, self.release)
+        released = data.add_noise(context.bits)
+        kept = data.select_rows(released, k=self.columns.k, confidence=self.release.confidence)
+        looks = merge_tuples(
+            method_result.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64)
+        )
+        return self._make_result(
             rows.counted,
-            Shown(found.labels, looks, found.levels or ()),
-            self._table(rows, found, data, released, np.flatnonzero(kept), context.engine),
+            PublishedTable(method_result.labels, looks, method_result.levels or ()),
+            self._make_table(
+                rows, method_result, data, released, np.flatnonzero(kept), context.engine
+            ),
             {column.name: column.grid for column in data.columns},
-            partial(noisiness, data, released, kept, context.bits),
-            found.search,
+            partial(measure_noise, data, released, kept, context.bits),
+            method_result.search,
             self.columns.findings(rows.kept, rows.frequencies.total),
-            self._beside(rows, found, data.tuples[kept]),
+            self._pair_kept_rows(rows, method_result, data.tuples[kept]),
         )
 
-    def _beside(self, rows: Rows, found: Classes, shown: Places) -> KeptRows:
+    def _pair_kept_rows(
+        self, rows: DistinctRows, found: EquivalenceClasses, shown: Places
+    ) -> KeptRows:
         """Return both tables with the columns that are kept as they are."""
         kept = {name: rows.kept[name] for name in self.columns.kept}
         codes = rows.frequencies.codes[:, : len(rows.counted.names) + len(kept)]
         looks = np.column_stack([found.codes[rows.owner], codes[:, len(rows.counted.names) :]])
-        after = merged(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
-        return KeptRows(kept, merged(codes, rows.frequencies.counts), after)
+        after = merge_tuples(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
+        return KeptRows(kept, merge_tuples(codes, rows.frequencies.counts), after)
 
-    def _make_apart(self, counted: ApartRows, context: MakeContext) -> Made:
-        """The same where the rows are: classes from counts, noise there, what is shown here."""
+    def _make_remotely(self, counted: RemoteRows, context: MakeContext) -> MethodResult:
+        """Make the same where the rows are: classes from counts, noise there."""
         rows = counted.rows
         context.step("search")
-        found = classes(
-            rows, self.every, self.release, bits=context.bits, progress=context.progress
+        remotely = form_classes(
+            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
-        work = NoisyWork(self.noisy, self.release, self.columns.k, rows.frequencies.total)
+        work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)
         through, read = tuple(self.columns.kept), tuple(self.noisy)
-        worked = counted.worked(found, work, context.bits, through=through, read=read)
-        parts = [part for part in worked.parts if isinstance(part, Part)]
-        known = grids(parts, self.noisy)
-        looks = looks_of(found, worked.members)
+        worked = counted.process_classes(remotely, work, context.bits, through=through, read=read)
+        parts = [part for part in worked.parts if isinstance(part, NoisePart)]
+        grids = merge_grids(parts, self.noisy)
+        looks = lookup_class_codes(remotely, worked.members)
         coded: dict[str, tuple[Sequence[object], Codes]] = {}
         for at, name in enumerate(rows.counted.names):
-            labels, rank = in_reading_order(found.labels[at])
+            labels, rank = sort_labels(remotely.labels[at])
             coded[name] = labels, rank[looks[:, at]]
         for name in through:
             listed, codes = worked.kept[name]
-            labels, rank = in_reading_order(listed)
+            labels, rank = sort_labels(listed)
             coded[name] = labels, rank[codes]
         members, counts = np.unique(worked.members, return_counts=True)
-        return self._made(
+        return self._make_result(
             rows.counted,
-            Shown(found.labels, merged(looks_of(found, members), counts), found.levels or ()),
-            self._in_order(coded, worked.columns, known, context.engine),
-            known,
-            partial(together, parts),
-            found.search,
+            PublishedTable(
+                remotely.labels,
+                merge_tuples(lookup_class_codes(remotely, members), counts),
+                remotely.levels or (),
+            ),
+            self._sort_rows(coded, worked.columns, grids, context.engine),
+            grids,
+            partial(merge_noise, parts),
+            remotely.search,
             self.columns.findings(
                 {name: worked.kept[name][0] for name in through}, rows.frequencies.total
             ),
         )
 
-    def _made(
+    def _make_result(
         self,
-        original: Counted,
-        shown: Shown,
+        original: CountedTable,
+        shown: PublishedTable,
         data: Table,
         known: Mapping[str, Grid],
-        noise: Callable[[], Noisiness],
-        search: Searched | None,
+        noise: Callable[[], NoiseEvaluation],
+        search: SearchResult | None,
         findings: tuple[Finding, ...],
         beside: KeptRows | None = None,
-    ) -> Made:
+    ) -> MethodResult:
         product = Product(
             data=data,
             original=original,
@@ -162,7 +182,7 @@ class KEpsilon:
             kept=tuple(self.columns.kept),
             noisy={
                 name: NoisyColumn(
-                    kind=grid.kind, step=format(grid.step, "f"), bounds=self._shown_bounds(name)
+                    kind=grid.kind, step=format(grid.step, "f"), bounds=self._format_bounds(name)
                 )
                 for name, grid in known.items()
             },
@@ -171,63 +191,65 @@ class KEpsilon:
             findings=findings,
             beside=beside,
         )
-        return Made((product,), self.promise, self.events, original, reasons=self.columns.reasons)
+        return MethodResult(
+            (product,), self.promise, self.events, original, reasons=self.columns.reasons
+        )
 
     def parameters(self) -> dict[str, float | str]:
-        """What the certificate says, all of it settled before the table is seen."""
+        """Return what the certificate says, all of it settled before the table is seen."""
         release = self.release
         assert release.epsilon is not None
-        known = self.columns.parameters()
-        known["epsilon"] = float(release.epsilon)
-        known["noise"] = release.noise or "laplace"
-        known["bounds"] = release.bounds or "class"
+        result = self.columns.parameters()
+        result["epsilon"] = float(release.epsilon)
+        result["noise"] = release.noise or "laplace"
+        result["bounds"] = release.bounds or "class"
         if release.delta is not None:
-            known["delta"] = release.delta
+            result["delta"] = release.delta
         if release.confidence is not None:
-            known["confidence"] = release.confidence
-        return known
+            result["confidence"] = release.confidence
+        return result
 
-    def _shown_bounds(self, name: str) -> tuple[str, str] | None:
+    def _format_bounds(self, name: str) -> tuple[str, str] | None:
         declared = self.noisy[name].bounds
         if not self.release.clamp or declared is None:
             return None
         return format(declared[0], "f"), format(declared[1], "f")
 
-    def _table(
+    def _make_table(
         self,
-        rows: Rows,
-        found: Classes,
+        rows: DistinctRows,
+        found: EquivalenceClasses,
         data: NoisyRows,
         released: Sequence[Steps],
         kept: Places,
         engine: Engine,
     ) -> Table:
-        """The rows, of which some are kept."""
+        """Make a table of the rows, of which some are kept."""
         tuples = data.tuples[kept]
         owner = rows.owner[tuples]
         width = len(self.columns.quasi)
         coded: dict[str, tuple[Sequence[object], Codes]] = {}
         for at, name in enumerate(rows.counted.names):
-            labels, rank = in_reading_order(found.labels[at])
+            labels, rank = sort_labels(found.labels[at])
             coded[name] = labels, rank[found.codes[owner, at]]
         for at, name in enumerate(self.columns.kept):
-            labels, rank = in_reading_order(rows.kept[name])
+            labels, rank = sort_labels(rows.kept[name])
             coded[name] = labels, rank[rows.frequencies.codes[tuples, width + at]]
         stepped = {
             column.name: (noisy[kept], column.null[kept])
             for column, noisy in zip(data.columns, released, strict=True)
         }
-        known = {column.name: column.grid for column in data.columns}
-        return self._in_order(coded, stepped, known, engine)
+        result = {column.name: column.grid for column in data.columns}
+        return self._sort_rows(coded, stepped, result, engine)
 
-    def _in_order(
+    def _sort_rows(
         self,
         coded: Mapping[str, tuple[Sequence[object], Codes]],
         stepped: Mapping[str, tuple[Steps, Bools]],
         known: Mapping[str, Grid],
         engine: Engine,
     ) -> Table:
-        """The rows in the order of what they show, which tells nothing else of them."""
+        """Return the rows in the order of what they show, which tells nothing else of them."""
         names = [name for name in self._order if name in coded or name in stepped]
         keys: list[npt.NDArray[np.integer]] = []
         for name in names:
@@ -235,20 +257,20 @@ class KEpsilon:
                 keys.append(coded[name][1])
             else:
                 steps, null = stepped[name]
-                keys += [null.astype(np.int8), _places(steps, null)]  # nulls are last
-        order = np.argsort(packed(keys, len(keys[0])), kind="stable")
+                keys += [null.astype(np.int8), _rank_steps(steps, null)]  # nulls are last
+        order = np.argsort(pack_columns(keys, len(keys[0])), kind="stable")
         return engine.from_rows(
             {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
             {
-                name: (known[name].values(steps[order]), null[order])
+                name: (known[name].decode_steps(steps[order]), null[order])
                 for name, (steps, null) in stepped.items()
             },
             names,
         )
 
 
-def _places(steps: Steps, null: Bools) -> Steps:
-    """Numbers from 0 on in the order of the steps; all nulls have the same."""
+def _rank_steps(steps: Steps, null: Bools) -> Steps:
+    """Return numbers from 0 on in the order of the steps; all nulls have the same."""
     held = np.where(null, 0, steps)
     least, most = int(held.min(initial=0)), int(held.max(initial=0))
     if most - least >= 2**40:
@@ -256,7 +278,7 @@ def _places(steps: Steps, null: Bools) -> Steps:
     return held - least
 
 
-def _refuse(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
+def _refuse_conflicts(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:
     """Refuse what does not go together, whatever the table."""
     if release.epsilon is None or release.epsilon <= 0:
         raise IncrowdError("Method `k-epsilon` needs ε above 0. Add `epsilon` under `release`.")

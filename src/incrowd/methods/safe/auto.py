@@ -9,13 +9,13 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.safe.scheme import (
     SEARCH_SHARE,
     SMALL,
-    Cut,
-    Fixed,
-    Scheme,
-    Searched,
-    search_share,
+    FixedScheme,
+    MondrianScheme,
+    SafeScheme,
+    SearchedScheme,
+    compute_search_share,
 )
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
@@ -23,15 +23,15 @@ _FEWER = ((2_000, 20_000), (10_000, 60_000))  # below so many people, so many sc
 _SIZES = (None, *sorted({below - 1 for below, _ in (*_FEWER, *SMALL)}))  # one of each step
 
 
-def drawn(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
-    """The spec with the draw that it names, or that an expert would take; and why, in sentences.
+def choose_draw(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
+    """Choose the draw that the spec names, or an expert would take; and why, in sentences.
 
     Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
     what only a sample has: a rate, a k without a whole budget, or cuts.
     """
     if release.draw in ("sample", "counts"):
         return release, (f"Draw: {_DRAWS[release.draw]}, set by the spec.",)
-    draw, reason = _fitting(release)
+    draw, reason = _choose_fitting_draw(release)
     words = f"Draw: {_DRAWS[draw]}, because {reason}."
     if draw == "counts" and release.k is not None:
         words += (
@@ -44,7 +44,7 @@ def drawn(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
 _DRAWS = {"sample": "a sample", "counts": "noisy counts"}
 
 
-def _fitting(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
+def _choose_fitting_draw(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
     for name in ("beta", "keep"):
         if getattr(release, name) is not None:
             return "sample", f"the spec sets `{name}`, the rate of a sample"
@@ -57,10 +57,10 @@ def _fitting(release: SafeSpec) -> tuple[Literal["sample", "counts"], str]:
     )
 
 
-def decided(
-    release: SafeSpec, declared: Declared, size: int | None = None
-) -> tuple[Scheme, tuple[str, ...]]:
-    """The scheme that the spec names, or that an expert would take; and why, in sentences.
+def choose_scheme(
+    release: SafeSpec, declared: ColumnHierarchies, size: int | None = None
+) -> tuple[SafeScheme, tuple[str, ...]]:
+    """Choose the scheme that the spec names, or an expert would take; and why, in sentences.
 
     Fixed levels are the only scheme where there is nothing to choose, or no budget to choose
     with. Otherwise the table chooses levels, privately. Its cells are not cut further unless the
@@ -68,9 +68,9 @@ def decided(
     (see :mod:`incrowd.measure.fineness`). Of very many schemes the finest are left out unseen. For
     the ``size`` that the curator states, if any, a larger share of epsilon goes into the choice.
     """
-    scheme, reasons = _decided(release, declared, size)
-    share = search_share(size)
-    if share > SEARCH_SHARE and release.search_epsilon is None and scheme.shares():
+    scheme, reasons = _select_scheme(release, declared, size)
+    share = compute_search_share(size)
+    if share > SEARCH_SHARE and release.search_epsilon is None and scheme.selection_shares():
         words = (
             f"The search uses a larger share of ε ({share:g} per choice), because the spec states "
             "a small table."
@@ -79,49 +79,53 @@ def decided(
     return scheme, reasons
 
 
-def depends_on_size(release: SafeSpec, declared: Declared) -> bool:
-    """Whether some other size in the spec would settle another split, or another set of schemes.
+def depends_on_size(release: SafeSpec, declared: ColumnHierarchies) -> bool:
+    """Return whether another size in the spec would settle another split or set of schemes.
 
     If so, a size that the spec states may have decided parameters that are published, so the
     certificate names it. Sizes count by their steps, so one of each step stands for all sizes.
     """
     settled = set()
     for size in _SIZES:
-        scheme, _ = _decided(release, declared, size)
-        spent = scheme.shares() if release.search_epsilon is None else ()
-        limits = () if release.slices else tuple(scheme.limits(declared.names).items())
+        scheme, _ = _select_scheme(release, declared, size)
+        spent = scheme.selection_shares() if release.search_epsilon is None else ()
+        limits = () if release.slices else tuple(scheme.level_limits(declared.names).items())
         settled.add((spent, limits))
     return len(settled) > 1
 
 
-def _decided(
-    release: SafeSpec, declared: Declared, size: int | None
-) -> tuple[Scheme, tuple[str, ...]]:
+def _select_scheme(
+    release: SafeSpec, declared: ColumnHierarchies, size: int | None
+) -> tuple[SafeScheme, tuple[str, ...]]:
     if release.scheme == "fixed":
-        return Fixed(release, declared), ("Scheme: fixed levels, set by the spec.",)
+        return FixedScheme(release, declared), ("Scheme: fixed levels, set by the spec.",)
     if release.scheme == "search":
-        return Searched(release, declared, size=size), ("Scheme: private search, set by the spec.",)
+        return SearchedScheme(release, declared, size=size), (
+            "Scheme: private search, set by the spec.",
+        )
     if release.scheme == "mondrian":
-        return Cut(release, declared, size=size), ("Scheme: safe Mondrian, set by the spec.",)
-    settled = _nothing_to_choose(release, declared)
+        return MondrianScheme(release, declared, size=size), (
+            "Scheme: safe Mondrian, set by the spec.",
+        )
+    settled = _explain_fixed_scheme(release, declared)
     if settled:
-        _refuse_orphans(release, settled)
-        return Fixed(release, declared), (f"Scheme: fixed levels, because {settled}.",)
+        _refuse_unused_settings(release, settled)
+        return FixedScheme(release, declared), (f"Scheme: fixed levels, because {settled}.",)
     given = release.keep or release.beta or release.draw == "counts"
     if release.slices:
         reason = "Scheme: private search of the levels of each slice, because the spec sets none."
         if not given:
             reason += " The sampling rate gives the smallest crowd size."
-        return Searched(release, declared, size=size), (reason,)
-    limits, thinned = _thinned(release, declared, size)
+        return SearchedScheme(release, declared, size=size), (reason,)
+    limits, thinned = _limit_levels(release, declared, size)
     what = "levels" if given else "levels, k and beta"
     reason = f"Scheme: private search of {what}, because the spec sets none."
-    found = Searched(release, declared, limits, size=size)
-    return found, (reason, *thinned, *_hint(release))
+    searched_scheme = SearchedScheme(release, declared, limits, size=size)
+    return searched_scheme, (reason, *thinned, *_describe_objective(release))
 
 
-def _hint(release: SafeSpec) -> tuple[str, ...]:
-    """What was optimised where nobody said it, and how to have something else."""
+def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
+    """Return what was optimised where nobody said it, and how to have something else."""
     if release.objective is not None or release.keep is not None or release.beta is not None:
         return ()
     if release.target is not None:
@@ -138,8 +142,8 @@ def _hint(release: SafeSpec) -> tuple[str, ...]:
     return (words,)
 
 
-def _nothing_to_choose(release: SafeSpec, declared: Declared) -> str:
-    """Why no scheme can be chosen; nothing if one can."""
+def _explain_fixed_scheme(release: SafeSpec, declared: ColumnHierarchies) -> str:
+    """Return why no scheme can be chosen; nothing if one can."""
     if all(isinstance(release.levels.get(name), int) for name in declared.names):
         return "the spec sets the level of every column"
     if release.k is not None and release.draw != "counts":
@@ -149,26 +153,26 @@ def _nothing_to_choose(release: SafeSpec, declared: Declared) -> str:
     return ""
 
 
-def _refuse_orphans(release: SafeSpec, reason: str) -> None:
+def _refuse_unused_settings(release: SafeSpec, reason: str) -> None:
     for name in ("objective", "search_epsilon", "target"):
         if getattr(release, name) is not None:
             raise IncrowdError(f"Release: `{name}` needs a search, but {reason}. Remove it.")
 
 
-def _thinned(
-    release: SafeSpec, declared: Declared, size: int | None
+def _limit_levels(
+    release: SafeSpec, declared: ColumnHierarchies, size: int | None
 ) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
-    """Level limits that leave no more schemes than can be searched in seconds, and what they did.
+    """Return limits that leave no more schemes than seconds can search, and what they did.
 
     The finest level of the column with the most levels goes first, so that every column keeps
     a choice for as long as possible. Few people, if the curator says so, bear fewer fine levels.
     """
     known = math.inf if size is None else size
     most = next((schemes for below, schemes in _FEWER if known < below), MANY_SCHEMES)
-    given = release.levels
+    result = release.levels
     low, high = {}, {}
     for name in declared.names:
-        level = given.get(name, (0, declared.height(name) - 1))
+        level = result.get(name, (0, declared.height(name) - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
     every = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
@@ -178,15 +182,19 @@ def _thinned(
         schemes = schemes // levels * (levels - 1)
         low[name] += 1
     if schemes == every:
-        return dict(given), ()
+        return dict(result), ()
     raised = [name for name in declared.names if low[name] > start[name]]
-    limits: dict[str, int | tuple[int, int]] = dict(given)
+    limits: dict[str, int | tuple[int, int]] = dict(result)
     limits.update({name: (low[name], high[name]) for name in raised})
     removed = [
-        name for name in raised if declared.rooted(name) and low[name] == declared.height(name) - 1
+        name
+        for name in raised
+        if declared.is_rooted(name) and low[name] == declared.height(name) - 1
     ]
     listed = "; ".join(
-        f"{name} → {declared.words(name, low[name])}" for name in raised if name not in removed
+        f"{name} → {declared.describe_level(name, low[name])}"
+        for name in raised
+        if name not in removed
     )
     words = "There are too many schemes to search, so the finest levels are excluded."
     if listed:

@@ -3,7 +3,7 @@
 With ``already_sampled: b`` everybody of a population was in the table with probability b. The
 premise under which that counts is that the attacker does not know whether the person was whom
 he asks about; he may know it of everybody else. So a release costs what
-:class:`incrowd.privacy.events.Sampled` says, one or several alike, and never what a release of
+:class:`incrowd.privacy.events.SampledEvent` says, one or several alike, and never what a release of
 rate b beta would: that would need everybody's membership to be secret.
 """
 
@@ -16,27 +16,27 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.amplification import Guarantee, allowed
+from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.plan import plan
-from incrowd.privacy.randomness import realised
-from incrowd.privacy.rounded import rounded
-from incrowd.privacy.selection import payable
-from incrowd.privacy.solver import OnSample
-from incrowd.privacy.split import RATES, Split, counted, paired
+from incrowd.privacy.presentation import format_parameter
+from incrowd.privacy.randomness import round_down_rate
+from incrowd.privacy.selection import round_down_epsilon
+from incrowd.privacy.solver import SampleSolver
+from incrowd.privacy.split import RATES, BudgetSplit, split_for_counts, split_for_samples
 from incrowd.spec.release import SafeSpec
 
 _ROOM = 4  # a release of a sample may need a quarter of delta whatever epsilon is, no more
 
 
-def searched(
+def split_search_budget(
     release: SafeSpec,
     *,
     selections: Sequence[float],
     choices: Sequence[float] = (),
     tables: int = 1,
-) -> Split:
-    """The budget of tables whose schemes, with k and beta, are chosen privately.
+) -> BudgetSplit:
+    """Split the budget of tables whose schemes, with k and beta, are chosen privately.
 
     ``selections`` are what the choices of one scheme spend, ``choices`` what comes before all.
     """
@@ -46,20 +46,20 @@ def searched(
         raise IncrowdError(f"`scheme: {release.scheme}` chooses k. Remove `k`.")
     rate = release.beta or release.keep
     if rate is None and tables > 1:
-        rate = _best_rate(release, tables)
-    return paired(
+        rate = _find_best_rate(release, tables)
+    return split_for_samples(
         epsilon=release.epsilon,
         delta=release.delta,
-        selections=_payable(selections),
+        selections=_round_payable(selections),
         rates=RATES if rate is None else (rate,),
-        choices=_payable(choices),
+        choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
     )
 
 
-def _best_rate(release: SafeSpec, tables: int) -> float:
-    """The rate at which the smallest crowds survive: of slices, shape matters more than rows.
+def _find_best_rate(release: SafeSpec, tables: int) -> float:
+    """Find the rate at which the smallest crowds survive: shape matters more than rows.
 
     Of a table that is a sample, tables may together spend what amplification brings down to
     the budget. (Where the direction of the absent decided, a little more: k is found exactly
@@ -69,52 +69,56 @@ def _best_rate(release: SafeSpec, tables: int) -> float:
     assert release.delta is not None
     inside = Guarantee(release.epsilon, release.delta)
     if release.already_sampled is not None:
-        inside = allowed(epsilon=inside.epsilon, delta=inside.delta, rate=release.already_sampled)
+        inside = invert_amplification(
+            epsilon=inside.epsilon, delta=inside.delta, rate=release.already_sampled
+        )
     if inside.delta >= 1:  # whoever is drawn so rarely needs no crowd
         return RATES[-1]
     return plan(epsilon=inside.epsilon, delta=inside.delta, releases=tables).beta
 
 
-def by_counts(
+def split_counts_budget(
     release: SafeSpec,
     *,
     selections: Sequence[float] = (),
     choices: Sequence[float] = (),
     tables: int = 1,
-) -> Split:
-    """The budget of tables of counts, whatever their schemes depend on."""
+) -> BudgetSplit:
+    """Split the budget of tables of counts, whatever their schemes depend on."""
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
             "`draw: counts` needs ε and δ. Add both under `release`, or use `draw: sample` with k, "
             "β and one of them."
         )
-    return counted(
+    return split_for_counts(
         epsilon=release.epsilon,
         delta=release.delta,
-        selections=_payable(selections),
-        choices=_payable(choices),
+        selections=_round_payable(selections),
+        choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
     )
 
 
-def split_one(split: Split, releases: int) -> tuple[Split, Guarantee]:
+def split_single_release(split: BudgetSplit, releases: int) -> tuple[BudgetSplit, Guarantee]:
     """Return one of several planned releases, and what all of them satisfy together.
 
     One by itself is certified at the delta of all, with an epsilon that is rounded up to six
     digits.
     """
-    one = replace(
+    single_release = replace(
         split, tables=split.tables // releases,
         choices=split.choices[: len(split.choices) // releases],
     )  # fmt: skip
-    epsilon = Accountant(one.events).epsilon(delta=split.delta)
-    one = replace(one, epsilon=min(float(rounded("epsilon", epsilon, 6)), split.epsilon))
-    return one, Guarantee(split.epsilon, split.delta)
+    epsilon = Accountant(single_release.events).epsilon(delta=split.delta)
+    single_release = replace(
+        single_release, epsilon=min(float(format_parameter("epsilon", epsilon, 6)), split.epsilon)
+    )
+    return single_release, Guarantee(split.epsilon, split.delta)
 
 
-def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
-    spent = tuple(payable(epsilon) for epsilon in epsilons)
+def _round_payable(epsilons: Sequence[float]) -> tuple[float, ...]:
+    spent = tuple(round_down_epsilon(epsilon) for epsilon in epsilons)
     if not min(spent, default=1.0) > 0:
         raise IncrowdError(
             "The search needs ε of at least 1e-6 per choice. Increase `search_epsilon`."
@@ -122,19 +126,21 @@ def _payable(epsilons: Sequence[float]) -> tuple[float, ...]:
     return spent
 
 
-def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) -> Split:
-    """The budget of tables whose schemes do not depend on the data.
+def split_fixed_budget(
+    release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1
+) -> BudgetSplit:
+    """Split the budget of tables whose schemes do not depend on the data.
 
     What is not given of k and beta is the best there is: the smallest k, the largest beta, or
     both for the smallest crowd k / beta. Several tables are drawn from one and the same table,
     so where that is a sample they are amplified together.
     """
     if choices or (tables > 1 and release.already_sampled is not None):
-        return _beside_choices(release, choices, tables)
+        return _split_beside_choices(release, choices, tables)
     k, rate = release.k, release.beta or release.keep
     if release.already_sampled is not None and (k is None or rate is None):
-        k, rate = _on_sample(release, k, rate, release.already_sampled)
-        return _accounted(release, SafeRelease(k, realised(rate)), tables)
+        k, rate = _solve_on_sample(release, k, rate, release.already_sampled)
+        return _account_pair(release, SafeRelease(k, round_down_rate(rate)), tables)
     known: dict[str, Any] = {
         "epsilon": release.epsilon, "delta": release.delta, "releases": tables,
     }  # fmt: skip
@@ -151,47 +157,49 @@ def fixed(release: SafeSpec, *, choices: Sequence[float] = (), tables: int = 1) 
         planned = plan(k=k, **known)
         k, rate = planned.k, planned.beta
     assert k is not None
-    return _accounted(release, SafeRelease(k, realised(rate)), tables)
+    return _account_pair(release, SafeRelease(k, round_down_rate(rate)), tables)
 
 
-def _on_sample(release: SafeSpec, k: int | None, rate: float | None, b: float) -> tuple[int, float]:
-    """The k and beta of one release of a table that is a sample, where one or both are asked."""
+def _solve_on_sample(
+    release: SafeSpec, k: int | None, rate: float | None, b: float
+) -> tuple[int, float]:
+    """Return the k and beta of one release of a sampled table, where one or both are asked."""
     epsilon, delta = release.epsilon, release.delta
     if epsilon is None or delta is None:
         raise IncrowdError(
             "Spec: `already_sampled` needs more parameters. Add `epsilon` and `delta`, or `k` and "
             "`beta` with one of them."
         )
-    solver = OnSample(rate=b)
+    solver = SampleSolver(rate=b)
     if k is not None:
         return k, solver.beta(k, epsilon, delta)
     if rate is not None:
         size = solver.k(rate, epsilon, delta)
     else:
-        size, rate = OnSample(rate=b, room=_ROOM).least_crowd(epsilon, delta)
+        size, rate = SampleSolver(rate=b, room=_ROOM).minimize_crowd(epsilon, delta)
     if math.isinf(size):
         raise UnsolvableError(
             f"No k up to {LARGEST_K:,} reaches ε = {epsilon:g}, δ = {delta:g} with already_sampled "
             f"= {b:g}. Use a larger ε or δ, or a smaller β."
         )
     # A rate that was found needs no more than four digits.
-    given = release.beta or release.keep
-    return int(size), given or float(rounded("beta", rate, 4))
+    result = release.beta or release.keep
+    return int(size), result or float(format_parameter("beta", rate, 4))
 
 
-def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
-    """The budget of a pair, with what it spends: what was not given, or no more than was.
+def _account_pair(release: SafeSpec, pair: SafeRelease, tables: int) -> BudgetSplit:
+    """Return the budget of a pair, with what it spends: what was not given, or within it.
 
     What is found is rounded up to six digits, so that it also holds where whoever verifies it
     adds up in another order.
     """
-    split = Split(0.0, 0.0, pair, tables=tables, population=release.already_sampled)
+    split = BudgetSplit(0.0, 0.0, pair, tables=tables, population=release.already_sampled)
     accountant = Accountant(split.events)
     k, rate = pair.k, pair.beta
     if release.epsilon is not None:
         epsilon, delta = release.epsilon, accountant.delta(epsilon=release.epsilon)
         if release.delta is None or delta <= release.delta:
-            delta = min(float(rounded("delta", delta, 6)), release.delta or 1.0)
+            delta = min(float(format_parameter("delta", delta, 6)), release.delta or 1.0)
         else:
             raise IncrowdError(
                 f"k = {k} and β = {rate:g} give δ = {delta:.3g} at ε = {epsilon:g}, more than "
@@ -199,7 +207,7 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
             )
     elif release.delta is not None:
         delta, epsilon = release.delta, accountant.epsilon(delta=release.delta)
-        epsilon = float(rounded("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
+        epsilon = float(format_parameter("epsilon", epsilon, 6)) if epsilon < math.inf else epsilon
     else:
         raise IncrowdError(
             f"k = {k} and β = {rate:g} leave ε and δ open. Add `delta` under `release` to compute "
@@ -210,11 +218,11 @@ def _accounted(release: SafeSpec, pair: SafeRelease, tables: int) -> Split:
             f"No ε reaches δ = {delta:g} with k = {k} and β = {rate:g}. Use a larger k, a smaller "
             "β or a larger δ."
         )
-    return Split(epsilon, delta, pair, tables=tables, population=release.already_sampled)
+    return BudgetSplit(epsilon, delta, pair, tables=tables, population=release.already_sampled)
 
 
-def _beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) -> Split:
-    """The smallest k at the rate that is given, or that is best for tables of their own."""
+def _split_beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) -> BudgetSplit:
+    """Find the smallest k at the rate given, or at the best one for tables of their own."""
     if release.epsilon is None or release.delta is None or release.k is not None:
         raise IncrowdError(
             "Slices need ε and δ, and choose k, if they are chosen or the table is a sample. Add "
@@ -222,12 +230,12 @@ def _beside_choices(release: SafeSpec, choices: Sequence[float], tables: int) ->
         )
     rate = release.beta or release.keep
     if rate is None:
-        rate = _best_rate(release, tables)
-    return paired(
+        rate = _find_best_rate(release, tables)
+    return split_for_samples(
         epsilon=release.epsilon,
         delta=release.delta,
         rates=(rate,),
-        choices=_payable(choices),
+        choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
     )

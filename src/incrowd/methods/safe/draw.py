@@ -7,21 +7,21 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.counts import noisy_counts
-from incrowd.anonymize.safe import safe
-from incrowd.anonymize.safe_search import Ramp, ramp
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
+from incrowd.anonymize.safe_search import Ramp, make_ramp
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
-from incrowd.privacy.counts import law_of
+from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import Coin, SafeRelease
 from incrowd.privacy.plan_counts import USUAL_K
-from incrowd.privacy.randomness import Randomness, thinned
-from incrowd.privacy.split import CountsEvent, Split
+from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.split import BudgetSplit, CountsEvent
 from incrowd.spec.release import SafeSpec
 
 
-class Draw(Protocol):
+class CellDraw(Protocol):
     """What becomes of the cells of a scheme, all of it settled before the table is seen."""
 
     @property
@@ -34,8 +34,8 @@ class Draw(Protocol):
         """The number of alike rows from which a cell is shown at least as often as not."""
         ...
 
-    def likely(self, rows: Floats) -> Floats:
-        """How likely cells with so many rows are shown."""
+    def publish_probability(self, rows: Floats) -> Floats:
+        """Return how likely cells with so many rows are shown."""
         ...
 
     @property
@@ -48,107 +48,107 @@ class Draw(Protocol):
         """What the certificate says of the table."""
         ...
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        """The cells that are shown, with the number of rows shown of each."""
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        """Draw the cells that are shown, with the number of rows shown of each."""
         ...
 
 
 @dataclass(frozen=True)
-class BySample:
+class SampleDraw:
     """Rows are drawn with a rate; cells that then have fewer than k are dropped."""
 
     pair: SafeRelease
-    split: Split
+    split: BudgetSplit
     noise: None = None
 
     @property
     def ramp(self) -> Ramp:
         """At the crowd k / beta."""
-        return ramp(self.pair.k, self.pair.beta)
+        return make_ramp(self.pair.k, self.pair.beta)
 
     @property
     def crowd(self) -> float:
         """k / beta."""
         return self.pair.k / self.pair.beta
 
-    def likely(self, rows: Floats) -> Floats:
-        """P[B(n, beta) >= k]."""
+    def publish_probability(self, rows: Floats) -> Floats:
+        """Return P[B(n, beta) >= k]."""
         from scipy.special import bdtrc  # slow to load, and only samples need it
 
         n = np.maximum(rows, self.pair.k).astype(np.int64)
-        found: Floats = np.where(
+        probability: Floats = np.where(
             rows >= self.pair.k,
             bdtrc(self.pair.k - 1, n, self.pair.beta),
             0.0,
         )
-        return found
+        return probability
 
     @property
     def parameters(self) -> dict[str, float | str]:
         """k and beta among them."""
-        return self.split.parameters(self.pair)
+        return self.split.list_parameters(self.pair)
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        """Thinned, and dropped below k."""
-        return safe(frequencies, k=self.pair.k, beta=self.pair.beta, bits=bits)
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        """Thin the rows, and drop cells below k."""
+        return sample_cells(frequencies, k=self.pair.k, beta=self.pair.beta, bits=bits)
 
 
 @dataclass(frozen=True)
-class ByCounts:
+class NoisyCountsDraw:
     """Counts get noise of at most r; cells are shown from r + k on."""
 
     event: CountsEvent
     k: int
-    split: Split
+    split: BudgetSplit
 
     @property
     def ramp(self) -> Ramp:
         """At the crowd r + k."""
-        return ramp(self.event.r + self.k, 1.0)
+        return make_ramp(self.event.r + self.k, 1.0)
 
     @property
     def crowd(self) -> float:
         """r + k."""
         return float(self.event.r + self.k)
 
-    def likely(self, rows: Floats) -> Floats:
-        """P[n + X >= r + k]."""
-        law, least = law_of(self.event), self.event.r + self.k
-        return np.array([law.at_least(least - int(n)) if n >= 1 else 0.0 for n in rows])
+    def publish_probability(self, rows: Floats) -> Floats:
+        """Return P[n + X >= r + k]."""
+        law, least = build_event_law(self.event), self.event.r + self.k
+        return np.array([law.compute_tail(least - int(n)) if n >= 1 else 0.0 for n in rows])
 
     @property
     def noise(self) -> CountNoise:
         """By its law."""
-        return CountNoise(law_of(self.event).variance, self.crowd)
+        return CountNoise(build_event_law(self.event).variance, self.crowd)
 
     @property
     def parameters(self) -> dict[str, float | str]:
         """k, r and the noise among them."""
-        return {"k": float(self.k), **self.split.parameters(self.event)}
+        return {"k": float(self.k), **self.split.list_parameters(self.event)}
 
-    def shown(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        """With noise, from r + k on."""
-        return noisy_counts(frequencies, self.event, k=self.k, bits=bits)
+    def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
+        """Add noise to the counts, and show cells from r + k on."""
+        return draw_noisy_counts(frequencies, self.event, k=self.k, bits=bits)
 
 
-def draws(split: Split, release: SafeSpec, bits: Randomness) -> tuple[Draw, ...]:
-    """What one table may be drawn with; where a coin decides that, it is tossed now.
+def make_draws(split: BudgetSplit, release: SafeSpec, bits: Randomness) -> tuple[CellDraw, ...]:
+    """Return what one table may be drawn with; where a coin decides that, toss it now.
 
     The coin sees no data, so it may be tossed, and known, before anything is chosen.
     """
     if isinstance(split.event, Coin):
-        tossed = bool(thinned(np.ones(1, dtype=np.int64), split.event.chance, bits)[0])
+        tossed = bool(sample_binomial(np.ones(1, dtype=np.int64), split.event.chance, bits)[0])
         first, second = split.draws
-        return (_of(first if tossed else second, split, release),)
-    return tuple(_of(draw, split, release) for draw in split.draws)
+        return (_make_draw(first if tossed else second, split, release),)
+    return tuple(_make_draw(draw, split, release) for draw in split.draws)
 
 
-def possible(split: Split, release: SafeSpec) -> tuple[Draw, ...]:
-    """What tables may be drawn with; nothing is tossed."""
-    return tuple(_of(draw, split, release) for draw in split.draws)
+def list_draws(split: BudgetSplit, release: SafeSpec) -> tuple[CellDraw, ...]:
+    """Return what tables may be drawn with; toss nothing."""
+    return tuple(_make_draw(draw, split, release) for draw in split.draws)
 
 
-def _of(draw: SafeRelease | CountsEvent, split: Split, release: SafeSpec) -> Draw:
+def _make_draw(draw: SafeRelease | CountsEvent, split: BudgetSplit, release: SafeSpec) -> CellDraw:
     if isinstance(draw, SafeRelease):
-        return BySample(draw, split)
-    return ByCounts(draw, release.k or USUAL_K, split)
+        return SampleDraw(draw, split)
+    return NoisyCountsDraw(draw, release.k or USUAL_K, split)

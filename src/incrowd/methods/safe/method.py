@@ -5,24 +5,29 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from incrowd.codes.counted import Counted
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import MakeContext, Settled, protection, published
-from incrowd.methods.safe.auto import decided, depends_on_size, drawn
-from incrowd.methods.safe.budget import by_counts, fixed, searched, split_one
-from incrowd.methods.safe.draw import possible
-from incrowd.methods.safe.scheme import Cut
+from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
+from incrowd.methods.safe.auto import choose_draw, choose_scheme, depends_on_size
+from incrowd.methods.safe.budget import (
+    split_counts_budget,
+    split_fixed_budget,
+    split_search_budget,
+    split_single_release,
+)
+from incrowd.methods.safe.draw import list_draws
+from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
+from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.slices import Slicer
-from incrowd.methods.safe.spread import SpreadCounted, counted
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import as_written
-from incrowd.privacy.split import Split
-from incrowd.release.certificate import Promise
+from incrowd.privacy.presentation import read_as_decimal
+from incrowd.privacy.split import BudgetSplit
+from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
-from incrowd.release.product import Made, Parameters
-from incrowd.spec.build import Declared
+from incrowd.release.product import MethodResult, Parameters
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import SafeSpec
@@ -34,26 +39,26 @@ class Safe:
     """Generalise by a scheme that depends on no single person, draw, drop what is rare."""
 
     def __init__(self, file: SpecFile) -> None:
-        columns = _generalised(file.spec)
+        columns = _list_published_columns(file.spec)
         assert isinstance(file.spec.release, SafeSpec)
-        self._release, draw_reasons = drawn(file.spec.release)
-        self._declared = Declared(columns, file.folder)
+        self._release, draw_reasons = choose_draw(file.spec.release)
+        self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
         size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
-        self._scheme, scheme_reasons = decided(self._release, self._declared, size)
+        self._scheme, scheme_reasons = choose_scheme(self._release, self._declared, size)
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
-        self._split = self._settled()
+        self._split = self._split_budget()
         self.together: Guarantee | None = None
         if self._release.releases is not None:
-            self._split, self.together = split_one(self._split, self._release.releases)
+            self._split, self.together = split_single_release(self._split, self._release.releases)
         self.events = self._split.events
-        self.promise = Promise(
+        self.promise = CertifiedGuarantee(
             kind=BOTH if self._release.draw == "counts" else DIFFERENTIAL_PRIVACY,
             epsilon=self._split.epsilon,
             delta=self._split.delta,
-            **protection(file.spec),
+            **get_unit_fields(file.spec),
         )
 
     def _assert_size(self, size: int | None) -> Parameters:
@@ -66,8 +71,8 @@ class Safe:
             return {}
         return {"size": float(size)}
 
-    def _settled(self) -> Split:
-        """What is spent, on all tables of all planned releases together.
+    def _split_budget(self) -> BudgetSplit:
+        """Return what is spent, on all tables of all planned releases together.
 
         Choices of many tables, or many choices, compose better than they add up; so each may
         spend more than its part.
@@ -76,56 +81,58 @@ class Safe:
         tables, steps = planned * self._slicing.tables, planned * self._slicing.choices
         epsilon = release.epsilon or 0.0
         chosen = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
-        shares = self._scheme.shares()
+        shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
-            return by_counts(release, choices=chosen, tables=tables)
+            return split_counts_budget(release, choices=chosen, tables=tables)
         if not shares:
-            return fixed(release, choices=chosen, tables=tables)
+            return split_fixed_budget(release, choices=chosen, tables=tables)
         own = [share * epsilon / math.sqrt(tables) for share in shares]
         if release.search_epsilon is not None:
             own = [release.search_epsilon / len(own)] * len(own)
-        settled = by_counts if release.draw == "counts" else searched
+        settled = split_counts_budget if release.draw == "counts" else split_search_budget
         return settled(release, selections=own, choices=chosen, tables=tables)
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Of two bounds that a coin decides between, the larger; else the smallest crowds.
 
         Nobody chooses how a coin falls, so what is said holds either way. Where a search chooses
         how to draw, it can take what shows the smallest crowds.
         """
         choose = max if isinstance(self._split.event, Coin) else min
-        draw = choose(possible(self._split, self._release), key=lambda draw: draw.crowd)
-        tables = tuple(self._scheme.limits(names) for names in self._slicing.known)
-        return Settled(self._declared, tables, draw.likely, draw.crowd)
+        draw = choose(list_draws(self._split, self._release), key=lambda draw: draw.crowd)
+        tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
+        return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
 
-    def count(self, table: Table) -> Counted | SpreadCounted:
-        """The tuples that the scheme works on; of slices, those of all columns."""
+    def count(self, table: Table) -> CountedTable | RemoteCountedTable:
+        """Count the tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
-            return self._scheme.counted(table)
-        whole = counted(table, self._declared)
-        return self._scheme.require_local(whole) if isinstance(self._scheme, Cut) else whole
+            return self._scheme.count_table(table)
+        whole = count_local_or_remote(table, self._declared)
+        return (
+            self._scheme.require_local(whole) if isinstance(self._scheme, MondrianScheme) else whole
+        )
 
-    def make(self, whole: Counted | SpreadCounted, context: MakeContext) -> Made:
+    def make(self, whole: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Choose what is to be chosen, draw, drop what is rare."""
         parts = [whole]
         if self._slicing.tables > 1:
             context.step("slice")
-            epsilons = [as_written(epsilon) for epsilon in self._split.choices]
-            slices = self._slicing.slices(
-                whole, epsilons, context.bits, possible(self._split, self._release)
+            epsilons = [read_as_decimal(epsilon) for epsilon in self._split.choices]
+            slices = self._slicing.choose_slices(
+                whole, epsilons, context.bits, list_draws(self._split, self._release)
             )
-            parts = [whole.part(names) for names in slices]
-        products = tuple(self._scheme.product(part, self._split, context) for part in parts)
+            parts = [whole.select_columns(names) for names in slices]
+        products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
             products = (replace(products[0], parameters=parameters),)
-        return Made(
+        return MethodResult(
             products=products,
             promise=self.promise,
             events=self.events,
-            original=whole if isinstance(whole, Counted) else whole.some(),
-            parameters={**self._split.shared, **self.asserted},
+            original=whole if isinstance(whole, CountedTable) else whole.collect_sample(),
+            parameters={**self._split.shared_parameters, **self.asserted},
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 
@@ -141,15 +148,17 @@ def _refuse_target(target: str | None, names: tuple[str, ...]) -> None:
         )
 
 
-def _generalised(spec: Spec) -> dict[str, Column]:
-    """The columns that are published, all of them generalised; or the reason why not."""
-    if spec.unconfirmed:
-        listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
+def _list_published_columns(spec: Spec) -> dict[str, Column]:
+    """Return the columns that are published, all generalised; or raise the reason why not."""
+    if spec.unconfirmed_entries:
+        listed = "; ".join(
+            f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()
+        )
         raise IncrowdError(
             f"Spec: entries read from the data are not confirmed ({listed}). Confirm that they are "
             "public knowledge: incrowd confirm SPEC."
         )
-    columns = published(spec, "quasi", "sensitive")
+    columns = published_columns(spec, "quasi", "sensitive")
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(

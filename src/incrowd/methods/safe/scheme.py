@@ -12,25 +12,29 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.lattice import Lattice, Rollups, lattice_between
-from incrowd.anonymize.safe_mondrian import Cells, cut
-from incrowd.anonymize.safe_search import Chosen, search
+from incrowd.anonymize.lattice import Lattice, Rollups, build_lattice
+from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
+from incrowd.anonymize.safe_search import ChosenScheme, search_scheme
 from incrowd.arrays import Codes, Floats
-from incrowd.codes.axis import Axis, positions
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import Frequencies, keys, merged
+from incrowd.codes.axis import Axis, locate_points
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import make_finding
-from incrowd.measure.loss import normalised
-from incrowd.methods.base import MakeContext, cells
-from incrowd.methods.safe.draw import Draw, draws
-from incrowd.methods.safe.spread import SpreadCounted, SpreadRollups, counted
+from incrowd.measure.loss import compute_normalized_costs
+from incrowd.methods.base import MakeContext, make_cell_table
+from incrowd.methods.safe.draw import CellDraw, make_draws
+from incrowd.methods.safe.remote_counts import (
+    RemoteCountedTable,
+    RemoteRollups,
+    count_local_or_remote,
+)
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.rounded import as_written
-from incrowd.privacy.split import Split
-from incrowd.release.product import Apart, Product
-from incrowd.spec.build import Declared
+from incrowd.privacy.split import BudgetSplit
+from incrowd.release.product import Product, RemoteCells
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec, Slicing
 
 SEARCH_SHARE = 0.05
@@ -39,68 +43,70 @@ ROUNDS = 2
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
 
 
-def search_share(size: int | None) -> float:
-    """The share of epsilon that a choice spends, by how many people the curator says there are.
+def compute_search_share(size: int | None) -> float:
+    """Return the share of epsilon that a choice spends, by the number of people stated.
 
     The noise of a choice is of as many rows however many there are: in a small table it drowns what
     it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
-    known = math.inf if size is None else size
-    return next((share for below, share in SMALL if known < below), SEARCH_SHARE)
+    search_share = math.inf if size is None else size
+    return next((share for below, share in SMALL if search_share < below), SEARCH_SHARE)
 
 
-class Scheme(Protocol):
+class SafeScheme(Protocol):
     """A way to generalise the columns of a table, and to draw its sample."""
 
-    def shares(self) -> tuple[float, ...]:
-        """What each of its private choices spends, as a share of epsilon; none if it has none."""
+    def selection_shares(self) -> tuple[float, ...]:
+        """Return what each of its private choices spends, as a share of epsilon; none if none."""
         ...
 
-    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-        """The lowest and highest level that some of the columns may have."""
+    def level_limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """Return the lowest and highest level that some of the columns may have."""
         ...
 
-    def counted(self, table: Table) -> Counted | SpreadCounted:
-        """The tuples that it works on."""
+    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
+        """Count the tuples that it works on."""
         ...
 
-    def product(
-        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    def make_product(
+        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
-        """The rows to be published; ``whole`` may have some of the columns only."""
+        """Make the rows to be published; ``whole`` may have some of the columns only."""
         ...
 
 
-class Fixed:
+class FixedScheme:
     """By the levels of the spec, which depend on no data."""
 
-    def __init__(self, release: SafeSpec, declared: Declared) -> None:
+    def __init__(self, release: SafeSpec, declared: ColumnHierarchies) -> None:
         self._release, self._declared = release, declared
-        self._levels = _levels(release, declared)
+        self._levels = _list_levels(release, declared)
 
-    def shares(self) -> tuple[float, ...]:
-        """Nothing is chosen from the table."""
+    def selection_shares(self) -> tuple[float, ...]:
+        """Return no shares: nothing is chosen from the table."""
         return ()
 
-    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-        """One level each."""
+    def level_limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """Return one level each."""
         return {name: (self._levels[name], self._levels[name]) for name in names}
 
-    def counted(self, table: Table) -> Counted | SpreadCounted:
-        """The table at the levels of the scheme: of a large one, far fewer tuples."""
-        return counted(table, self._declared, list(self._levels.values()))
+    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
+        """Count the table at the levels of the scheme: of a large one, far fewer tuples."""
+        return count_local_or_remote(table, self._declared, list(self._levels.values()))
 
-    def product(
-        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    def make_product(
+        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Draw, drop what is rare."""
-        (draw,) = draws(split, self._release, context.bits)
+        (draw,) = make_draws(split, self._release, context.bits)
         levels = tuple(self._levels[name] for name in whole.names)
-        return _by_levels(whole.rolled(levels), self._declared, self._release, draw, context)
+        return _draw_leveled_product(
+            whole.roll_up(levels), self._declared, self._release, draw, context
+        )
 
 
-class Searched:
+class SearchedScheme:
     """By levels, and a pair of k and beta, that the table has chosen privately.
 
     The choice is made on the whole table, before and apart from the sample that is published:
@@ -110,80 +116,84 @@ class Searched:
     def __init__(
         self,
         release: SafeSpec,
-        declared: Declared,
+        declared: ColumnHierarchies,
         limits: dict[str, int | tuple[int, int]] | None = None,
         *,
         size: int | None = None,
     ) -> None:
-        self._release, self._declared, self._share = release, declared, search_share(size)
+        self._release, self._declared, self._share = release, declared, compute_search_share(size)
         self._limits = self._release.levels if limits is None else limits
         self._target = release.target
         if self._target is not None:
-            self._limits = {**self._limits, self._target: self._finest(self._target)}
-        for names in (*((name,) for name in declared.names), *self._widest()):
-            self.lattice(names).refuse_large()  # as levels that there are not are refused
+            self._limits = {**self._limits, self._target: self._find_finest_level(self._target)}
+        for names in (*((name,) for name in declared.names), *self._list_widest_columns()):
+            self.make_lattice(names).refuse_large()  # as levels that there are not are refused
 
-    def _finest(self, target: str) -> int:
-        """The finest level that a target may have: its values are what the others tell of."""
+    def _find_finest_level(self, target: str) -> int:
+        """Return the finest level that a target may have: the others tell of its values."""
         level = self._limits.get(target, 0)
         return level if isinstance(level, int) else level[0]
 
-    def _widest(self) -> list[tuple[str, ...]]:
-        """The columns that may be searched together; where it is open which, the worst of them."""
+    def _list_widest_columns(self) -> list[tuple[str, ...]]:
+        """Return columns that may be searched together; where that is open, the worst of them."""
         slices = self._release.slices
         if isinstance(slices, Slicing):
-            deep = sorted(self._declared.names, key=lambda name: -self.lattice((name,)).size)
+            deep = sorted(self._declared.names, key=lambda name: -self.make_lattice((name,)).size)
             return [tuple(deep[: slices.columns])]
         return list(slices) or [self._declared.names]
 
-    def lattice(self, names: tuple[str, ...]) -> Lattice:
-        """The schemes that are searched, for some of the columns."""
-        return lattice_between(names, [self._declared.height(name) for name in names], self._limits)
+    def make_lattice(self, names: tuple[str, ...]) -> Lattice:
+        """Return the schemes that are searched, for some of the columns."""
+        return build_lattice(names, [self._declared.height(name) for name in names], self._limits)
 
-    def shares(self) -> tuple[float, ...]:
-        """One choice."""
+    def selection_shares(self) -> tuple[float, ...]:
+        """Return the share of one choice."""
         return (self._share,)
 
-    def limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-        """Those of the lattice."""
-        lattice = self.lattice(names)
+    def level_limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """Return those of the lattice."""
+        lattice = self.make_lattice(names)
         return dict(zip(names, zip(lattice.low, lattice.high, strict=True), strict=True))
 
-    def counted(self, table: Table) -> Counted | SpreadCounted:
-        """The table at level 0."""
-        return counted(table, self._declared)
+    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
+        """Count the table at level 0."""
+        return count_local_or_remote(table, self._declared)
 
-    def product(
-        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    def make_product(
+        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Search, roll up, draw, drop what is rare."""
-        chosen, draw = self._chosen(whole, split, context)
-        return self._leveled(whole, chosen, draw, context)
+        chosen, draw = self._choose_scheme(whole, split, context)
+        return self._make_leveled_product(whole, chosen, draw, context)
 
-    def _leveled(
-        self, whole: Counted | SpreadCounted, chosen: Chosen, draw: Draw, context: MakeContext
+    def _make_leveled_product(
+        self,
+        whole: CountedTable | RemoteCountedTable,
+        chosen: ChosenScheme,
+        draw: CellDraw,
+        context: MakeContext,
     ) -> Product:
-        rolled = whole.rolled(chosen.levels)
-        return _by_levels(rolled, self._declared, self._release, draw, context)
+        rolled = whole.roll_up(chosen.levels)
+        return _draw_leveled_product(rolled, self._declared, self._release, draw, context)
 
-    def _chosen(
-        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
-    ) -> tuple[Chosen, Draw]:
-        """The scheme, and what it is drawn with."""
+    def _choose_scheme(
+        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+    ) -> tuple[ChosenScheme, CellDraw]:
+        """Choose the scheme, and what it is drawn with."""
         context.step("search")
-        among = {draw.ramp: draw for draw in draws(split, self._release, context.bits)}
+        among = {draw.ramp: draw for draw in make_draws(split, self._release, context.bits)}
         rollups = (
-            SpreadRollups(whole, min(one.a for one in among))
-            if isinstance(whole, SpreadCounted)
+            RemoteRollups(whole, min(item.a for item in among))
+            if isinstance(whole, RemoteCountedTable)
             else Rollups(whole.hierarchies, whole.frequencies)
         )
-        chosen = search(
+        chosen = search_scheme(
             rollups,
-            self.lattice(whole.names),
+            self.make_lattice(whole.names),
             list(among),
-            epsilon=as_written(split.selections[0]),
+            epsilon=read_as_decimal(split.selections[0]),
             power=self._power,
-            weights=self._weights(whole.names),
+            weights=self._list_weights(whole.names),
             bits=context.bits,
             target=None if self._target is None else whole.names.index(self._target),
             progress=context.progress,
@@ -194,11 +204,11 @@ class Searched:
     def _power(self) -> int:
         return POWERS[self._release.objective or "rows"]
 
-    def _weights(self, names: Sequence[str]) -> Floats:
+    def _list_weights(self, names: Sequence[str]) -> Floats:
         return np.array([self._declared.columns[name].weight for name in names])
 
 
-class Cut(Searched):
+class MondrianScheme(SearchedScheme):
     """Safe Mondrian: a scheme is chosen as above, and its cells are cut further, privately.
 
     Only along columns that list their values: a box of values that nobody listed would reach
@@ -209,137 +219,141 @@ class Cut(Searched):
     def __init__(
         self,
         release: SafeSpec,
-        declared: Declared,
+        declared: ColumnHierarchies,
         limits: dict[str, int | tuple[int, int]] | None = None,
         *,
         size: int | None = None,
     ) -> None:
         super().__init__(release, declared, limits, size=size)
-        if not any(self.cuts(name) for name in declared.names):
+        if not any(self.allows_cut(name) for name in declared.names):
             raise IncrowdError(
                 "`scheme: mondrian` needs a column with listed values and without `levels`. Use "
                 "`scheme: search`."
             )
 
-    def cuts(self, name: str) -> bool:
-        """Whether a column may be cut."""
+    def allows_cut(self, name: str) -> bool:
+        """Return whether a column may be cut."""
         return not self._declared.is_open(name) and name not in self._release.levels
 
-    def shares(self) -> tuple[float, ...]:
-        """The search, and each round of cuts, in equal parts."""
+    def selection_shares(self) -> tuple[float, ...]:
+        """Return the shares of the search and of each round of cuts, in equal parts."""
         return (self._share,) * (1 + ROUNDS)
 
-    def counted(self, table: Table) -> Counted:
-        """The table at level 0, which has to be here to be cut."""
-        return self.require_local(super().counted(table))
+    def count_table(self, table: Table) -> CountedTable:
+        """Count the table at level 0, which has to be here to be cut."""
+        return self.require_local(super().count_table(table))
 
     @staticmethod
-    def require_local(found: Counted | SpreadCounted) -> Counted:
+    def require_local(found: CountedTable | RemoteCountedTable) -> CountedTable:
         """Return tuples that are here; refuse others before anything is spent.
 
         Whether cells are cut is published. If tables with too many tuples were rolled up without
         cuts, how many tuples there are would decide it.
         """
-        if isinstance(found, SpreadCounted):
+        if isinstance(found, RemoteCountedTable):
             raise IncrowdError(
                 "Table: too many distinct tuples for `scheme: mondrian` on one machine. Use "
                 "`scheme: search`, or fewer or coarser columns."
             )
         return found
 
-    def product(
-        self, whole: Counted | SpreadCounted, split: Split, context: MakeContext
+    def make_product(
+        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Search, cut the cells, draw, drop below k."""
         whole = self.require_local(whole)
-        chosen, draw = self._chosen(whole, split, context)
+        chosen, draw = self._choose_scheme(whole, split, context)
         axes = {
-            at: contiguous(axis)
+            at: make_contiguous(axis)
             for at, (name, axis) in enumerate(zip(whole.names, whole.axes, strict=True))
-            if self.cuts(name)
+            if self.allows_cut(name)
         }
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            return self._leveled(whole, chosen, draw, context)
-        boxes = self._cut(axes, whole, chosen, split, context.bits)
+            return self._make_leveled_product(whole, chosen, draw, context)
+        boxes = self._cut_cells(axes, whole, chosen, split, context.bits)
         context.step("draw")
-        labels, codes = _looks(axes, boxes, whole, chosen.levels)
-        drawn = draw.shown(merged(codes, whole.frequencies.counts), context.bits)
+        labels, codes = _label_tuples(axes, boxes, whole, chosen.levels)
+        drawn = draw.draw_published_cells(
+            merge_tuples(codes, whole.frequencies.counts), context.bits
+        )
         levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
         return Product(
-            data=cells(
+            data=make_cell_table(
                 dict(zip(whole.names, labels, strict=True)), drawn,
                 weighted=self._release.rows == "counted", engine=context.engine,
             ),
             original=whole,
-            shown=Shown(labels, drawn, tuple(levels), draw.noise),
+            shown=PublishedTable(labels, drawn, tuple(levels), draw.noise),
             columns=self._declared.columns,
             axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
             parameters=draw.parameters,
             findings=(make_finding("LABELS_CUT_LOCALLY"),),
         )  # fmt: skip
 
-    def _cut(
+    def _cut_cells(
         self,
         axes: dict[int, Axis],
-        whole: Counted,
-        chosen: Chosen,
-        split: Split,
+        whole: CountedTable,
+        chosen: ChosenScheme,
+        split: BudgetSplit,
         bits: Randomness,
-    ) -> Cells:
-        """The cells of the chosen scheme, cut further."""
-        weights = self._weights(whole.names)
+    ) -> CellPartition:
+        """Cut the cells of the chosen scheme further."""
+        weights = self._list_weights(whole.names)
         shares = weights / weights.sum()
-        return cut(
+        return cut_cells(
             list(axes.values()),
-            positions(list(axes.values()), whole.frequencies.codes[:, list(axes)]),
+            locate_points(list(axes.values()), whole.frequencies.codes[:, list(axes)]),
             whole.frequencies.counts,
-            _cells_of(axes, whole, chosen.levels, shares),
+            _make_boxes(axes, whole, chosen.levels, shares),
             ramp=chosen.ramp,
-            epsilons=[as_written(epsilon) for epsilon in split.selections[1:]],
+            epsilons=[read_as_decimal(epsilon) for epsilon in split.selections[1:]],
             power=self._power,
             shares=shares[list(axes)],
             bits=bits,
         )
 
 
-def _looks(
-    axes: dict[int, Axis], boxes: Cells, whole: Counted, levels: Sequence[int]
+def _label_tuples(
+    axes: dict[int, Axis], boxes: CellPartition, whole: CountedTable, levels: Sequence[int]
 ) -> tuple[tuple[Sequence[str | None], ...], Codes]:
-    """The labels of each column, and for each tuple which of them it shows."""
+    """Return the labels of each column, and for each tuple which of them it shows."""
     labels: list[Sequence[str | None]] = []
     codes = np.zeros_like(whole.frequencies.codes)
     for at, (hierarchy, level) in enumerate(zip(whole.hierarchies, levels, strict=True)):
         if at in axes:
             place = list(axes).index(at)
-            texts, own = axes[at].labels(boxes.low[:, place], boxes.high[:, place])
+            texts, own = axes[at].make_labels(boxes.low[:, place], boxes.high[:, place])
             labels.append(texts)
             codes[:, at] = own[boxes.members]
         else:
             labels.append(hierarchy.labels[level])
             group = hierarchy.groups[level][whole.frequencies.codes[:, at]]
-            codes[:, at] = hierarchy.by_label(level)[group]
+            codes[:, at] = hierarchy.map_equal_labels(level)[group]
     return tuple(labels), codes
 
 
-def _by_levels(
-    whole: Counted | SpreadCounted,
-    declared: Declared,
+def _draw_leveled_product(
+    whole: CountedTable | RemoteCountedTable,
+    declared: ColumnHierarchies,
     release: SafeSpec,
-    draw: Draw,
+    draw: CellDraw,
     context: MakeContext,
 ) -> Product:
-    """The cells of a scheme of levels, drawn; what is rare is dropped."""
+    """Draw the cells of a scheme of levels; drop what is rare."""
     context.step("draw")
-    here, drawn, apart = _drawn(whole, draw, context.bits, release.target)
+    here, drawn, apart = _draw_cells(whole, draw, context.bits, release.target)
     labels = [
         hierarchy.labels[level]
         for hierarchy, level in zip(here.hierarchies, here.levels, strict=True)
     ]
     looks = dict(zip(here.names, labels, strict=True))
     return Product(
-        data=cells(looks, drawn, weighted=release.rows == "counted", engine=context.engine),
+        data=make_cell_table(
+            looks, drawn, weighted=release.rows == "counted", engine=context.engine
+        ),
         original=here,
-        shown=Shown(tuple(labels), drawn, here.levels, draw.noise),
+        shown=PublishedTable(tuple(labels), drawn, here.levels, draw.noise),
         columns=declared.columns,
         axes=here.axes,
         parameters=draw.parameters,
@@ -349,50 +363,50 @@ def _by_levels(
     )
 
 
-def _drawn(
-    whole: Counted | SpreadCounted, draw: Draw, bits: Randomness, target: str | None
-) -> tuple[Counted, Frequencies, Apart | None]:
-    """The cells by what they show; those that are shown; and what is known of cells not here."""
-    if isinstance(whole, Counted):
-        here = whole.by_label()
-        return here, draw.shown(here.frequencies, bits), None
-    found = whole.drawn(draw, bits)
-    here = Counted(whole.names, whole.hierarchies, whole.levels, found.original)
+def _draw_cells(
+    whole: CountedTable | RemoteCountedTable, draw: CellDraw, bits: Randomness, target: str | None
+) -> tuple[CountedTable, Frequencies, RemoteCells | None]:
+    """Return the cells by what they show; those shown; and what is known of cells not here."""
+    if isinstance(whole, CountedTable):
+        here = whole.merge_labels()
+        return here, draw.draw_published_cells(here.frequencies, bits), None
+    cells = whole.draw_cells(draw, bits)
+    here = CountedTable(whole.names, whole.hierarchies, whole.levels, cells.original)
     held = None
     if target is not None:
-        held = whole.column(whole.names.index(target)).by_label().frequencies
-    return here, found.shown, Apart(found.rest, whole.some(), held)
+        held = whole.column(whole.names.index(target)).merge_labels().frequencies
+    return here, cells.shown, RemoteCells(cells.rest, whole.collect_sample(), held)
 
 
-def contiguous(axis: Axis) -> Axis:
-    """The axis, taken for a tree where some group of its hierarchy is no run of neighbours."""
+def make_contiguous(axis: Axis) -> Axis:
+    """Return the axis, taken for a tree where some group of its hierarchy is no run."""
     return axis if axis.ordered and axis.has_runs else Axis(axis.hierarchy, ordered=False)
 
 
-def _cells_of(
-    axes: dict[int, Axis], whole: Counted, levels: Sequence[int], shares: Floats
-) -> Cells:
-    """The cells of a scheme as boxes over the declared domain of some columns."""
+def _make_boxes(
+    axes: dict[int, Axis], whole: CountedTable, levels: Sequence[int], shares: Floats
+) -> CellPartition:
+    """Return the cells of a scheme as boxes over the declared domain of some columns."""
     groups = np.column_stack(
         [h.groups[level][whole.frequencies.codes[:, at]]
          for at, (h, level) in enumerate(zip(whole.hierarchies, levels, strict=True))]
     ).astype(np.int32)  # fmt: skip
-    _, first, place = np.unique(keys(groups), return_index=True, return_inverse=True)
+    _, first, place = np.unique(number_tuples(groups), return_index=True, return_inverse=True)
     groups = groups[first]
     low, high, beside = [], [], np.zeros(len(groups))
     for at, level in enumerate(levels):
         if at in axes:
-            one, other = axes[at].runs(np.full(len(groups), level), groups[:, at])
-            low.append(one)
+            item, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
+            low.append(item)
             high.append(other)
         else:
-            lost = normalised(whole.hierarchies[at])[level]
+            lost = compute_normalized_costs(whole.hierarchies[at])[level]
             beside += shares[at] * (1 - lost[groups[:, at]])
-    return Cells(np.column_stack(low), np.column_stack(high), place, beside)
+    return CellPartition(np.column_stack(low), np.column_stack(high), place, beside)
 
 
-def _levels(release: SafeSpec, declared: Declared) -> dict[str, int]:
-    """The levels of the spec; half way up, rounded down, where it names none."""
+def _list_levels(release: SafeSpec, declared: ColumnHierarchies) -> dict[str, int]:
+    """Return the levels of the spec; half way up, rounded down, where it names none."""
     given = release.levels
     levels = {}
     for name in declared.names:

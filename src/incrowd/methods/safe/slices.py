@@ -12,12 +12,12 @@ from math import comb
 import numpy as np
 
 from incrowd.anonymize import safe_slices
-from incrowd.codes.counted import Counted
-from incrowd.codes.frequency import Frequencies, between
+from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import Frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
-from incrowd.methods.safe.draw import Draw
-from incrowd.methods.safe.spread import SpreadCounted
+from incrowd.methods.safe.draw import CellDraw
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.release import Slices, Slicing
 
@@ -38,31 +38,34 @@ class Slicer:
         self._most = len(columns)
         self.tables, self.choices, self.reason = 1, 0, ""
         if isinstance(asked, Slicing):
-            self._settle(asked)
+            self._plan_slices(asked)
         elif asked:
-            self._known = _declared(asked, columns)
+            self._known = _order_declared(asked, columns)
             self.tables = len(asked)
 
     @property
-    def known(self) -> list[tuple[str, ...]]:
+    def known_slices(self) -> list[tuple[str, ...]]:
         """The columns of each slice as far as they are settled; else some of as many columns."""
         return self._known or [self._columns[: self._most]]
 
-    def _settle(self, asked: Slicing) -> None:
+    def _plan_slices(self, asked: Slicing) -> None:
         columns, most = len(self._columns), asked.columns
         if columns <= most:
             raise IncrowdError(
                 f"Slices: {most} columns per slice, but only {columns} columns in all. Use smaller "
                 "slices, or remove `slices`."
             )
-        fewest, at_least = len(safe_slices.sizes(columns, most)), comb(columns, 2) / comb(most, 2)
+        fewest, at_least = (
+            len(safe_slices.compute_slice_sizes(columns, most)),
+            comb(columns, 2) / comb(most, 2),
+        )
         limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
             raise IncrowdError(
                 f"Slices: {columns} columns need at least {fewest} tables of {most}, but `tables` "
                 f"is {limit}. Use more tables or larger slices."
             )
-        every = safe_slices.covering(columns, most) if at_least <= limit else []
+        every = safe_slices.cover_pairs(columns, most) if at_least <= limit else []
         if 0 < len(every) <= limit:
             self._known = [tuple(self._columns[at] for at in part) for part in every]
             self.tables = len(every)
@@ -72,20 +75,20 @@ class Slicer:
             return
         tables = int(limit)
         self._most, self.tables = most, tables
-        self.choices = safe_slices.choices(columns, most, tables)
+        self.choices = safe_slices.count_choices(columns, most, tables)
         self.reason = (
             f"Slices: the columns of {tables} tables were chosen privately, pairs with a strong "
             "association first."
         )
 
-    def slices(
+    def choose_slices(
         self,
-        whole: Counted | SpreadCounted,
+        whole: CountedTable | RemoteCountedTable,
         epsilons: Sequence[Fraction],
         bits: Randomness,
-        draws: Sequence[Draw],
+        draws: Sequence[CellDraw],
     ) -> list[tuple[str, ...]]:
-        """The columns of each slice; private at the sum of the epsilons.
+        """Choose the columns of each slice; private at the sum of the epsilons.
 
         ``draws`` are what each slice may be drawn with. They are settled before the table is
         seen, so the crowd from which a cell may survive is known.
@@ -93,9 +96,9 @@ class Slicer:
         if not self.choices:
             return self._known
         least = min(draw.ramp.a for draw in draws)
-        if isinstance(whole, Counted):
-            found = safe_slices.slices(
-                _grouped_roughly(whole),
+        if isinstance(whole, CountedTable):
+            slices = safe_slices.choose_slices(
+                _roll_up_roughly(whole),
                 self._most,
                 self.tables,
                 epsilons=epsilons,
@@ -103,15 +106,17 @@ class Slicer:
                 least=least,
             )
         else:
-            score, columns = _dependences(whole, least), len(whole.names)
-            found = safe_slices.slices_by(
+            score, columns = _measure_dependences(whole, least), len(whole.names)
+            slices = safe_slices.choose_slices_by_score(
                 score, columns, self._most, self.tables, epsilons=epsilons, bits=bits
             )
-        return [tuple(whole.names[at] for at in part) for part in found]
+        return [tuple(whole.names[at] for at in part) for part in slices]
 
 
-def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Declared slices, their columns in the order of the spec."""
+def _order_declared(
+    asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]
+) -> list[tuple[str, ...]]:
+    """Return declared slices, their columns in the order of the spec."""
     for part in asked:
         for name in part:
             if name not in columns:
@@ -127,32 +132,36 @@ def _declared(asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]) -> lis
     return [tuple(name for name in columns if name in part) for part in asked]
 
 
-def _grouped_roughly(whole: Counted) -> Frequencies:
-    """The tuples at rough levels: with many groups chance alone would make associations."""
-    levels = [_rough(hierarchy) for hierarchy in whole.hierarchies]
-    return whole.frequencies.rolled(between(whole.hierarchies, whole.levels, levels))
+def _roll_up_roughly(whole: CountedTable) -> Frequencies:
+    """Roll tuples up to rough levels: with many groups, chance alone makes associations."""
+    levels = [_find_rough_level(hierarchy) for hierarchy in whole.hierarchies]
+    return whole.frequencies.roll_up(map_levels(whole.hierarchies, whole.levels, levels))
 
 
-def _dependences(whole: SpreadCounted, least: int) -> dict[tuple[int, int], int]:
-    """The dependence of every two columns at rough levels, two columns at a time."""
-    rough = replace(whole, levels=tuple(_rough(hierarchy) for hierarchy in whole.hierarchies))
+def _measure_dependences(whole: RemoteCountedTable, least: int) -> dict[tuple[int, int], int]:
+    """Measure the dependence of every two columns at rough levels, two columns at a time."""
+    rough = replace(
+        whole, levels=tuple(_find_rough_level(hierarchy) for hierarchy in whole.hierarchies)
+    )
     held = []
     for at, (hierarchy, level) in enumerate(zip(rough.hierarchies, rough.levels, strict=True)):
         column, rows = rough.column(at), np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
         rows[column.frequencies.codes[:, 0]] = column.frequencies.counts
         held.append(rows)
     total = int(held[0].sum())
-    found = {}
-    for one, other in combinations(range(len(whole.names)), 2):
-        cells = rough.above([one, other], least)
-        rows, columns = held[one][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
-        found[one, other] = safe_slices.dependence_of(cells.counts, rows, columns, total, least)
-    return found
+    dependences = {}
+    for first, other in combinations(range(len(whole.names)), 2):
+        cells = rough.collect_above([first, other], least)
+        rows, columns = held[first][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
+        dependences[first, other] = safe_slices.compute_cell_dependence(
+            cells.counts, rows, columns, total, least
+        )
+    return dependences
 
 
-def _rough(hierarchy: Hierarchy) -> int:
-    """The finest level with few groups, or the one below the root; no data decide it."""
-    top = hierarchy.height - 1 - hierarchy.rooted
+def _find_rough_level(hierarchy: Hierarchy) -> int:
+    """Return the finest level with few groups, or the one below the root; no data decide it."""
+    top = hierarchy.height - 1 - hierarchy.is_rooted
     for level in range(top):
         groups = (
             hierarchy.size ** (1 - level / (hierarchy.height - 1))

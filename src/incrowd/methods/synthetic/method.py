@@ -5,27 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
+from incrowd.anonymize.synthetic.measurement import Measurement
 from incrowd.anonymize.synthetic.synthesize import (
     check_request,
+    measure_tables,
     plan_synthesis,
     synthesize,
 )
 from incrowd.arrays import Floats
-from incrowd.codes.counted import Counted
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.methods.base import MakeContext, Settled, protection, published
-from incrowd.methods.safe.spread import SpreadCounted, counted
+from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
+from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
 from incrowd.methods.synthetic.tables import make_counter
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
-from incrowd.release.certificate import Promise
+from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import DIFFERENTIAL_PRIVACY
-from incrowd.release.product import Made
+from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import SyntheticPart
-from incrowd.spec.build import Declared
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, Spec
@@ -49,7 +51,7 @@ class Synthetic:
         self._spec = file.spec
         chosen = _modeled(file.spec)
         _refuse_open(chosen)
-        self._declared = Declared(chosen, file.folder)
+        self._declared = ColumnHierarchies(chosen, file.folder)
         self.columns = self._make_columns(chosen)
         _refuse_size(self.columns)
         self._refuse_unbounded()
@@ -59,11 +61,11 @@ class Synthetic:
         )
         self.events: list[Event] = list(self.plan.events)
         self.together: Guarantee | None = None
-        self.promise = Promise(
+        self.promise = CertifiedGuarantee(
             kind=DIFFERENTIAL_PRIVACY,
             epsilon=self._epsilon,
             delta=self._delta,
-            **protection(file.spec),
+            **get_unit_fields(file.spec),
         )
 
     @property
@@ -77,11 +79,11 @@ class Synthetic:
         return self._release.delta
 
     def _make_columns(self, chosen: dict[str, Column]) -> SyntheticColumns:
-        hierarchies = {name: self._declared.over(name, tuple) for name in chosen}
-        others = {name: one.other for name, one in chosen.items() if one.other is not None}
+        hierarchies = {name: self._declared.get_hierarchy(name, tuple) for name in chosen}
+        others = {name: item.other for name, item in chosen.items() if item.other is not None}
         for name, hierarchy in hierarchies.items():
             refuse_labels(name, hierarchy, others.get(name))
-        leaves = {name: make_leaves(name, one, hierarchies[name]) for name, one in chosen.items()}
+        leaves = {name: make_leaves(name, item, hierarchies[name]) for name, item in chosen.items()}
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(
@@ -131,20 +133,34 @@ class Synthetic:
         return self.columns.domain
 
     @property
-    def settled(self) -> Settled:
+    def planned_release(self) -> PlannedRelease:
         """Nothing is suppressed: every column is shown at its finest values."""
 
         def likely(rows: Floats) -> Floats:
             return np.ones(np.shape(rows))
 
         limits = dict.fromkeys(self.columns.names, (0, 0))
-        return Settled(self._declared, (limits,), likely, 1.0)
+        return PlannedRelease(self._declared, (limits,), likely, 1.0)
 
-    def count(self, table: Table) -> Counted | SpreadCounted:
-        """The distinct tuples of all columns; where they are, if they are too many."""
-        return counted(table, self._declared)
+    def count(self, table: Table) -> CountedTable | RemoteCountedTable:
+        """Return the distinct tuples of all columns; where they are, if they are too many."""
+        return count_local_or_remote(table, self._declared)
 
-    def make(self, counted: Counted | SpreadCounted, context: MakeContext) -> Made:
+    def measure(self, counted: CountedTable, context: MakeContext) -> list[Measurement]:
+        """All measurements of a release, without its model and rows, which follow from them."""
+        released = measure_tables(
+            self.domain,
+            make_counter(counted, self.columns),
+            self.plan,
+            bits=context.bits,
+            tables=[self.columns.list_places(part) for part in self._release.tables],
+            target=self._target_place,
+        )
+        return released.measurements
+
+    def make(
+        self, counted: CountedTable | RemoteCountedTable, context: MakeContext
+    ) -> MethodResult:
         """Measure, choose, fit, draw."""
         context.step("synthesize")
         made = synthesize(
@@ -156,21 +172,23 @@ class Synthetic:
             target=self._target_place,
         )
         context.step("draw")
-        original = counted if isinstance(counted, Counted) else counted.some()
+        original = counted if isinstance(counted, CountedTable) else counted.collect_sample()
         product, extra = make_product(self.columns, made, original, self._spec, context)
-        return Made((product,), self.promise, self.events, original, synthetic=extra)
+        return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 
 
 def _modeled(spec: Spec) -> dict[str, Column]:
-    """The columns that rows are drawn for; or the reason why not."""
-    if spec.unconfirmed:
-        listed = "; ".join(f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed.items())
+    """Return the columns that rows are drawn for; or the reason why not."""
+    if spec.unconfirmed_entries:
+        listed = "; ".join(
+            f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()
+        )
         raise IncrowdError(
             f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
             "public knowledge in their place and confirm it: incrowd confirm SPEC."
         )
-    published(spec, "quasi", "sensitive", "key")
-    columns = published(spec, "quasi", "sensitive")
+    published_columns(spec, "quasi", "sensitive", "key")
+    columns = published_columns(spec, "quasi", "sensitive")
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(
@@ -191,7 +209,7 @@ def _modeled(spec: Spec) -> dict[str, Column]:
 def _refuse_open(columns: dict[str, Column]) -> None:
     """Refuse columns whose values nobody has listed: a model needs all of them beforehand."""
     for name, column in columns.items():
-        if column.hierarchy is not None and column.hierarchy.declared.open_height is not None:
+        if column.hierarchy is not None and column.hierarchy.declaration.open_height is not None:
             raise IncrowdError(
                 f"The column '{name}' has an open domain: its values are not declared, and reading "
                 "them from the table would reveal who is in it. List them ('flat: {values: "

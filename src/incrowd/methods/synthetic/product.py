@@ -16,11 +16,11 @@ from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.synthesize import Synthesis
 from incrowd.arrays import Codes, Places
-from incrowd.codes.counted import Counted, Shown
-from incrowd.codes.frequency import merged
+from incrowd.codes.counted_table import CountedTable, PublishedTable
+from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.table import Table
 from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic
-from incrowd.methods.base import MakeContext, published
+from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
 from incrowd.release.parameters import synthetic_parameters
@@ -57,36 +57,40 @@ class RowsProduct(Product):
         assert self.typed is not None
         return self.typed
 
-    def measured(self) -> SyntheticEvaluation:
+    def measure(self) -> SyntheticEvaluation:
         """How far the rows are from their table."""
         return evaluate_synthetic(self.original, self.shown, self.second_rows)
 
 
 def make_product(
-    columns: SyntheticColumns, made: Synthesis, original: Counted, spec: Spec, context: MakeContext
+    columns: SyntheticColumns,
+    made: Synthesis,
+    original: CountedTable,
+    spec: Spec,
+    context: MakeContext,
 ) -> tuple[RowsProduct, SyntheticProduct]:
     """Return the rows as a product, and what is published beside them."""
     assert isinstance(spec.release, SyntheticSpec)
     drawn = spec.release.values == "drawn"
     part = make_part(columns, spec)
     types, keys = part.types, part.keys
-    rng = np.random.default_rng([int(word) for word in context.bits.words(4)])
+    rng = np.random.default_rng([int(word) for word in context.bits.draw_words(4)])
     shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
     order = [name for name in spec.columns if name in shown or name in keys]
     text, typed = make_tables(shown, keys, order, context.engine)
     ones = np.ones(len(made.rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
-    modeled = published(spec, "quasi", "sensitive")
+    modeled = published_columns(spec, "quasi", "sensitive")
     original = replace(
         original,
-        frequencies=merged(
+        frequencies=merge_tuples(
             columns.settle_codes(original.frequencies.codes), original.frequencies.counts
         ),
     )
     product = RowsProduct(
         data=text,
         original=original,
-        shown=Shown(labels, merged(made.rows, ones), (0,) * len(columns.names)),
+        shown=PublishedTable(labels, merge_tuples(made.rows, ones), (0,) * len(columns.names)),
         columns=modeled,
         axes=original.axes,
         parameters=synthetic_parameters(list(made.events)) or {},
@@ -133,8 +137,8 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
 def list_measured(columns: SyntheticColumns, made: Synthesis) -> tuple[MeasuredNumbers, ...]:
     """Return the measured tables, all measurements of each as one entry, in their first order."""
     by_key: dict[tuple[Columns, Levels], list[Measurement]] = {}
-    for one in made.measurements:
-        by_key.setdefault((one.columns, one.levels), []).append(one)
+    for measurement in made.measurements:
+        by_key.setdefault((measurement.columns, measurement.levels), []).append(measurement)
     return tuple(
         _measured(columns, key, some, made.model, held=key not in made.aside)
         for key, some in by_key.items()
@@ -159,8 +163,8 @@ def _measured(
         columns=names,
         levels=numbers,
         centered=centered_axes(some[0].numbers.shape),
-        numbers=tuple(_reorder(one.numbers, orders) for one in some),
-        variances=tuple(one.variance for one in some),
+        numbers=tuple(_reorder(item.numbers, orders) for item in some),
+        variances=tuple(item.variance for item in some),
         held=held,
         labels=tuple(
             columns.value_columns[name].list_labels(number)
