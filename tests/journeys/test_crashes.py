@@ -64,9 +64,9 @@ def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) 
     """All of them see the same sample, so the cheaper account of fresh samples is not true."""
     book = ledger(tmp_path / "table.ledger", epsilon=0.01)
     event = ic.SampledEvent(ic.SafeRelease(20, 0.5), 0.01)
-    true = ic.Accountant(ic.SampledEvent(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)).epsilon(
-        delta=1e-6
-    )
+    true = ic.Accountant(
+        ic.SampledEvent(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)
+    ).epsilon(delta=1e-6)
     assert true > 0.04
     assert book.total([book.compute_charge([event])] * 4).epsilon >= true
     with pytest.raises(BudgetError):
