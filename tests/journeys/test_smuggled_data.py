@@ -346,7 +346,8 @@ def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], st
     column = scheme["a"].model_copy(update={"sha256": hash_file(path)})
     change_certificate(folder, scheme={**scheme, "a": column})
     assert any(
-        "the scheme of 'a' is not in the form" in problem for problem in list_verify_messages(folder)
+        "the scheme of 'a' is not in the form" in problem
+        for problem in list_verify_messages(folder)
     )
 
 
