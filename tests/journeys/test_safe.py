@@ -255,7 +255,7 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
     assert certificate.parameters["already_sampled"] == 0.1
     assert certificate.parameters["beta"] == 0.5
     assert certificate.k < plain.certificate.k
-    inside = ic.allowed(epsilon=1, delta=1e-6, rate=0.1)
+    inside = ic.invert_amplification(epsilon=1, delta=1e-6, rate=0.1)
     assert certificate.k == ic.crowd_size(beta=0.5, epsilon=inside.epsilon, delta=inside.delta)
     assert "probability 0.1," in get_statement(certificate)["assumption_sample"]
     free = publish_voters(
