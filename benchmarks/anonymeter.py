@@ -36,7 +36,7 @@ import polars as pl
 
 from incrowd.arrays import Floats
 from incrowd.codes.axis import locate_points
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.count import count_tuples, read_labels
@@ -76,7 +76,7 @@ class Setting:
         return [*self.halves[0], *self.halves[1]]
 
     def make_spec(self) -> SpecFile:
-        """The sample's spec for the columns used, at the level of values."""
+        """Return the sample's spec for the columns used, at the level of values."""
         spec = parse_spec(SPECS["census"])
         ages = [str(age) for age in range(15, 95, self.years)]
         spec = spec.with_entry(("columns", "age", "hierarchy"), {"order": {"values": ages}})
@@ -91,13 +91,13 @@ class Setting:
         return spec.with_entry(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
 
     def make_tables(self, seed: int) -> dict[str, pl.DataFrame]:
-        """The original, the control, and the releases."""
+        """Return the original, the control, and the releases."""
         whole = make_demo_table("census", rows=3 * ROWS, seed=seed).to_frame()
         whole = whole.with_columns(
             pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
         )
         original, control, other = (whole.slice(at * ROWS, ROWS) for at in range(3))
-        found = {
+        tables = {
             "original": original,
             "control": control,
             "copy": original,
@@ -107,8 +107,8 @@ class Setting:
         if self.safe:
             made = publish(open_table(original), self.make_spec(), bits=SeededRandomness(seed))
             rows = pl.DataFrame(made.data).with_columns(pl.col("age").cast(pl.Int64))
-            found["safe counts"] = rows
-        return {name: frame.select(self.names) for name, frame in found.items()}
+            tables["safe counts"] = rows
+        return {name: frame.select(self.names) for name, frame in tables.items()}
 
 
 SETTINGS = (
@@ -169,7 +169,7 @@ class CountedTables:
         return _convert_to_positions(self.counted, self.counted.frequencies)
 
     def view_release(self, release: pl.DataFrame) -> AttackerView:
-        """A release as an attacker sees it."""
+        """Return a release as an attacker sees it."""
         shown = read_labels(open_table(release), self.counted.names, weighted=False)
         *_, covers = locate_tuples(self.counted, self.counted.axes, shown)
         table = shown.frequencies
@@ -190,7 +190,7 @@ def estimate_by_incrowd(
         sample_people(read.original, tries, rng),
         sample_people(read.control, tries, rng),
     )
-    one, other = ([setting.names.index(name) for name in half] for half in setting.halves)
+    item, other = ([setting.names.index(name) for name in half] for half in setting.halves)
 
     def single(shown: AttackerView, original: Frequencies, others: Frequencies) -> Estimate:
         return singling_out.isolate_by_rows(
@@ -201,7 +201,7 @@ def estimate_by_incrowd(
     alone = replace(seen, counts=np.ones_like(seen.counts))
     yield "distinct", single(alone, _count_each_once(read.original), _count_each_once(read.control))
     yield "people", single(seen, read.original, read.control)
-    yield "join", join.join_by_nearest(seen, (one, other), targets, control, rng=rng)
+    yield "join", join.join_by_nearest(seen, (item, other), targets, control, rng=rng)
     yield (
         "inference",
         infer_secret(seen, setting.names.index(setting.secret), targets, control, rng),
@@ -215,19 +215,19 @@ def _count_each_once(table: Frequencies) -> Frequencies:
 def infer_secret(
     seen: AttackerView, secret: int, targets: People, control: People, rng: np.random.Generator
 ) -> Estimate:
-    """The secret of a random one of the nearest rows, as Anonymeter takes that of the nearest."""
+    """Guess the secret of a random one of the nearest rows, as Anonymeter does."""
     known = [at for at in range(len(seen.names)) if at != secret]
     part, at = seen.select_columns(known)
     table = np.zeros((len(part), len(seen.covers[secret].labels)), dtype=np.int64)
     np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
 
     def chances(some: People) -> Floats:
-        found = np.zeros(len(some))
+        result = np.zeros(len(some))
         right = match_labels(seen.covers[secret], some.points[:, secret])
         for near in part.find_nearest(some.points[:, known]):
             rows = np.column_stack([near.sum_weights(column) for column in table.T])
-            found[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
-        return found
+            result[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
+        return result
 
     shares = table.sum(axis=0) / table.sum()
     blind = match_labels(seen.covers[secret], targets.points[:, secret]) @ shares
@@ -242,7 +242,7 @@ def infer_secret(
 def estimate_by_anonymeter(
     python: Path, folder: Path, frames: dict[str, pl.DataFrame], job: dict[str, Any]
 ) -> Any:
-    """What Anonymeter says, by release and risk."""
+    """Return what Anonymeter says, by release and risk."""
     for name, frame in frames.items():
         frame.write_csv(folder / f"{name}.csv")
     (folder / "job.json").write_text(json.dumps(job))
@@ -273,14 +273,14 @@ def compare_setting(setting: Setting, python: Path, tries: int, seed: int) -> No
     read = CountedTables.from_frames(setting, frames["original"], frames["control"])
     for name in releases:
         start = time.perf_counter()
-        for risk, found in estimate_by_incrowd(setting, read, frames[name], tries, seed):
-            assert found.control is not None
-            mine = format_estimate(found.success.value, found.control.value, found.excess)
+        for risk, result in estimate_by_incrowd(setting, read, frames[name], tries, seed):
+            assert result.control is not None
+            mine = format_estimate(result.success.value, result.control.value, result.excess)
             line = f"{setting.name:8}{name:14}{len(frames[name]):7,}  {risk:18}"
             other = peer[name, COMPARED[risk]]
             shares = (other["success"] / other["tries"], other["control"] / other["tries"])
             low, high = other["excess"][1:]
-            agree = low <= found.excess[2] and found.excess[1] <= high
+            agree = low <= result.excess[2] and result.excess[1] <= high
             both = f"{format_estimate(*shares, tuple(other['excess'])):44}{mine:44}"
             print(f"{line}{both}{'agree' if agree else 'DIFFER'}")
         seconds = sum(line["seconds"] for at, line in peer.items() if at[0] == name)
@@ -294,14 +294,14 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=usual)
     parser.add_argument("--tries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    if not given.python.exists():
-        sys.exit(f"There is no {given.python}: 'make anonymeter' makes it.")
+    args = parser.parse_args()
+    if not args.python.exists():
+        sys.exit(f"There is no {args.python}: 'make anonymeter' makes it.")
     warnings.simplefilter("ignore", IncrowdWarning)
     head = f"{'table':8}{'release':14}{'rows':>7}  {'risk':18}"
     print(f"{head}{'Anonymeter: success, control, adds':44}ours")
     for setting in SETTINGS:
-        compare_setting(setting, given.python, given.tries, given.seed)
+        compare_setting(setting, args.python, args.tries, args.seed)
 
 
 if __name__ == "__main__":

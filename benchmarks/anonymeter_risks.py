@@ -56,7 +56,7 @@ def main() -> None:
                 evaluator.evaluate(mode="multivariate")
             else:
                 evaluator.evaluate(n_jobs=1)
-            found, results = evaluator.risk(), evaluator.results()
+            result, results = evaluator.risk(), evaluator.results()
             print(
                 json.dumps(
                     {
@@ -65,7 +65,7 @@ def main() -> None:
                         "success": float(results.n_success),
                         "control": float(results.n_control),
                         "tries": job["tries"],
-                        "excess": [float(found.value), *map(float, found.ci)],
+                        "excess": [float(result.value), *map(float, result.ci)],
                         "seconds": time.perf_counter() - start,
                     }
                 ),

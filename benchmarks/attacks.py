@@ -53,7 +53,7 @@ NOISY: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def make_attack_spec(subject: BenchmarkTable, way: dict[str, Any]) -> SpecFile:
-    """The subject's spec for a way to publish; (k,ε) has a noisy column."""
+    """Return the subject's spec for a way to publish; (k,ε) has a noisy column."""
     changes: dict[tuple[str | int, ...], Any] = {
         ("columns", SECRETS[subject.name], "role"): "sensitive",
         ("release",): way,
@@ -65,17 +65,17 @@ def make_attack_spec(subject: BenchmarkTable, way: dict[str, Any]) -> SpecFile:
 
 
 def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
-    """What was tried against each way to publish half of the table."""
+    """Return what was tried against each way to publish half of the table."""
     frame = subject.table.to_frame()
     order = np.random.default_rng(1).permutation(len(frame))
     half = len(frame) // 2
     people, others = frame[order[:half]], frame[order[half:]]
-    found = {}
+    releases = {}
     for name, way in WAYS.items():
         spec = make_attack_spec(subject, way)
         release = publish(people, spec)
         start = time.perf_counter()
-        found[name] = attack(
+        releases[name] = attack(
             people, release, spec, control=others, knows=3, classifier=True, seed=1
         )
         took = time.perf_counter() - start
@@ -84,16 +84,20 @@ def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
             f"{half:,}; attacks {took:.1f} s",
             flush=True,
         )
-    return found
+    return releases
 
 
 def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
-    """The estimates of each attack, by way to publish."""
+    """Return the estimates of each attack, by way to publish."""
     rows: dict[str, dict[str, Estimate]] = {}
     for way, tried in found.items():
-        for one in tried.estimates:
-            name = one.name if one.attack != "linkage" or "columns" not in one.name else "3 columns"
-            rows.setdefault(f"{one.attack}: {name}", {})[way] = one
+        for first in tried.estimates:
+            name = (
+                first.name
+                if first.attack != "linkage" or "columns" not in first.name
+                else "3 columns"
+            )
+            rows.setdefault(f"{first.attack}: {name}", {})[way] = first
     return rows
 
 
@@ -111,18 +115,18 @@ def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) ->
     """Success of each attack against each way to publish, beside what needs no release."""
     figure = Figure(figsize=(9, 0.62 * len(rows) + 1.4), layout="constrained")
     axes = figure.subplots()
-    for place, found in enumerate(rows.values()):
+    for place, result in enumerate(rows.values()):
         for at, (way, colour) in enumerate(zip(WAYS, COLOURS, strict=True)):
-            one = found.get(way)
-            if one is None:
+            first = result.get(way)
+            if first is None:
                 continue
             y = place + (at - 2) * 0.15
-            axes.plot([one.success.low, one.success.high], [y, y], color=colour, lw=2)
+            axes.plot([first.success.low, first.success.high], [y, y], color=colour, lw=2)
             axes.plot(
-                one.success.value, y, "o", color=colour, ms=5, label=way if not place else None
+                first.success.value, y, "o", color=colour, ms=5, label=way if not place else None
             )
             axes.plot(
-                one.baseline.value,
+                first.baseline.value,
                 y,
                 "|",
                 color="#555555",
@@ -149,7 +153,7 @@ def time_million_rows() -> None:
         make_demo_table("census", rows=1_000_000),
         make_demo_table("census", rows=1_000_000, seed=2),
     )
-    (subject,) = (one for one in load_benchmark_tables(None) if one.name == "census")
+    (subject,) = (item for item in load_benchmark_tables(None) if item.name == "census")
     for name, way in WAYS.items():
         if name == "(k,ε)":
             continue
@@ -170,13 +174,13 @@ def main() -> None:
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     every = {}
     for subject in load_benchmark_tables(data):
-        found = attack_releases(subject)
-        rows = group_estimates(found)
+        releases = attack_releases(subject)
+        rows = group_estimates(releases)
         print(f"\n| {subject.name} | {' | '.join(WAYS)} |\n| --- |{' --- |' * len(WAYS)}")
         for name, by_way in rows.items():
             print(f"| {name} | {' | '.join(format_estimate(by_way.get(way)) for way in WAYS)} |")
         print(flush=True)
-        every[subject.name] = {way: tried.as_dict() for way, tried in found.items()}
+        every[subject.name] = {way: tried.as_dict() for way, tried in releases.items()}
         if folder is not None:
             draw_figure(
                 rows,

@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def make_audit_spec(way: dict[str, Any]) -> SpecFile:
-    """A small spec for a way to publish."""
+    """Return a small spec for a way to publish."""
     noisy = NOISY if way.get("method") == "k-epsilon" else {}
     return load_spec({"columns": {**COLUMNS, **noisy}, "release": way})
 
@@ -52,9 +52,9 @@ def audit_methods(seconds: float) -> None:
     """Audit every way to publish."""
     for name, way in WAYS.items():
         start = time.perf_counter()
-        found = audit(make_audit_spec(way), seconds=seconds)
+        result = audit(make_audit_spec(way), seconds=seconds)
         print(f"{name} ({time.perf_counter() - start:.0f} s by the clock)")
-        for line in found.format_lines():
+        for line in result.format_lines():
             print(f"  {line}")
         sys.stdout.flush()
 
@@ -66,22 +66,26 @@ def audit_variants() -> None:
             f"naive variants, {runs:,} runs on each table, which can show "
             f"{compute_largest_bound(runs * 2 // 3, delta=0.01):.2f} at most:"
         )
-        for one in VARIANTS:
+        for item in VARIANTS:
             start = time.perf_counter()
-            first, second = (one.outcomes(side, runs, SystemRandomness()) for side in (True, False))
+            first, second = (
+                item.outcomes(side, runs, SystemRandomness()) for side in (True, False)
+            )
             bound = compute_lower_bound(first, second, delta=0.01).epsilon
             took = time.perf_counter() - start
-            print(f"  {one.name:34}{bound:6.2f}  claims {one.claim:g}  {took:6.2f} s")
+            print(f"  {item.name:34}{bound:6.2f}  claims {item.claim:g}  {took:6.2f} s")
         sys.stdout.flush()
 
 
 def count_false_alarms(number: int) -> None:
     """How often a correct method seems wrong."""
     for name in ("sample, fixed levels", "counts, fixed levels"):
-        found = [audit(make_audit_spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
-        allowed = [one.accounted for one in found]
-        wrong = sum(one.epsilon > limit for one, limit in zip(found, allowed, strict=True) if limit)
-        above = sum(one.is_above_claim for one in found)
+        result = [audit(make_audit_spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
+        allowed = [item.accounted for item in result]
+        wrong = sum(
+            item.epsilon > limit for item, limit in zip(result, allowed, strict=True) if limit
+        )
+        above = sum(item.is_above_claim for item in result)
         print(
             f"{number} audits of {name}: {wrong} show more than is accounted at that delta (at "
             f"most {0.05 * number:.0f} expected), {above} more than is claimed",

@@ -74,7 +74,7 @@ class TimedCommand:
 
 
 def write_spec(data: Path, home: Path) -> tuple[Path, Path]:
-    """The table, and a spec by which all of its columns are generalised."""
+    """Return the table, and a spec by which all of its columns are generalised."""
     table = next(x for x in sorted(data.glob("*.csv")) if "_hierarchy_" not in x.name)
     with table.open(encoding="utf-8") as file:
         names = next(csv.reader(file, delimiter=";"))
@@ -93,11 +93,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--baseline", type=Path)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     own = Path(__file__).resolve().parent.parent / "src"
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        table, spec = write_spec(asked.data.resolve(), home)
+        table, spec = write_spec(args.data.resolve(), home)
         publish = [sys.executable, "-m", "incrowd", "publish", str(spec), "-o", "release"]
         copied = (
             f"import polars; polars.read_csv({str(table)!r}, separator=';', infer_schema=False)"
@@ -105,11 +105,7 @@ def main() -> None:
         )
         jobs = [
             TimedCommand("publish", publish, own),
-            *(
-                [TimedCommand("publish, baseline", publish, asked.baseline)]
-                if asked.baseline
-                else []
-            ),
+            *([TimedCommand("publish, baseline", publish, args.baseline)] if args.baseline else []),
             TimedCommand("nothing", [sys.executable, "-c", "pass"], own),
             TimedCommand("load the libraries", [sys.executable, "-c", LIBRARIES], own),
             TimedCommand("Polars reads and writes", [sys.executable, "-c", copied], own),
@@ -118,7 +114,7 @@ def main() -> None:
         walk = TimedCommand("steps", [sys.executable, "-c", STEPS, str(spec), "release"], own)
         for job in (*jobs, walk):  # so that modules are compiled
             job.run(home)
-        for _ in range(asked.repeat):
+        for _ in range(args.repeat):
             for job in jobs:
                 job.run(home)
             for line in walk.run(home).splitlines():
@@ -127,9 +123,9 @@ def main() -> None:
     print(f"{'seconds':24} {'clock':>7} {'median':>7} {'cpu':>7} {'median':>7}")
     for job in jobs:
         both = job.clock[1:], job.processor[1:]
-        said = [f"{figure(found):7.3f}" for found in both for figure in (min, statistics.median)]
-        print(f"{job.name:24} {' '.join(said)}")
-    print("steps: " + ", ".join(f"{name} {min(found):.3f}" for name, found in steps.items()))
+        text = [f"{figure(item):7.3f}" for item in both for figure in (min, statistics.median)]
+        print(f"{job.name:24} {' '.join(text)}")
+    print("steps: " + ", ".join(f"{name} {min(item):.3f}" for name, item in steps.items()))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def write_table(path: Path, rows: int, block: int = 5_000_000) -> None:
 
 
 def count_by_polars(path: Path, _: Path) -> int:
-    """What one would write by hand."""
+    """Return what one would write by hand."""
     import polars as pl
 
     frame = pl.scan_parquet(path).group_by(list(SPEC)).len().collect(engine="streaming")
@@ -82,7 +82,7 @@ Way = Callable[[Path, Path], int]
 def compare_ways(
     script: str, ways: dict[str, Way], rows: int
 ) -> dict[str, tuple[float, float, int]]:
-    """The best of three runs of each way: seconds, peak gigabytes, and what it returned.
+    """Return the best of three runs of each way: seconds, peak gigabytes, and what it returned.
 
     Each run is a process of its own, in turn. With ``--way NAME`` this is such a process.
     """

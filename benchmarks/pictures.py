@@ -22,7 +22,7 @@ from schemes import BenchmarkTable, load_benchmark_tables
 from scipy.stats import binom
 
 from incrowd.codes.axis import Axis
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.measure.labels import LabelReader
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import GeometricCounts
@@ -39,7 +39,7 @@ WAYS: dict[str, tuple[dict[str, str], str]] = {
 
 
 def draw_crowds() -> Figure:
-    """The chance that a cell of so many people is shown, by each draw at epsilon = 1."""
+    """Return the chance that a cell of so many people is shown, by each draw at epsilon = 1."""
     epsilon, delta = 1.0, 1e-6
     people = np.arange(1, 421)
     figure = Figure(figsize=(9, 3.8), layout="constrained")
@@ -52,10 +52,10 @@ def draw_crowds() -> Figure:
         limit.append(chance)
     axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
     for k, colour in ((1, "#2a9d8f"), (5, "#0b4f8a")):
-        found = plan_counts(epsilon=epsilon, delta=delta, k=k)
-        sides = [(found.noise, 1 - found.chance)]
-        if found.chance and isinstance(found.noise, GeometricCounts):
-            sides.append((GeometricCounts(found.r - 1, found.noise.epsilon), found.chance))
+        counts = plan_counts(epsilon=epsilon, delta=delta, k=k)
+        sides = [(counts.noise, 1 - counts.chance)]
+        if counts.chance and isinstance(counts.noise, GeometricCounts):
+            sides.append((GeometricCounts(counts.r - 1, counts.noise.epsilon), counts.chance))
         shown = [
             sum(
                 share * build_event_law(event).compute_tail(event.r + k - int(n))
@@ -64,11 +64,11 @@ def draw_crowds() -> Figure:
             for n in people
         ]
         axes.plot(people, shown, color=colour, label=f"counts, k = {k}")
-    for words, one, colour in (
+    for words, first, colour in (
         ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
         ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
     ):
-        axes.plot(people, binom.sf(one.k - 1, people, one.beta), color=colour, label=words)
+        axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=colour, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
     axes.set(xscale="log", xlim=(5, 420), ylim=(0, 1.01))
     axes.set_xlabel("group size (people)")
@@ -126,12 +126,16 @@ def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
     for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
         for way, (changes, colour) in WAYS.items():
             values = [
-                np.mean([
-                    publish(subject.table, subject.change_release(epsilon=e, **changes)).evaluation.loss
-                    for _ in range(number)
-                ])
+                np.mean(
+                    [
+                        publish(
+                            subject.table, subject.change_release(epsilon=e, **changes)
+                        ).evaluation.loss
+                        for _ in range(number)
+                    ]
+                )
                 for e in budgets
-            ]  # fmt: skip
+            ]
             axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=way)
             print(subject.name, way, [round(float(x), 4) for x in values], flush=True)
         axes.set_xscale("log")
@@ -151,10 +155,12 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
     narrow = publish(census.table, spec.with_entry(("release", "slices"), 3))
     useful = evaluate(census.table, wide, spec).utility
     assert useful is not None  # of one table
-    one: Any = useful.associations
+    associations: Any = useful.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
-    error = [np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (one, many)]
+    error = [
+        np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (associations, many)
+    ]
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     titles = (
@@ -163,7 +169,11 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
         f"{len(narrow.certificate.tables)} slices of three: mean error {error[1]:.3f}",
     )
     for axes, title, pairs, which in zip(
-        panels, titles, (many, one, many), ("original", "released", "released"), strict=True
+        panels,
+        titles,
+        (many, associations, many),
+        ("original", "released", "released"),
+        strict=True,
     ):
         grid = np.full((len(names), len(names)), np.nan)
         for pair in pairs:

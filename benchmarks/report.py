@@ -92,10 +92,10 @@ def main() -> None:
           f"{'certificate':>13}")  # fmt: skip
     for way in sys.argv[2:] or WAYS:
         command = [sys.executable, __file__, str(rows), "--one", way]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        seconds = "".join(f"{found[name]:9.2f}" for name in (*STEPS, "sum", "cpu", "publish"))
-        print(f"{way:16}{seconds}{found['report.html'] / 1000:10.0f}"
-              f"{found['certificate.html'] / 1000:13.1f}", flush=True)  # fmt: skip
+        result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        seconds = "".join(f"{result[name]:9.2f}" for name in (*STEPS, "sum", "cpu", "publish"))
+        print(f"{way:16}{seconds}{result['report.html'] / 1000:10.0f}"
+              f"{result['certificate.html'] / 1000:13.1f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

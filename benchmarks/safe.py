@@ -55,7 +55,7 @@ def publish_by_hand(path: Path, folder: Path) -> int:
 
 
 def make_publisher(release: str) -> Way:
-    """The whole of `publish`."""
+    """Return the whole of `publish`."""
 
     def ours(path: Path, folder: Path) -> int:
         from incrowd.publication import publish

@@ -26,7 +26,7 @@ import numpy as np
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
 from incrowd.spec.file import SpecFile, load_spec, parse_spec
 
@@ -52,21 +52,21 @@ class BenchmarkTable:
     left_out: str = ""
 
     def change_release(self, **changes: Any) -> SpecFile:
-        """The spec with other entries under ``release``."""
+        """Return the spec with other entries under ``release``."""
         spec = self.spec
         for name, value in changes.items():
             spec = spec.with_entry(("release", name), value)
         return spec
 
     def drop_one_column(self) -> BenchmarkTable:
-        """The same with eight columns."""
+        """Return the same with eight columns."""
         dropped = self.spec.with_entry(("columns", self.left_out), {"role": "drop"})
         return BenchmarkTable(self.name, self.table, dropped)
 
 
 def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
-    """The sample tables, and Adult."""
-    found = [
+    """Return the sample tables, and Adult."""
+    benchmark_tables = [
         BenchmarkTable(
             "census",
             make_demo_table("census"),
@@ -78,7 +78,7 @@ def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
         BenchmarkTable("patients", make_demo_table("patients"), parse_spec(SPECS["patients"])),
     ]
     if data is None:
-        return found
+        return benchmark_tables
     path = next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     table = open_table(path)
     columns = {
@@ -89,23 +89,26 @@ def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
         for name in table.columns
     }
     spec = load_spec({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
-    return [BenchmarkTable("Adult", table, spec, "salary-class", "native-country"), *found]
+    return [
+        BenchmarkTable("Adult", table, spec, "salary-class", "native-country"),
+        *benchmark_tables,
+    ]
 
 
 def print_kept_rows(subject: BenchmarkTable, setting: str, epsilon: float, number: int) -> None:
     """Publish so often, and print what was kept."""
     spec = subject.change_release(**SETTINGS[setting], epsilon=epsilon)
     made = [publish(subject.table, spec) for _ in range(number)]
-    losses = [one.evaluation.loss for one in made]
-    rows = np.mean([one.evaluation.rows_released for one in made])
+    losses = [item.evaluation.loss for item in made]
+    rows = np.mean([item.evaluation.rows_released for item in made])
     line = (
         f"{subject.name:10}{setting:16}{epsilon:8g}{np.mean(losses):9.4f} +- {np.std(losses):.4f}"
         f"{rows:10,.0f}"
     )
     if subject.target is not None:
-        found = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
-        told = [x.utility.accuracy for x in found if x.utility and x.utility.accuracy]
-        line += f"{np.mean([one.released for one in told]):8.1%}"
+        result = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
+        told = [x.utility.accuracy for x in result if x.utility and x.utility.accuracy]
+        line += f"{np.mean([item.released for item in told]):8.1%}"
         line += f" (original {told[0].original:.1%}, guessing {told[0].majority:.1%})"
     print(line, flush=True)
 
@@ -117,17 +120,17 @@ def print_associations(subject: BenchmarkTable, name: str, number: int, **change
     errors, strong, largest = [], [], []
     for _ in range(number):
         made = publish(narrow.table, spec)
-        found = evaluate(narrow.table, made, spec)
-        pairs: Any = found.utility.associations if found.utility else found.associations
+        result = evaluate(narrow.table, made, spec)
+        pairs: Any = result.utility.associations if result.utility else result.associations
         off = {pair: abs(pair.original - pair.released) for pair in pairs}
         errors.append(np.mean(list(off.values())))
         strong.append(np.mean([error for pair, error in off.items() if pair.original > STRONG]))
         largest.append(max(off.values()))
-    known = made.certificate.tables[0].parameters
+    parameters = made.certificate.tables[0].parameters
     print(
         f"{subject.name:10}{name:34}{len(made.certificate.tables):4} tables{np.mean(errors):9.4f}"
-        f"{np.mean(strong):9.4f}{np.mean(largest):9.4f}   k = {int(float(known['k']))}, "
-        + (f"r = {known['r']}" if "r" in known else f"beta = {known['beta']}"),
+        f"{np.mean(strong):9.4f}{np.mean(largest):9.4f}   k = {int(float(parameters['k']))}, "
+        + (f"r = {parameters['r']}" if "r" in parameters else f"beta = {parameters['beta']}"),
         flush=True,
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe_search import make_ramp, search_scheme
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.hierarchy import build_from_rows
 from incrowd.engine.count import count_tuples
@@ -31,7 +31,7 @@ from incrowd.spec.model import Column
 
 
 def count_adult(data: Path) -> CountedTable:
-    """The table, counted by its values."""
+    """Return the table, counted by its values."""
     table = open_table(next(x for x in data.glob("*.csv") if "_hierarchy_" not in x.name))
     stem = next(x.stem for x in data.glob("*.csv") if "_hierarchy_" not in x.name)
     columns = {
@@ -51,16 +51,16 @@ def make_full_lattice(counted: CountedTable) -> Lattice:
 def choose_scheme(
     rollups: Rollups, lattice: Lattice, pairs: Sequence[SafeRelease], epsilon: Fraction
 ) -> tuple[tuple[int, ...], SafeRelease]:
-    """The scheme and the pair of one search."""
-    found = search_scheme(
+    """Return the scheme and the pair of one search."""
+    scheme = search_scheme(
         rollups, lattice, [make_ramp(pair.k, pair.beta) for pair in pairs],
         epsilon=epsilon, power=1, weights=np.ones(len(lattice.low)), bits=SystemRandomness(),
     )  # fmt: skip
-    return found.levels, SafeRelease(found.ramp.k, found.ramp.beta)
+    return scheme.levels, SafeRelease(scheme.ramp.k, scheme.ramp.beta)
 
 
 def make_counted_table(rows: int, sizes: Sequence[int], seed: int = 0) -> CountedTable:
-    """A table of people who do not exist, with so many values in each column."""
+    """Return a table of people who do not exist, with so many values in each column."""
     draw = np.random.default_rng(seed)
     hierarchies, codes = [], []
     for size in sizes:
@@ -75,7 +75,7 @@ def make_counted_table(rows: int, sizes: Sequence[int], seed: int = 0) -> Counte
 
 
 def time_search(name: str, counted: CountedTable) -> None:
-    """The time of one search, beside counting the tuples of one scheme."""
+    """Time the time of one search, beside counting the tuples of one scheme."""
     split = split_for_samples(epsilon=1.0, delta=1e-6, selections=[0.05])
     pairs = [draw for draw in split.draws if isinstance(draw, SafeRelease)]
     rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), make_full_lattice(counted)

@@ -205,7 +205,7 @@ def publish_k_anonymous(frame: DataFrame, levels: dict[str, int], least: int) ->
 
 
 def publish_noisy(frame: DataFrame, levels: dict[str, int], least: int) -> DataFrame:
-    """The same with noise on the heights, as wide as those of the class."""
+    """Return the same with noise on the heights, as wide as those of the class."""
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = frame.select(*_alias_columns(recode_columns(levels)), "party", "height")
@@ -224,15 +224,21 @@ CLASSES = "k: 10, algorithm: ola"
 SEARCH = f"epsilon: {EPSILON}, delta: 1.0e-6, scheme: search"
 WAYS = {
     "sample": SparkWay(f"k: {K}, beta: {BETA}, epsilon: {EPSILON}, {LEVELS}", publish_sample),
-    "counts": SparkWay(f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", publish_counts),
+    "counts": SparkWay(
+        f"epsilon: {EPSILON}, delta: 1.0e-6, draw: counts, {LEVELS}", publish_counts
+    ),
     "search": SparkWay(SEARCH, publish_counts),
     "search-fine": SparkWay(SEARCH, publish_searched),
-    "k-anonymity": SparkWay(f"method: k-anonymity, {CLASSES}", publish_k_anonymous, party="sensitive"),
+    "k-anonymity": SparkWay(
+        f"method: k-anonymity, {CLASSES}", publish_k_anonymous, party="sensitive"
+    ),
     "k-epsilon": SparkWay(
         f"method: k-epsilon, epsilon: {NOISE_EPSILON}, {CLASSES}",
-        publish_noisy, party="sensitive", height=NOISY,
+        publish_noisy,
+        party="sensitive",
+        height=NOISY,
     ),
-}  # fmt: skip
+}
 
 
 class StepTimer:
@@ -242,16 +248,16 @@ class StepTimer:
         self._at: list[tuple[str, float]] = [("open", time.perf_counter())]
 
     def __call__(self, name: str) -> None:
-        """A step begins."""
+        """Call a step begins."""
         self._at.append((name, time.perf_counter()))
 
     def sum_seconds(self) -> dict[str, float]:
-        """The seconds of each, when the last has ended."""
+        """Return the seconds of each, when the last has ended."""
         ends = [*(at for _, at in self._at[1:]), time.perf_counter()]
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for (name, begun), end in zip(self._at, ends, strict=True):
-            found[name] = found.get(name, 0.0) + end - begun
-        return found
+            result[name] = result.get(name, 0.0) + end - begun
+        return result
 
 
 class ProcessorClock:
@@ -272,7 +278,7 @@ class ProcessorClock:
             time.sleep(0.5)
 
     def measure_used(self) -> float:
-        """The seconds so far; they never become fewer."""
+        """Return the seconds so far; they never become fewer."""
         stats = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
@@ -299,7 +305,7 @@ def measure_time(
 
 
 def start_session(master: str) -> tuple[SparkSession, float]:
-    """A session at a master, and how long it took to start and to run a first query."""
+    """Return a session at a master, and how long it took to start and to run a first query."""
     from incrowd.engine.source import spark_engine
 
     start = time.perf_counter()
@@ -308,9 +314,9 @@ def start_session(master: str) -> tuple[SparkSession, float]:
         "spark.executor.memory": f"{MEMORY}g", "spark.ui.enabled": "false",
     }  # fmt: skip
     made: Any = spark_engine(master, settings)
-    found: SparkSession = made.session
-    found.range(1000).count()
-    return found, time.perf_counter() - start
+    spark_session: SparkSession = made.session
+    spark_session.range(1000).count()
+    return spark_session, time.perf_counter() - start
 
 
 def measure_way(
@@ -334,7 +340,7 @@ def measure_way(
                 for step, seconds in steps.sum_seconds().items():
                     run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
-            levels = {column: known.level or 0 for column, known in table.scheme.items()}
+            levels = {column: item.level or 0 for column, item in table.scheme.items()}
             with measure_time(processors, run.by_hand, run.by_hand_cpu):
                 read = spark.read.parquet(str(path))
                 hand = way.by_hand(read, levels, release.certificate.threshold)
@@ -360,7 +366,7 @@ def run_measurements(arguments: argparse.Namespace) -> None:
 
 
 def print_run(run: RunMeasurements) -> None:
-    """A line for one way on one table, and one for its steps."""
+    """Print a line for one way on one table, and one for its steps."""
     times = [run.ours, run.by_hand, run.ours_cpu, run.by_hand_cpu]
     ours, hand, ours_cpu, hand_cpu = map(statistics.median, times)
     rows = f"{run.released[0]:,} and {run.released[1]:,}"
@@ -369,13 +375,13 @@ def print_run(run: RunMeasurements) -> None:
         f"{ours_cpu:9.1f}{hand_cpu:9.1f}{ours_cpu / hand_cpu:7.2f}  {rows}"
     )
     steps = {step: statistics.median(times) for step, times in run.steps.items()}
-    said = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
-    print(" " * 23 + said, flush=True)
+    text = ", ".join(f"{step} {seconds:.1f}" for step, seconds in steps.items() if seconds >= 0.05)
+    print(" " * 23 + text, flush=True)
 
 
 @contextmanager
 def start_cluster(workers: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """A cluster: its address, and the environment of a process that connects."""
+    """Return a cluster: its address, and the environment of a process that connects."""
     from support import cluster
 
     cluster.MEMORY = MEMORY
@@ -423,12 +429,12 @@ def main(arguments: argparse.Namespace) -> None:
                 sys.exit(child.returncode)
         print(f"a session at {workers} workers starts in {starts[workers]:.1f} s")
         if arguments.output:
-            found = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
-            arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            result = {"about": about, "starts": starts, "runs": [asdict(run) for run in runs]}
+            arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def parse_options() -> argparse.Namespace:
-    """What the command line says."""
+    """Return what the command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[2])
@@ -439,10 +445,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="100,000 rows, once")
     parser.add_argument("--master", help=argparse.SUPPRESS)
     parser.add_argument("--cluster", type=int, help=argparse.SUPPRESS)
-    found = parser.parse_args()
-    if found.quick:
-        found.rows, found.repeat = [100_000], 1
-    return found
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.repeat = [100_000], 1
+    return args
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from incrowd.curate.demo_tables import SPECS, make_demo_table
 
 
 def wait_until_settled(browser: StudioBrowser, path: str) -> float:
-    """The seconds until a page has nothing to follow."""
+    """Return the seconds until a page has nothing to follow."""
     start = time.perf_counter()
     while "data-follow" in browser.get(path).text:
         time.sleep(0.02)
@@ -36,7 +36,7 @@ def wait_until_settled(browser: StudioBrowser, path: str) -> float:
 
 
 def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
-    """A studio, and the seconds until its first page was there."""
+    """Return a studio, and the seconds until its first page was there."""
     begun = time.perf_counter()
     running = RunningStudio(folder, state)
     browser = running.open_browser()
@@ -45,11 +45,11 @@ def start_studio(folder: Path, state: Path) -> tuple[RunningStudio, float]:
 
 
 def list_clicks(spec: str) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """What is clicked, by name: for each the room and the form, in turn with what undoes it."""
+    """Return what is clicked, by name: room and form, in turn with what undoes it."""
     column, other = re.findall(r"^  (\w+): \{role: quasi", spec, re.M)[:2]
-    found = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
-    assert found is not None
-    ladder, ends = found[1], {"from": found[2], "to": found[3]}
+    result = re.search(r"^  (\w+):.*intervals: \{from: (\d+), to: (\d+)", spec, re.M)
+    assert result is not None
+    ladder, ends = result[1], {"from": result[2], "to": result[3]}
     return {
         "role of a column": [
             ("data/role", {"column": column, "role": role}) for role in ("drop", "quasi")
@@ -90,7 +90,7 @@ def print_page_times(browser: StudioBrowser, work: str, spec: str, repeat: int) 
 
 
 def open_demo_table(running: RunningStudio, kind: str, rows: int) -> tuple[StudioBrowser, str]:
-    """A sample table of so many rows with its spec, opened; its browser, and where it is."""
+    """Return a sample table of so many rows with its spec, opened; its browser, and where it is."""
     make_demo_table(kind, rows=rows).write(running.folder / f"{kind}.parquet")
     (running.folder / f"{kind}.yaml").write_text(SPECS[kind], encoding="utf-8")
     browser = running.open_browser()
@@ -113,13 +113,13 @@ def measure_while_publishing(rows: int) -> None:
         while "release.zip" not in (text := browser.get(f"{work}/publish").text):
             assert "data-follow" in text, text
             for room in ("data", "hierarchies", "privacy", "explore", "publish"):
-                asked = time.perf_counter()
+                request = time.perf_counter()
                 assert browser.get(f"{work}/{room}").status == 200
-                pages.append(time.perf_counter() - asked)
-            asked = time.perf_counter()
+                pages.append(time.perf_counter() - request)
+            request = time.perf_counter()
             epsilon = f"{1 + len(clicks) % 8 / 16}"
             browser.post(f"{work}/privacy/settings", epsilon=epsilon, delta="1e-6")
-            clicks.append(time.perf_counter() - asked)
+            clicks.append(time.perf_counter() - request)
             time.sleep(0.2)
         print(f"voters, {rows:,} rows: released in {time.perf_counter() - start:.1f} s")
         for name, times in (("pages", pages), ("clicks", clicks)):

@@ -59,7 +59,7 @@ class Result:
 
 
 def load(path: Path, rows: int) -> tuple[Domain, Codes]:
-    """A table of the folder, and the rows of it that are synthesized."""
+    """Return a table of the folder, and the rows of it that are synthesized."""
     with np.load(path, allow_pickle=True) as file:
         codes, levels = file["codes"].astype(np.int32), list(file["levels"])
     order = np.random.default_rng(12345).permutation(len(codes))
@@ -92,7 +92,7 @@ def run_independent(domain: Domain, codes: Codes, epsilon: float, seed: int) -> 
 
 
 def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: float) -> Result:
-    """A mechanism of dpmm, in an environment of its own."""
+    """Return a mechanism of dpmm, in an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "given.npz"), Path(folder, "made.npz")
         sizes = [column.sizes[0] for column in domain.columns]
@@ -110,7 +110,7 @@ def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: flo
 
 
 def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, ...]]:
-    """The tables of so many columns, or some of them."""
+    """Return the tables of so many columns, or some of them."""
     every = list(combinations(range(len(domain)), ways))
     if len(every) <= most:
         return every
@@ -119,8 +119,8 @@ def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, .
 
 
 def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
-    """The mean total variation distance of tables of so many columns."""
-    found = []
+    """Return the mean total variation distance of tables of so many columns."""
+    distance = []
     for columns in list_tables(domain, ways):
         shape = domain.shape(columns, (0,) * ways)
         keys = [np.ravel_multi_index([x[:, c] for c in columns], shape) for x in (one, other)]
@@ -130,16 +130,16 @@ def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> flo
             np.bincount(part, minlength=size) / len(part)
             for part in (places[: len(one)], places[len(one) :])
         ]
-        found.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
-    return float(np.mean(found)) if found else math.nan
+        distance.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
+    return float(np.mean(distance)) if distance else math.nan
 
 
 def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
-    """The mean error of the share of rows in random boxes over two columns."""
+    """Return the mean error of the share of rows in random boxes over two columns."""
     rng = np.random.default_rng(1)
     if len(domain) < 2:
         return math.nan
-    found = []
+    result = []
     for _ in range(200):
         pair = rng.choice(len(domain), 2, replace=False)
         inside = [np.ones(len(rows), dtype=bool) for rows in (one, other)]
@@ -147,14 +147,14 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
             low, high = np.sort(rng.integers(0, domain.columns[column].sizes[0], 2))
             for rows, mask in zip((one, other), inside, strict=True):
                 mask &= (rows[:, column] >= low) & (rows[:, column] <= high)
-        found.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
-    return float(np.mean(found))
+        result.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
+    return float(np.mean(result))
 
 
 def list_runs(
     python: Path | None,
 ) -> Iterator[tuple[str, Callable[[Domain, Codes, float, int], Result]]]:
-    """What is compared."""
+    """Return what is compared."""
     yield "ours", run_ours
     yield "independent", run_independent
     if python is not None:

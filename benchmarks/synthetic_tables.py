@@ -65,7 +65,7 @@ SOURCES = (
 
 
 def encode(frame: Any, source: Source) -> tuple[Any, list[list[Any]]]:
-    """The codes of a table, and the levels of each column."""
+    """Return the codes of a table, and the levels of each column."""
     codes, levels = [], []
     for name in source.columns or tuple(frame.columns):
         if name in source.steps:
@@ -75,24 +75,24 @@ def encode(frame: Any, source: Source) -> tuple[Any, list[list[Any]]]:
             cut = np.clip(np.floor((numbers - low) / width), 0, leaves - 2)
             codes.append(np.where(np.isnan(numbers), leaves - 1, cut).astype(np.int32))
         else:
-            found, values = pd.factorize(frame[name], sort=True)
-            leaves = len(values) + int((found < 0).any())
-            codes.append(np.where(found < 0, len(values), found).astype(np.int32))
+            result, values = pd.factorize(frame[name], sort=True)
+            leaves = len(values) + int((result < 0).any())
+            codes.append(np.where(result < 0, len(values), result).astype(np.int32))
         levels.append(_join_neighbors(leaves, name in source.steps))
     return np.column_stack(codes), levels
 
 
 def _join_neighbors(leaves: int, ordered: bool) -> list[Any]:
-    """The leaves, and for numbers each level with two neighbors of the one below joined."""
-    found = [np.arange(leaves)]
-    while ordered and leaves > 8 and found[-1].max() >= 7:
-        found.append(np.where(np.arange(leaves) == leaves - 1, 2**20, found[-1] // 2))
-        found[-1] = np.unique(found[-1], return_inverse=True)[1]
-    return found
+    """Return the leaves, and for numbers each level with two neighbors of the one below joined."""
+    neighbors = [np.arange(leaves)]
+    while ordered and leaves > 8 and neighbors[-1].max() >= 7:
+        neighbors.append(np.where(np.arange(leaves) == leaves - 1, 2**20, neighbors[-1] // 2))
+        neighbors[-1] = np.unique(neighbors[-1], return_inverse=True)[1]
+    return neighbors
 
 
 def read_adult(folder: Path) -> tuple[Any, list[list[Any]]]:
-    """The Adult table with hierarchies in ARX form: ``adult.csv``, ``adult_hierarchy_NAME.csv``."""
+    """Read ``adult.csv`` with its hierarchies in ARX form, ``adult_hierarchy_NAME.csv``."""
     with (folder / "adult.csv").open(encoding="utf-8") as file:
         head, *rows = csv.reader(file, delimiter=";")
     codes, levels = [], []

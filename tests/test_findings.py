@@ -59,7 +59,7 @@ def test_a_wrong_call_would_be_found(tmp_path: Path) -> None:
 
 def recognized(root: Path) -> list[str]:
     """Calls that look into the text of a message or a finding."""
-    found = []
+    result = []
     for path in sorted(root.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
@@ -71,11 +71,11 @@ def recognized(root: Path) -> list[str]:
                 looks = [node.func.value] if node.func.attr in RECOGNIZERS and not looks else looks
             else:
                 continue
-            for one in looks:
-                name = one.attr if isinstance(one, ast.Attribute) else ""
+            for look in looks:
+                name = look.attr if isinstance(look, ast.Attribute) else ""
                 if name in TEXTS:
-                    found.append(f"{path.name}:{node.lineno}")
-    return found
+                    result.append(f"{path.name}:{node.lineno}")
+    return result
 
 
 def test_no_module_recognizes_a_message_by_its_text() -> None:
@@ -97,17 +97,19 @@ def test_recognition_would_be_found(tmp_path: Path, line: str) -> None:
 
 
 def test_a_finding_renders_its_values() -> None:
-    found = make_finding("ROWS_WITHOUT_ID", "who", rows=1200, id="who")
-    assert found.message == "Column 'who': 1,200 rows have no id."
-    assert found.remedy == ("Add the ids, or drop these rows: `unit: {id: who, without_id: drop}`.")
-    assert found.studio_remedy.endswith("on the Data page.")
-    assert str(found) == f"{found.message} {found.remedy}"
-    assert found.as_dict() == {
+    finding = make_finding("ROWS_WITHOUT_ID", "who", rows=1200, id="who")
+    assert finding.message == "Column 'who': 1,200 rows have no id."
+    assert finding.remedy == (
+        "Add the ids, or drop these rows: `unit: {id: who, without_id: drop}`."
+    )
+    assert finding.studio_remedy.endswith("on the Data page.")
+    assert str(finding) == f"{finding.message} {finding.remedy}"
+    assert finding.as_dict() == {
         "code": "ROWS_WITHOUT_ID", "severity": "error", "column": "who",
-        "values": {"rows": 1200, "id": "who"}, "message": found.message, "remedy": found.remedy,
+        "values": {"rows": 1200, "id": "who"}, "message": finding.message, "remedy": finding.remedy,
     }  # fmt: skip
-    assert IncrowdWarning(found).finding is found
-    assert str(IncrowdWarning(found)) == str(found)
+    assert IncrowdWarning(finding).finding is finding
+    assert str(IncrowdWarning(finding)) == str(finding)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +129,12 @@ def test_templates(template: str, values: dict[str, str | int | float | None], t
 
 
 def test_findings_are_sorted_and_counted() -> None:
-    found = [
+    result = [
         Finding("K_IS_ONE", severity)
         for severity in (Severity.NOTE, Severity.WARNING, Severity.ERROR, Severity.WARNING)
     ]
-    assert [one.severity.value for one in sort_findings(found)] == [
+    assert [finding.severity.value for finding in sort_findings(result)] == [
         "error", "warning", "warning", "note",
     ]  # fmt: skip
-    assert count_findings(found) == "1 error, 2 warnings."
-    assert count_findings(found[:2]) == "No errors, 1 warning."
+    assert count_findings(result) == "1 error, 2 warnings."
+    assert count_findings(result[:2]) == "No errors, 1 warning."

@@ -47,8 +47,8 @@ def sources() -> dict[str, str]:
 
 
 def test_no_public_function_is_a_bare_participle_or_pronoun() -> None:
-    found = {path: names for path, text in sources().items() if (names := bad_names(text))}
-    assert found == {}
+    result = {path: names for path, text in sources().items() if (names := bad_names(text))}
+    assert result == {}
 
 
 def test_a_bare_participle_would_be_found() -> None:

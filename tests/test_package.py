@@ -129,26 +129,26 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "papers": ["reproduce", "all", "-o", "papers"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
-    asked = json.dumps(list(commands.values()))
-    done = environment.run("python", "-c", _COMMANDS, asked, cwd=tmp_path)
+    request = json.dumps(list(commands.values()))
+    done = environment.run("python", "-c", _COMMANDS, request, cwd=tmp_path)
     ends = [json.loads(line) for line in done.stdout.splitlines()]
-    for (extra, _), (status, said) in zip(commands.items(), ends, strict=True):
-        assert status == 2, (extra, said)
-        assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", said), said
+    for (extra, _), (status, text) in zip(commands.items(), ends, strict=True):
+        assert status == 2, (extra, text)
+        assert re.fullmatch(rf"incrowd: .*: pip install 'incrowd\[{extra}\]'\.\n", text), text
     assert not (tmp_path / "papers").exists()
     seen = environment.run("incrowd", "doctor", "--json", cwd=tmp_path)
-    found = json.loads(seen.stdout)
-    assert (seen.returncode, found["works"], found["problems"]) == (0, True, [])
-    assert not any(extra["installed"] for extra in found["extras"])
+    result = json.loads(seen.stdout)
+    assert (seen.returncode, result["works"], result["problems"]) == (0, True, [])
+    assert not any(extra["installed"] for extra in result["extras"])
 
 
 def test_the_oldest_versions_are_those_that_are_asked_for() -> None:
     bounds: dict[str, Version] = {}
     for extra, texts in {"": PROJECT["dependencies"], **EXTRAS}.items():
-        for one in map(Requirement, texts):
+        for first in map(Requirement, texts):
             if extra not in FOR_DEVELOPERS:
-                (least,) = (part.version for part in one.specifier if part.operator == ">=")
-                assert bounds.setdefault(one.name, Version(least)) == Version(least), one.name
+                (least,) = (part.version for part in first.specifier if part.operator == ">=")
+                assert bounds.setdefault(first.name, Version(least)) == Version(least), first.name
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line.split("==") for line in lines if not line.startswith("#")]
     assert {name: Version(version) for name, version in pinned} == bounds

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.evaluation.attacks.shadows import ShadowReleases
 from incrowd.evaluation.audit import audit as auditing
 from incrowd.methods.expect import expect
@@ -63,15 +63,15 @@ def made(rows: int, file: SpecFile, folder: Path) -> Release:
 
 def settled(release: Release) -> dict[str, Any]:
     """What is published and was settled before anything was drawn or chosen."""
-    known = release.certificate
-    chosen = {"k", "beta"} if not known.has_noisy_counts else set()  # by the search itself
+    certificate = release.certificate
+    chosen = {"k", "beta"} if not certificate.has_noisy_counts else set()  # by the search itself
     return {
-        "guarantee": known.guarantee.model_copy(update={"statement": ""}),
-        "events": known.events,
-        "shared": known.parameters if known.slices is not None else {},
+        "guarantee": certificate.guarantee.model_copy(update={"statement": ""}),
+        "events": certificate.events,
+        "shared": certificate.parameters if certificate.slices is not None else {},
         "tables": [
-            {name: x for name, x in one.parameters.items() if name not in chosen}
-            for one in known.tables
+            {name: x for name, x in table.parameters.items() if name not in chosen}
+            for table in certificate.tables
         ],
         "reasons": release.reasons,
     }
@@ -109,7 +109,7 @@ def test_every_task_settles_what_publish_settles(path: str) -> None:
 
 
 def test_a_public_size_is_what_expectations_are_of() -> None:
-    assert {one.size for one in expect(table(1_999), spec({})).each} == {1_999}
+    assert {item.size for item in expect(table(1_999), spec({})).each} == {1_999}
 
 
 NAMED = [path for path in PATHS if not path.startswith("fixed")]
@@ -120,11 +120,11 @@ NAMED = [path for path in PATHS if not path.startswith("fixed")]
 def test_a_stated_size_is_named_where_it_may_have_decided_parameters(
     path: str, tmp_path: Path
 ) -> None:
-    known = made(300, spec(PATHS[path], 1_999), tmp_path / "out").certificate
-    assert known.parameters.get("size") == (1_999.0 if path in NAMED else None)
+    certificate = made(300, spec(PATHS[path], 1_999), tmp_path / "out").certificate
+    assert certificate.parameters.get("size") == (1_999.0 if path in NAMED else None)
     assert list_verify_messages(tmp_path / "out") == []
-    if known.slices is not None:
-        assert all("size" not in one.parameters for one in known.slices)
+    if certificate.slices is not None:
+        assert all("size" not in item.parameters for item in certificate.slices)
     for size in ("public", None):
         unnamed = made(300, spec(PATHS[path], size), tmp_path / str(size)).certificate
         assert "size" not in unnamed.parameters
@@ -133,8 +133,8 @@ def test_a_stated_size_is_named_where_it_may_have_decided_parameters(
 def test_a_size_that_decides_nothing_is_not_named(tmp_path: Path) -> None:
     """The spec says what the search spends, and no step allows fewer schemes than there are."""
     few = {"levels": {name: [5, 6] for name in NAMES}, "search_epsilon": 0.3}
-    known = made(300, spec(few, 1_999), tmp_path / "out").certificate
-    assert "size" not in known.parameters
+    certificate = made(300, spec(few, 1_999), tmp_path / "out").certificate
+    assert "size" not in certificate.parameters
 
 
 @pytest.mark.parametrize("wrong", [0.0, -3.0, 1.5, 2.0**60, "many"])

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
     from incrowd.evaluation.audit.audit import audit
-    from incrowd.evaluation.measures import evaluate, information_loss
+    from incrowd.evaluation.evaluate import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
     from incrowd.methods.expect import expect
     from incrowd.privacy.accountant import Accountant, BasicAccountant
     from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
-    from incrowd.privacy.binomial import Definition, delta
     from incrowd.privacy.events import (
         Coin,
         Composition,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from incrowd.privacy.inverse import beta, crowd_size, epsilon
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
+    from incrowd.privacy.sample import Definition, delta
     from incrowd.privacy.smooth import SmoothBound, delta_sampling, expected_failures, smooth_bound
     from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
@@ -45,7 +45,7 @@ _HOMES = {
     "measure.linkage": ("linking_risk",),
     "privacy.accountant": ("Accountant", "BasicAccountant"),
     "privacy.amplification": ("Guarantee", "invert_amplification", "amplify_guarantee"),
-    "privacy.binomial": ("Definition", "delta"),
+    "privacy.sample": ("Definition", "delta"),
     "privacy.events": (
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
         "SafeRelease", "SampledEvent", "Selection",
@@ -61,7 +61,7 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
-    "evaluation.measures": ("evaluate", "information_loss"),
+    "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),

@@ -94,8 +94,8 @@ class Finding:
     @property
     def studio_remedy(self) -> str:
         """The way out in the studio."""
-        given = self.entry.studio_remedy
-        return self.remedy if given is None else fill_template(given, self.values)
+        result = self.entry.studio_remedy
+        return self.remedy if result is None else fill_template(result, self.values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -166,8 +166,8 @@ class _TemplateFormatter(Formatter):
         if value is None:
             return ""
         if "|" in format_spec:
-            one, several = format_spec.split("|")
-            return f"{value:,} {one if value == 1 else several}"
+            result, several = format_spec.split("|")
+            return f"{value:,} {result if value == 1 else several}"
         if format_spec == "%":
             return format_percent(value)
         if isinstance(value, list):

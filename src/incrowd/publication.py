@@ -28,14 +28,14 @@ from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import MakeContext, Method, refuse_outside_domain
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
-from incrowd.methods.outlay import (
+from incrowd.methods.people import choose_key, draw_rows, write_key
+from incrowd.methods.registry import make_method
+from incrowd.methods.spec_ledger import (
     book_release,
     require_events,
     require_ledger,
     resolve_ledger,
 )
-from incrowd.methods.people import choose_key, draw_rows, write_key
-from incrowd.methods.registry import make_method
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.entries import Booking

@@ -52,21 +52,21 @@ def box_cost(points: list[Point]) -> float:
     """What the smallest box around points costs; all terms are eighths, so sums are exact."""
     first, second = ([point[at] for point in points] for at in (0, 1))
     if min(first) == max(first):
-        one = float(first[0] == 10)  # outside is shown as the root
+        result = float(first[0] == 10)  # outside is shown as the root
     else:
-        one = 1.0 if max(first) > 8 else (max(first) - min(first)) / 8
+        result = 1.0 if max(first) > 8 else (max(first) - min(first)) / 8
     if min(second) == max(second):
         two = float(second[0] == 10)
     elif max(second) < 5:
         two = 4 / 8
     else:
         two = 3 / 8 if min(second) >= 5 and max(second) < 9 else 1.0
-    return (one + two) / 2
+    return (result + two) / 2
 
 
 def greedy(held: Held, k: int) -> list[list[Point]]:
     """k-member clustering as described, of few points: ties go to the first point."""
-    found = [[point] for point, count in held.items() if count >= k]
+    pointses = [[point] for point, count in held.items() if count >= k]
     left = [point for point, count in held.items() if count < k]
     anchors = left[:1]
     while sum(held[point] for point in left) >= k:
@@ -77,10 +77,10 @@ def greedy(held: Held, k: int) -> list[list[Point]]:
             nearest = min(left, key=lambda point: box_cost([*inside, point]))
             inside.append(nearest)
             left.remove(nearest)
-        found.append(inside)
+        pointses.append(inside)
     for point in left:
-        if not found:
-            found.append([point])
+        if not pointses:
+            pointses.append([point])
             continue
 
         def raised(inside: list[Point], point: Point = point) -> float:
@@ -88,16 +88,16 @@ def greedy(held: Held, k: int) -> list[list[Point]]:
             after = box_cost([*inside, point])
             return (after - box_cost(inside)) * rows + after * held[point]
 
-        min(found, key=raised).append(point)
-    return found
+        min(pointses, key=raised).append(point)
+    return pointses
 
 
 def classes(held: Held, members: Members) -> set[frozenset[Point]]:
-    found: dict[int, set[Point]] = {}
+    pointses: dict[int, set[Point]] = {}
     for point, member in zip(held, members.tolist(), strict=True):
-        found.setdefault(member, set()).add(point)
-    assert sorted(found) == list(range(len(found)))
-    return {frozenset(inside) for inside in found.values()}
+        pointses.setdefault(member, set()).add(point)
+    assert sorted(pointses) == list(range(len(pointses)))
+    return {frozenset(inside) for inside in pointses.values()}
 
 
 @settings(max_examples=80)
@@ -168,8 +168,8 @@ def test_clusters_lose_less_than_classes_by_chance() -> None:
     points, counts = arrays(held)
     axes = [numbers(60), numbers(60)]
     members = cluster_points(axes, points, counts, k=k)
-    found = bound_classes(points, counts, members)
-    paid = float((compute_class_cost(axes, found) * found.sizes).sum() / found.sizes.sum())
+    result = bound_classes(points, counts, members)
+    paid = float((compute_class_cost(axes, result) * result.sizes).sum() / result.sizes.sum())
     mixed = bound_classes(points, counts, np.random.default_rng(3).permutation(members))
     chance = float((compute_class_cost(axes, mixed) * mixed.sizes).sum() / mixed.sizes.sum())
     assert paid < chance / 4

@@ -25,11 +25,11 @@ def test_epsilon_is_shared_exactly() -> None:
 @given(tables)
 def test_diameters(rows: list[tuple[int, int, int]]) -> None:
     classes, originals, _ = make_arrays(rows)
-    found = k_epsilon.compute_diameters(originals, classes, int(classes.max()) + 2)
+    diameters = k_epsilon.compute_diameters(originals, classes, int(classes.max()) + 2)
     for at in range(int(classes.max()) + 1):
         inside = originals[classes == at]
-        assert found[at] == inside.max() - inside.min()
-    assert found[-1] == 0
+        assert diameters[at] == inside.max() - inside.min()
+    assert diameters[-1] == 0
 
 
 def test_noise_at_the_edge_of_64_bits_stays_there() -> None:

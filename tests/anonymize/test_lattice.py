@@ -63,7 +63,7 @@ def hierarchy(draw: st.DrawFn) -> Hierarchy:
 def tables(draw: st.DrawFn) -> Table:
     """Two to four columns; every code of level 0 may occur, null and outside among them."""
     hierarchies = [hierarchy(draw) for _ in range(draw(st.integers(2, 4)))]
-    codes = [st.integers(0, one.outside) for one in hierarchies]
+    codes = [st.integers(0, item.outside) for item in hierarchies]
     held = st.tuples(st.tuples(*codes), st.integers(1, 5))
     distinct = draw(st.lists(held, min_size=1, max_size=12))
     return Table(hierarchies, [row for row, count in distinct for _ in range(count)])
@@ -82,17 +82,17 @@ def seeded(seed: int, *, values: int, columns: int, distinct: int, most: int) ->
 def compare(table: Table, rollups: Rollups, node: Node, k: int, limit: int | None) -> None:
     sizes = table.sizes(node)
     small = sum(size for size in sizes.values() if size < k)
-    found = rollups.count_classes(node, k=k, limit=limit)
+    result = rollups.count_classes(node, k=k, limit=limit)
     if limit is not None and small > limit:
-        assert found is None
+        assert result is None
         return
-    assert found is not None
-    cells = [tuple(cell) for cell in rollups.decode_keys(node, found.keys).tolist()]
+    assert result is not None
+    cells = [tuple(cell) for cell in rollups.decode_keys(node, result.keys).tolist()]
     assert cells == sorted(sizes)
-    assert found.sizes.tolist() == [sizes[cell] for cell in cells]
-    assert found.lost.tolist() == found.surely.tolist() == [sizes[cell] < k for cell in cells]
-    assert found.suppressed == found.surely_suppressed == small
-    members = rollups.find_members(node, found)
+    assert result.sizes.tolist() == [sizes[cell] for cell in cells]
+    assert result.lost.tolist() == result.surely.tolist() == [sizes[cell] < k for cell in cells]
+    assert result.suppressed == result.surely_suppressed == small
+    members = rollups.find_members(node, result)
     tuples = rollups.frequencies.codes.tolist()
     assert [cells[at] for at in members] == [table.cell(tuple(row), node) for row in tuples]
 
@@ -185,16 +185,16 @@ def test_the_sorted_and_the_dense_path_agree(seed: int, k: int) -> None:
     ]
     codes = merge_tuples(rng.integers(0, 4, (30, 2)).astype(np.int32), rng.integers(1, 4, 30))
     dense, sorted_ = Rollups(few, codes), Rollups(many, codes)
-    one, two = dense.count_classes((0, 0), k=k), sorted_.count_classes((0, 0), k=k)
-    assert one is not None
+    item, two = dense.count_classes((0, 0), k=k), sorted_.count_classes((0, 0), k=k)
+    assert item is not None
     assert two is not None
     assert (
-        dense.decode_keys((0, 0), one.keys).tolist()
+        dense.decode_keys((0, 0), item.keys).tolist()
         == sorted_.decode_keys((0, 0), two.keys).tolist()
     )
-    assert one.sizes.tolist() == two.sizes.tolist()
-    assert one.lost.tolist() == two.lost.tolist()
-    assert dense.find_members((0, 0), one).tolist() == sorted_.find_members((0, 0), two).tolist()
+    assert item.sizes.tolist() == two.sizes.tolist()
+    assert item.lost.tolist() == two.lost.tolist()
+    assert dense.find_members((0, 0), item).tolist() == sorted_.find_members((0, 0), two).tolist()
 
 
 @given(table=tables(), sensitive=st.lists(st.integers(0, 3), min_size=60, max_size=60))
@@ -213,36 +213,36 @@ def test_lost_are_classes_that_break_a_rule_and_surely_lost_those_of_monotone_ru
         inside: dict[Cell, Counter[int]] = {}
         for *row, value in rows:
             inside.setdefault(table.cell(tuple(row), node), Counter())[value] += 1
-        found = rollups.count_classes(node, k=2)
-        assert found is not None
-        cells = [tuple(cell) for cell in rollups.decode_keys(node, found.keys).tolist()]
+        result = rollups.count_classes(node, k=2)
+        assert result is not None
+        cells = [tuple(cell) for cell in rollups.decode_keys(node, result.keys).tolist()]
         assert cells == sorted(inside)
         surely = [inside[c].total() < 2 or len(inside[c]) < 2 for c in cells]
         spread = np.array([[inside[c][value] for value in range(4)] for c in cells])
-        one, two = (rule.check_classes(spread, overall).tolist() for rule in rules[1:])
-        assert found.surely.tolist() == surely
-        assert found.lost.tolist() == [
-            a or not (b and c) for a, b, c in zip(surely, one, two, strict=True)
+        first, two = (rule.check_classes(spread, overall).tolist() for rule in rules[1:])
+        assert result.surely.tolist() == surely
+        assert result.lost.tolist() == [
+            a or not (b and c) for a, b, c in zip(surely, first, two, strict=True)
         ]
         rows_of = [inside[c].total() for c in cells]
-        assert found.suppressed == sum(itertools.compress(rows_of, found.lost))
-        assert found.surely_suppressed == sum(itertools.compress(rows_of, surely))
+        assert result.suppressed == sum(itertools.compress(rows_of, result.lost))
+        assert result.surely_suppressed == sum(itertools.compress(rows_of, surely))
         # what is only possibly lost must not exclude a node
-        limited = rollups.count_classes(node, k=2, limit=found.surely_suppressed)
+        limited = rollups.count_classes(node, k=2, limit=result.surely_suppressed)
         assert limited is not None
-        if found.surely_suppressed:
-            assert rollups.count_classes(node, k=2, limit=found.surely_suppressed - 1) is None
+        if result.surely_suppressed:
+            assert rollups.count_classes(node, k=2, limit=result.surely_suppressed - 1) is None
 
 
 def test_rules_of_every_column_must_be_monotone() -> None:
-    one = build_from_rows([("a",), ("b",)])
+    item = build_from_rows([("a",), ("b",)])
     base = merge_tuples(np.array([[0], [1]], dtype=np.int32), np.array([3, 4]))
     codes, overall = np.zeros(2, np.int32), np.array([7])
     plain = SensitiveColumn(codes, overall, (DistinctRule(1), DistinctRule(2)))
     mixed = SensitiveColumn(codes, overall, (DistinctRule(1), ClosenessRule(0.1)))
-    assert Rollups([one], base).is_monotone
-    assert Rollups([one], base, [plain]).is_monotone
-    assert not Rollups([one], base, [plain, mixed]).is_monotone
+    assert Rollups([item], base).is_monotone
+    assert Rollups([item], base, [plain]).is_monotone
+    assert not Rollups([item], base, [plain, mixed]).is_monotone
 
 
 @given(table=tables())
@@ -270,17 +270,17 @@ def test_more_combinations_than_numbers_are_counted_all_the_same() -> None:
     codes[1, 10], codes[2, 0] = 5, 7
     rollups = Rollups([ten] * 11, merge_tuples(codes, np.array([4, 1, 2])))
     for node in ((0,) * 11, (0,) * 10 + (1,)):  # 62**11 cells, and 62**10, which fit
-        found = rollups.count_classes(node, k=2)
-        assert found is not None
-        shown = rollups.decode_keys(node, found.keys)
-        seen = dict(zip(map(tuple, shown.tolist()), found.sizes.tolist(), strict=True))
+        result = rollups.count_classes(node, k=2)
+        assert result is not None
+        shown = rollups.decode_keys(node, result.keys)
+        seen = dict(zip(map(tuple, shown.tolist()), result.sizes.tolist(), strict=True))
         last = 5 if node[10] == 0 else 0
         expected = {(0,) * 11: 4 if last else 5, (7,) + (0,) * 10: 2}
         if last:
             expected[(*(0,) * 10, 5)] = 1
         assert seen == expected
         assert (
-            shown[rollups.find_members(node, found)].tolist()
+            shown[rollups.find_members(node, result)].tolist()
             == (codes if last else codes * ([1] * 10 + [0]))[np.lexsort(codes.T[::-1])].tolist()
         )
 
@@ -317,9 +317,9 @@ def test_places_of_finer_and_coarser_nodes(
         for other in nodes
         if sum(node) - sum(other) == 1 and all(x <= y for x, y in zip(other, node, strict=True))
     }
-    found = list(lattice.iterate_children(node))
-    assert set(found) == children
-    assert len(found) == len(children)
+    result = list(lattice.iterate_children(node))
+    assert set(result) == children
+    assert len(result) == len(children)
 
 
 def test_a_lattice_of_too_many_nodes_is_refused() -> None:

@@ -122,8 +122,8 @@ class Case:
             least = min(large, key=self.size)
             large.remove(least)
             rest += least
-        found = [*large, rest] if rest else large
-        return found if len(found) > 1 else None
+        classes = [*large, rest] if rest else large
+        return classes if len(classes) > 1 else None
 
     def divided(self, inside: Class) -> list[Class]:
         """The recursion itself."""
@@ -135,16 +135,16 @@ class Case:
                     continue
                 parts = (self.between if self.ordered[at] else self.apart)(at, inside)
                 if parts:
-                    return [found for part in parts for found in self.divided(part)]
+                    return [item for part in parts for item in self.divided(part)]
         return [inside]
 
 
 def partition(members: Members) -> set[frozenset[int]]:
-    found: dict[int, set[int]] = {}
+    result: dict[int, set[int]] = {}
     for point, member in enumerate(members.tolist()):
-        found.setdefault(member, set()).add(point)
-    assert sorted(found) == list(range(len(found)))
-    return {frozenset(points) for points in found.values()}
+        result.setdefault(member, set()).add(point)
+    assert sorted(result) == list(range(len(result)))
+    return {frozenset(points) for points in result.values()}
 
 
 @st.composite
@@ -195,8 +195,8 @@ def test_boxes_on_ordered_columns_share_no_point(case: Case) -> None:
     """Not even one that nobody has: two classes are apart on some axis."""
     axes, members = case.axes(), case.members()
     points = locate_points(axes, np.array(case.codes, np.int32))
-    found = bound_classes(points, np.array(case.counts), members)
-    sides = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    result = bound_classes(points, np.array(case.counts), members)
+    sides = list(zip(result.low.tolist(), result.high.tolist(), strict=True))
     for (low, high), (other_low, other_high) in itertools.combinations(sides, 2):
         assert any(high[at] < other_low[at] or other_high[at] < low[at] for at in range(len(axes)))
 
@@ -257,14 +257,14 @@ def test_protected_classes_satisfy_the_rules_or_are_the_whole_table(
     overall = np.bincount(secrets, weights=list(held.values()), minlength=3).astype(np.int64)
     tuples = [point for point, _ in held]
     case.codes, case.counts = [case.codes[point] for point in tuples], list(held.values())
-    found = partition(case.members([SensitiveColumn(secrets, overall, tuple(rules))]))
+    result = partition(case.members([SensitiveColumn(secrets, overall, tuple(rules))]))
     of_tuple: dict[Point, frozenset[int]] = {}
-    for inside in found:
+    for inside in result:
         for at in inside:
             assert of_tuple.setdefault(case.codes[at], inside) == inside
         assert case.size(list(inside)) >= min(case.k, sum(case.counts))
         spread = [sum(case.counts[at] for at in inside if secrets[at] == x) for x in range(3)]
-        if len(found) > 1:
+        if len(result) > 1:
             assert all(rule.check_classes(np.array([spread]), overall).all() for rule in rules)
 
 
@@ -290,10 +290,10 @@ def numbered(*values: int, size: int, k: int, cut: Cut) -> list[list[int]]:
     held = Counter(values)
     points = np.array([[value] for value in held], np.int32)
     members = partition_points([axis], points, np.array(list(held.values())), k=k, cut=cut)
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for value, member in zip(held, members.tolist(), strict=True):
-        found.setdefault(member, []).append(value)
-    return sorted(sorted(inside) for inside in found.values())
+        result.setdefault(member, []).append(value)
+    return sorted(sorted(inside) for inside in result.values())
 
 
 def test_cuts_worked_by_hand() -> None:

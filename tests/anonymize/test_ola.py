@@ -206,23 +206,23 @@ def test_a_search_looks_at_few_nodes_and_tells_how_far_it_is(name: LossName) -> 
     assert {nodes for _, nodes in told} == {256}
     assert decided[-1] == 256
     told.clear()
-    found = find_minimal_nodes(
+    minimal_nodes = find_minimal_nodes(
         case.make_rollups(), case.lattice, k=5, limit=12, loss=name, progress=progress
     )
-    assert found[0].evaluated < case.lattice.size / 3
+    assert minimal_nodes[0].evaluated < case.lattice.size / 3
     assert told[-1] == (256, 256)
-    assert all(got.loss <= scheme.loss + 1e-12 for scheme in found)
+    assert all(got.loss <= scheme.loss + 1e-12 for scheme in minimal_nodes)
 
 
 def test_the_same_search_gives_the_same_answer() -> None:
     case = plain("normalised", k=4, limit=10)
-    one = find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
-    assert one == find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
+    optimal_node = find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
+    assert optimal_node == find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
     even = find_optimal_node(
         case.make_rollups(), case.lattice, k=4, limit=10, weights=np.full(4, 2.5)
     )
-    assert (one.levels, one.suppressed) == (even.levels, even.suppressed)
-    assert one.loss == pytest.approx(even.loss)
+    assert (optimal_node.levels, optimal_node.suppressed) == (even.levels, even.suppressed)
+    assert optimal_node.loss == pytest.approx(even.loss)
 
 
 def test_a_table_worked_by_hand() -> None:
@@ -234,9 +234,9 @@ def test_a_table_worked_by_hand() -> None:
     ages = build_from_rows([(str(x), str(x // 10), ROOT) for x in (20, 21, 30, 31)])
     held = merge_tuples(np.array([[0], [1], [2], [3]], np.int32), np.array([3, 1, 2, 2]))
     lattice = Lattice((0,), (2,))
-    one = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=1)
-    assert (one.levels, one.suppressed) == ((0,), 1)
-    assert one.loss == pytest.approx(1 / 8)
+    optimal_node = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=1)
+    assert (optimal_node.levels, optimal_node.suppressed) == ((0,), 1)
+    assert optimal_node.loss == pytest.approx(1 / 8)
     none = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=0)
     assert (none.levels, none.suppressed) == ((1,), 0)
     assert none.loss == pytest.approx(1 / 3)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.brute_lattice import LatticeCase, lattice_cases
 
-from incrowd.anonymize import looks as looks_module
+from incrowd.anonymize import node_evaluator as looks_module
 from incrowd.anonymize import ola
 from incrowd.anonymize import ola as ola_module
 from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups
@@ -40,18 +40,18 @@ def check(case: LatticeCase, seconds: float) -> bool:
             stopped(case, seconds)
         return True
     try:
-        found = stopped(case, seconds)
+        result = stopped(case, seconds)
     except NoSchemeError as error:
         assert "in the time given" in str(error)  # noqa: PT017 - it may be raised, or not
         return False
-    suppressed, loss = case.judge_node(found.levels)
-    assert found.suppressed == suppressed <= case.limit
-    assert found.loss == pytest.approx(loss, abs=1e-9)
-    assert found.least <= min(losses) + 1e-9
-    assert found.is_exact == (found.least == found.loss)
-    if found.is_exact:
-        assert found.loss == pytest.approx(min(losses), abs=1e-9)
-    return found.is_exact
+    suppressed, loss = case.judge_node(result.levels)
+    assert result.suppressed == suppressed <= case.limit
+    assert result.loss == pytest.approx(loss, abs=1e-9)
+    assert result.least <= min(losses) + 1e-9
+    assert result.is_exact == (result.least == result.loss)
+    if result.is_exact:
+        assert result.loss == pytest.approx(min(losses), abs=1e-9)
+    return result.is_exact
 
 
 @settings(max_examples=60)
@@ -87,10 +87,12 @@ def test_without_a_limit_of_time_the_clock_is_not_read(case: LatticeCase) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(looks_module, "monotonic", clock)
         try:
-            found = find_optimal_node(case.make_rollups(), case.lattice, k=case.k, limit=case.limit)
+            optimal_node = find_optimal_node(
+                case.make_rollups(), case.lattice, k=case.k, limit=case.limit
+            )
         except NoSchemeError:
             return
-    assert found.is_exact
+    assert optimal_node.is_exact
 
 
 def deep(columns: int) -> tuple[Rollups, Lattice]:
@@ -117,15 +119,17 @@ def test_more_schemes_than_can_be_listed(name: LossName) -> None:
     assert lattice.size > MOST_NODES**2
     before: Optimum | None = None
     for seconds in (30, 300, 900):
-        found = find_optimal_node(rollups, lattice, k=5, limit=20, loss=name, seconds=seconds)
-        classes = rollups.count_classes(found.levels, k=5)
+        optimal_node = find_optimal_node(
+            rollups, lattice, k=5, limit=20, loss=name, seconds=seconds
+        )
+        classes = rollups.count_classes(optimal_node.levels, k=5)
         assert classes is not None
-        assert classes.suppressed == found.suppressed <= 20
-        assert -1e-9 <= found.least < found.loss
+        assert classes.suppressed == optimal_node.suppressed <= 20
+        assert -1e-9 <= optimal_node.least < optimal_node.loss
         if before is not None:
-            assert found.least >= before.least
-            assert found.loss <= before.loss
-        before = found
+            assert optimal_node.least >= before.least
+            assert optimal_node.loss <= before.loss
+        before = optimal_node
     with pytest.raises(ParameterError, match="at most 20,000,000 schemes"):
         find_minimal_nodes(rollups, lattice, k=5, limit=20)
 
@@ -135,12 +139,12 @@ def test_a_lattice_beyond_the_list_is_searched_to_its_end() -> None:
     rollups, lattice = deep(10)
     assert lattice.size > MOST_NODES
     told: list[tuple[int, int]] = []
-    found = find_optimal_node(
+    optimal_node = find_optimal_node(
         rollups, lattice, k=5, limit=20, progress=lambda done, all_: told.append((done, all_))
     )
-    assert found.is_exact
-    assert found.evaluated < 10_000
+    assert optimal_node.is_exact
+    assert optimal_node.evaluated < 10_000
     assert told == sorted(told)
     assert told[-1] == (lattice.size, lattice.size)
     again = find_optimal_node(rollups, lattice, k=5, limit=20, seconds=1e9)
-    assert again == found
+    assert again == optimal_node

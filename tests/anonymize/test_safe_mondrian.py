@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 from incrowd.anonymize.safe_mondrian import CellPartition, _CutRound, cut_cells
 from incrowd.anonymize.safe_search import Ramp, W
@@ -62,12 +62,14 @@ def test_every_point_lies_in_its_box_and_boxes_do_not_overlap(
     listed: list[tuple[int, int]], seed: int, rounds: int
 ) -> None:
     points = np.array(listed, np.int32)
-    found = made(points, rounds, seed, Fraction(1, 10))
-    low, high = found.low[found.members], found.high[found.members]
+    result = made(points, rounds, seed, Fraction(1, 10))
+    low, high = result.low[result.members], result.high[result.members]
     assert ((low <= points) & (points <= high)).all()
-    for one in range(len(found.low)):
-        for other in range(one):
-            apart = (found.high[one] < found.low[other]) | (found.high[other] < found.low[one])
+    for item in range(len(result.low)):
+        for other in range(item):
+            apart = (result.high[item] < result.low[other]) | (
+                result.high[other] < result.low[item]
+            )
             assert apart.any()
 
 
@@ -75,7 +77,7 @@ def test_every_point_lies_in_its_box_and_boxes_do_not_overlap(
 def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], seed: int) -> None:
     """Every box can be named without the table: halves of halves, and groups."""
     points = np.array(listed, np.int32)
-    found = made(points, 3, seed, Fraction(1, 10))
+    result = made(points, 3, seed, Fraction(1, 10))
     runs = {(0, 8), (7, 7), (8, 8)}
     pending = [(0, 6)]
     while pending:
@@ -84,13 +86,13 @@ def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], se
         middle = (low + high) // 2
         if low < high:
             pending += [(low, middle), (middle + 1, high)]
-    for low, high in zip(found.low[:, 0].tolist(), found.high[:, 0].tolist(), strict=True):
+    for low, high in zip(result.low[:, 0].tolist(), result.high[:, 0].tolist(), strict=True):
         assert (low, high) in runs
     positions = AXES[1].positions
     groups = {(0, 6), (5, 5), (6, 6)} | {(int(x), int(x)) for x in positions[:5]}
     groups |= {tuple(sorted((int(positions[0]), int(positions[1]))))}  # type: ignore[arg-type]
     groups |= {tuple(sorted((int(positions[2]), int(positions[3]))))}  # type: ignore[arg-type]
-    for low, high in zip(found.low[:, 1].tolist(), found.high[:, 1].tolist(), strict=True):
+    for low, high in zip(result.low[:, 1].tolist(), result.high[:, 1].tolist(), strict=True):
         assert (low, high) in groups
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
 from support.mondrian_law import (
     MASK,
     MET,
@@ -39,6 +38,7 @@ from support.mondrian_problems import (
     make_cut_problem,
 )
 from support.search_law import FixedCoins, list_coin_outcomes
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize import safe_mondrian as cutting
 from incrowd.anonymize import safe_search as searching
@@ -46,7 +46,7 @@ from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
 from incrowd.anonymize.safe_search import Ramp, W, make_ramp
 from incrowd.arrays import Counts
 from incrowd.codes.axis import locate_points
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext
@@ -100,7 +100,7 @@ class FirstScores(MondrianLaw):
 
 def test_scores_are_what_the_docstring_says() -> None:
     """Of rows that repeat, with weights, beside columns that are not cut; from root and halves."""
-    columns, one = (MASK, f"weight: 2, {NUMBERS}", TREE, PAIR), Ramp(2, 0.5, 1, 5, 9)
+    columns, first = (MASK, f"weight: 2, {NUMBERS}", TREE, PAIR), Ramp(2, 0.5, 1, 5, 9)
     # The mask keeps a half, the group of c all: three tenths together.
     table = tuple(("01", value, "c", "x") for value in (*"0000", *"11", *"333", None, None))
     bonus = math.ceil(0.5 * W * 9 / 0.5 * math.log(3))
@@ -120,7 +120,7 @@ def test_scores_are_what_the_docstring_says() -> None:
     for start, scored in expected.items():
         limits = (1, start, 1, 1)
         whole = FirstScores(
-            MondrianProblem(columns, limits, (one,), (ONCE, HALF), "balanced", levels="2: 1")
+            MondrianProblem(columns, limits, (first,), (ONCE, HALF), "balanced", levels="2: 1")
         )
         assert not list(whole.list_products(whole.count_table(table)))
         assert whole._heard.tolist() == scored
@@ -140,12 +140,12 @@ def test_a_cell_that_stays_is_not_cut_later() -> None:
 
 def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The epsilons and the sensitivity of the search and of each round, as published."""
-    asked: list[tuple[float, float]] = []
+    request: list[tuple[float, float]] = []
     for module in (searching, cutting):
         inner = module.one_sided_noise
 
         def heard(count: int, inner: Any = inner, **more: Any) -> Counts:
-            asked.append((float(more["epsilon"]), more["sensitivity"]))
+            request.append((float(more["epsilon"]), more["sensitivity"]))
             return inner(count, **more)  # type: ignore[no-any-return]
 
         monkeypatch.setattr(module, "one_sided_noise", heard)
@@ -153,11 +153,11 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
     frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
     made = publish_unjudged(frame, make_crowded_problem(ONCE, ONCE).file, bits=SeededRandomness(1))
     *selections, one_of = made.certificate.events
-    assert [epsilon for epsilon, _ in asked] == [event["epsilon"] for event in selections]
+    assert [epsilon for epsilon, _ in request] == [event["epsilon"] for event in selections]
     pairs = [make_ramp(event["k"], event["beta"]) for event in one_of["events"]]
     chosen = make_ramp(made.certificate.k, float(made.certificate.parameters["beta"]))
-    expected = [max(one.d for one in pairs), chosen.d, chosen.d]
-    assert [sensitivity for _, sensitivity in asked] == [W * d for d in expected]
+    expected = [max(pair.d for pair in pairs), chosen.d, chosen.d]
+    assert [sensitivity for _, sensitivity in request] == [W * d for d in expected]
     spent = Accountant([*(Selection(event["epsilon"]) for event in selections), OneOf(
         SafeRelease(event["k"], event["beta"]) for event in one_of["events"]
     )])  # fmt: skip
@@ -186,15 +186,15 @@ def drawn_boxes(whole: MondrianLaw, table: Table, copies: int) -> dict[Any, int]
     )  # fmt: skip
     labels = [axis.make_labels(made.low[:, at], made.high[:, at]) for at, axis in axes.items()]
     shown = np.stack([codes[made.members].reshape(copies, -1) for _, codes in labels], axis=2)
-    found: dict[Any, int] = {}
+    result: dict[Any, int] = {}
     for ways, times in zip(*np.unique(shown, axis=0, return_counts=True), strict=True):
         cells: dict[Row, int] = {}
         for codes, size in zip(ways, counted.frequencies.counts.tolist(), strict=True):
             row = tuple(texts[code] for (texts, _), code in zip(labels, codes, strict=True))
             cells[row] = cells.get(row, 0) + size
         listed = tuple(sorted(cells.items(), key=str))
-        found[listed] = found.get(listed, 0) + int(times)
-    return found
+        result[listed] = result.get(listed, 0) + int(times)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,10 @@ def test_real_cuts_follow_the_law(problem: MondrianProblem, table: Table) -> Non
             cells: share
             for (_, _, cells), share in whole.list_ways(whole.count_table(table)).items()
         }
-        found = drawn_boxes(whole, table, copies)
-        assert found.keys() <= laws.keys()
+        result = drawn_boxes(whole, table, copies)
+        assert result.keys() <= laws.keys()
         return max(
-            abs(found.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
+            abs(result.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
             for cells, share in laws.items()
         )
 
@@ -234,15 +234,15 @@ def test_real_cuts_follow_the_law(problem: MondrianProblem, table: Table) -> Non
 
 def files(whole: MondrianLaw, table: Table, folder: Path) -> dict[Output, set[bytes]]:
     """Whatever a reader gets, over all choices and coins: what it shows, and every byte of it."""
-    found: dict[Output, set[bytes]] = {}
+    result: dict[Output, set[bytes]] = {}
     counted = whole.count_table(table)
     for coins in list_coin_outcomes(len(table)):
         for product, pair, _ in whole.list_products(counted, partial(FixedCoins, coins)):
             rows = tuple(product.data.to_frame().rows())
             listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
             levels = tuple(column.level for column in product.scheme.values())
-            found.setdefault(((pair, levels), listed), set()).add(written(product, folder))
-    return found
+            result.setdefault(((pair, levels), listed), set()).add(written(product, folder))
+    return result
 
 
 def written(product: Product, folder: Path) -> bytes:
@@ -304,8 +304,8 @@ def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbours a table of one row; who learns that it failed knows which of them it was."""
     whole = MondrianLaw(PLAIN)
     context = MakeContext(SeededRandomness(1), local_engine())
-    one = whole.scheme.make_product(whole.count_table((("0",),)), whole.problem.split, context)
-    assert one.rows == 0
+    item = whole.scheme.make_product(whole.count_table((("0",),)), whole.problem.split, context)
+    assert item.rows == 0
     none = whole.scheme.make_product(whole.count_table(()), whole.problem.split, context)
     assert none.rows == 0
 

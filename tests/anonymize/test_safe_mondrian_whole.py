@@ -39,8 +39,8 @@ from support.mondrian_problems import (
 )
 from support.search_law import FixedCoins, list_coin_outcomes
 
-from incrowd.anonymize.safe import sample_cells
 from incrowd.anonymize.safe_mondrian import CellPartition
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.events import OneOf, SafeRelease, Selection
@@ -50,13 +50,13 @@ from incrowd.privacy.events import OneOf, SafeRelease, Selection
 def test_cuts_and_release_together_stay_within_the_accounted_delta(
     problem: MondrianProblem, values: list[Sequence[str | None]], most: int
 ) -> None:
-    found = compute_delta_usage(
+    delta_usage = compute_delta_usage(
         MondrianLaw(problem), list_neighbor_tables(values, most), make_epsilon_grid(problem)
     )
-    assert max(max(both) for both in found) <= 1 + 1e-9
-    assert max(present for present, _ in found) > 0.999  # a cell that is new uses it up
-    assert found[0][0] > 0.35  # and without any epsilon most of it counts
-    assert found[0][1] > 0.35
+    assert max(max(both) for both in delta_usage) <= 1 + 1e-9
+    assert max(present for present, _ in delta_usage) > 0.999  # a cell that is new uses it up
+    assert delta_usage[0][0] > 0.35  # and without any epsilon most of it counts
+    assert delta_usage[0][1] > 0.35
 
 
 SEARCHED = [
@@ -94,12 +94,12 @@ def test_with_the_search_before_them_too(
     problem: MondrianProblem, values: list[Sequence[str | None]], most: int
 ) -> None:
     assert [type(event) for event in problem.list_events()] == [Selection] * 3 + [OneOf]
-    found = compute_delta_usage(
+    delta_usage = compute_delta_usage(
         MondrianLaw(problem), list_neighbor_tables(values, most), make_epsilon_grid(problem)
     )
-    assert max(max(both) for both in found) <= 1 + 1e-9
-    assert max(present for present, _ in found) > (0.6 if len(problem.ramps) > 1 else 0.999)
-    assert found[0][0] > 0.35
+    assert max(max(both) for both in delta_usage) <= 1 + 1e-9
+    assert max(present for present, _ in delta_usage) > (0.6 if len(problem.ramps) > 1 else 0.999)
+    assert delta_usage[0][0] > 0.35
 
 
 def test_what_is_shown_of_cells_is_what_all_coins_of_the_sample_give() -> None:
@@ -108,13 +108,13 @@ def test_what_is_shown_of_cells_is_what_all_coins_of_the_sample_give() -> None:
         for pair in (SafeRelease(1, 0.25), SafeRelease(2, 0.5), SafeRelease(3, 0.75)):
             codes = np.arange(len(sizes), dtype=np.int32).reshape(-1, 1)
             cells = Frequencies(codes, np.array(sizes, dtype=np.int64))
-            found: dict[tuple[tuple[int, int], ...], float] = {}
+            result: dict[tuple[tuple[int, int], ...], float] = {}
             for coins in list_coin_outcomes(sum(sizes)):
                 kept = sample_cells(cells, k=pair.k, beta=pair.beta, bits=FixedCoins(coins))
                 at = tuple(zip(kept.codes[:, 0].tolist(), kept.counts.tolist(), strict=True))
                 weight = pair.beta ** sum(coins) * (1 - pair.beta) ** (len(coins) - sum(coins))
-                found[at] = found.get(at, 0.0) + weight
-            assert found == pytest.approx(compute_released_law(sizes, pair))
+                result[at] = result.get(at, 0.0) + weight
+            assert result == pytest.approx(compute_released_law(sizes, pair))
 
 
 CROWDS = list(list_crowd_pairs(("0", "x"), range(60, 66)))
@@ -128,9 +128,9 @@ def test_crowds_stay_within_the_accounted_delta_and_every_round_is_needed(
     problem: MondrianProblem, tight: float
 ) -> None:
     whole, at = MondrianLaw(problem), make_epsilon_grid(problem)
-    found = compute_delta_usage(whole, CROWDS, at)
-    assert max(max(both) for both in found) <= 1 + 1e-9
-    assert min(found[0]) > tight
+    delta_usage = compute_delta_usage(whole, CROWDS, at)
+    assert max(max(both) for both in delta_usage) <= 1 + 1e-9
+    assert min(delta_usage[0]) > tight
     first_alone = compute_delta_usage(whole, CROWDS, at, problem.list_events(rounds=1))
     assert max(max(both) for both in first_alone) > 1.1
 
@@ -184,15 +184,15 @@ class OnTheSample(MondrianLaw):
     """The very sample is cut that is published."""
 
     def compute_distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
+        distribution: Distribution = {}
         (pair,) = self.problem.pairs
         for coins in list_coin_outcomes(len(table)):
             sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
             weight = pair.beta ** len(sample) * (1 - pair.beta) ** (len(table) - len(sample))
             for (_, levels, cells), share in self.list_ways(self.count_table(sample)).items():
                 output = (pair, levels), tuple((row, n) for row, n in cells if n >= pair.k)
-                found[output] = found.get(output, 0.0) + share * weight
-        return found
+                distribution[output] = distribution.get(output, 0.0) + share * weight
+        return distribution
 
 
 class DataExtremes(MondrianLaw):

@@ -91,7 +91,7 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     table = data.draw(tables(problem))
     epsilon = data.draw(st.sampled_from([TINY, USUAL, Fraction(20), HUGE]))
     seed = data.draw(st.integers(0, 2**32))
-    sensitivity = W * max(one.d for one in problem.ramps)
+    sensitivity = W * max(ramp.d for ramp in problem.ramps)
     noise = sample_one_sided_noise(
         len(problem.ramps) * problem.lattice.size,
         sensitivity=sensitivity, epsilon=epsilon, bits=SeededRandomness(seed),
@@ -103,10 +103,10 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     first = noisy.index(max(noisy))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
-        found = problem.run_search(table, epsilon, SeededRandomness(seed))
+        search = problem.run_search(table, epsilon, SeededRandomness(seed))
     at = divmod(first, problem.lattice.size)
-    assert (found.ramp, found.levels) == (problem.ramps[at[0]], problem.nodes[at[1]])
-    assert 1 <= found.scored <= problem.lattice.size
+    assert (search.ramp, search.levels) == (problem.ramps[at[0]], problem.nodes[at[1]])
+    assert 1 <= search.scored <= problem.lattice.size
 
 
 @settings(max_examples=50)
@@ -126,8 +126,8 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
         )
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
         patch.setattr(module, "_FEWER", data.draw(st.sampled_from([0, 2])))  # 0: always in stages
-        found = problem.run_search(table, USUAL, SeededRandomness(0))
-    assert (found.ramp, found.levels) == (problem.ramps[number], problem.nodes[place])
+        search = problem.run_search(table, USUAL, SeededRandomness(0))
+    assert (search.ramp, search.levels) == (problem.ramps[number], problem.nodes[place])
 
 
 @settings(max_examples=30)
@@ -140,40 +140,40 @@ def test_a_row_raises_every_score_by_zero_to_the_sensitivity(data: st.DataObject
     )
     before, after = compute_scores(problem, table), compute_scores(problem, (*table, row))
     assert before == compute_defined_scores(problem, table)
-    for number, one in enumerate(problem.ramps):
+    for number, first in enumerate(problem.ramps):
         here = slice(number * problem.lattice.size, (number + 1) * problem.lattice.size)
         for low, high in zip(before[here], after[here], strict=True):
             assert isinstance(low, int)
-            assert 0 <= high - low <= W * one.d
+            assert 0 <= high - low <= W * first.d
 
 
 def test_a_row_can_raise_a_score_by_the_whole_sensitivity() -> None:
     hierarchy = build_from_rows([("a", "*"), ("b", "*")])
     for k, beta in ((3, 0.5), (20, 0.85), (200, 0.3)):
-        one = make_ramp(k, beta)
-        problem = SearchProblem((hierarchy,), Lattice((0,), (1,)), (one,))
-        at_foot = ((0,),) * one.a
+        first = make_ramp(k, beta)
+        problem = SearchProblem((hierarchy,), Lattice((0,), (1,)), (first,))
+        at_foot = ((0,),) * first.a
         before, after = compute_scores(problem, at_foot), compute_scores(problem, (*at_foot, (0,)))
         assert before == [0, 0]
-        assert after == [W * one.d, 0]
+        assert after == [W * first.d, 0]
 
 
 @pytest.mark.parametrize(("k", "beta"), [(1, 0.5), (3, 0.9), (14, 0.25), (196, 0.85), (5, 1e-3)])
 def test_the_ramp_is_what_the_docstring_says(k: int, beta: float) -> None:
-    one = make_ramp(k, beta)
+    ramp = make_ramp(k, beta)
     crowd = k / beta
     rows = np.arange(int(3 * crowd) + 5)
-    psi = one.compute_psi(rows)
-    assert psi[: one.a + 1].max() == 0
-    assert one.a == pytest.approx(0.7 * crowd, abs=1)
+    psi = ramp.compute_psi(rows)
+    assert psi[: ramp.a + 1].max() == 0
+    assert ramp.a == pytest.approx(0.7 * crowd, abs=1)
     steps = np.diff(psi)
     assert steps.min() >= 0
-    assert steps.max() == one.d
+    assert steps.max() == ramp.d
     share = psi[1:] / rows[1:]
     assert np.all(np.diff(share) >= 0)  # what bounds rest on
-    assert one.b / 1024 == pytest.approx(beta, abs=5e-4)
-    meets = int(np.argmax(psi[1:] == one.b * rows[1:])) + 1
-    assert np.all(psi[meets:] == one.b * rows[meets:])
+    assert ramp.b / 1024 == pytest.approx(beta, abs=5e-4)
+    meets = int(np.argmax(psi[1:] == ramp.b * rows[1:])) + 1
+    assert np.all(psi[meets:] == ramp.b * rows[meets:])
     if beta > 0.01:  # below, rates are rounded to few thousandths
         assert meets == pytest.approx(1.7 * crowd, rel=0.01, abs=2)
 
@@ -207,8 +207,10 @@ def test_a_bound_is_no_wider_than_what_it_promises() -> None:
     state.score_node((1,))
     assert wide[0, 0] == pytest.approx(W * problem.ramps[0].b * len(table), rel=1e-6)
     assert state._bound[0, 0] < wide[0, 0]
-    one = problem.ramps[0]
-    tight = W * (int(one.compute_psi(np.array([43]))[0]) + int(one.compute_psi(np.array([12]))[0]))
+    item = problem.ramps[0]
+    tight = W * (
+        int(item.compute_psi(np.array([43]))[0]) + int(item.compute_psi(np.array([12]))[0])
+    )
     assert state._bound[0, 0] == pytest.approx(tight, rel=1e-6)
 
 
@@ -217,8 +219,8 @@ def test_what_cannot_win_is_not_scored() -> None:
     problem = SearchProblem((hierarchy,) * 3, Lattice((0, 0, 0), (3, 3, 3)), (make_ramp(50, 0.5),))
     draw = np.random.default_rng(1)
     table = tuple(tuple(int(x) for x in row) for row in draw.integers(0, 64, (3000, 3)))
-    found = problem.run_search(table, Fraction(10), SeededRandomness(1))
-    assert found.scored < problem.lattice.size / 2
+    search = problem.run_search(table, Fraction(10), SeededRandomness(1))
+    assert search.scored < problem.lattice.size / 2
 
 
 def test_noise_is_drawn_for_every_candidate_whatever_the_table() -> None:
@@ -268,16 +270,16 @@ def test_a_row_with_a_new_value_of_an_open_domain_lowers_no_score(
     table = ((0, 0),) * 30
     low = compute_scores(before, table)
     high = compute_scores(after, (*table, (len(met) - 1, 0)))
-    for one, other in zip(low, high, strict=True):
-        assert 0 <= other - one <= W * before.ramps[0].d
+    for first, other in zip(low, high, strict=True):
+        assert 0 <= other - first <= W * before.ramps[0].d
 
 
 def test_an_empty_table_is_searched_like_any_other() -> None:
     """It neighbours a table of one row, so it must not fail where that one does not."""
     wide = build_from_rows([(f"v{i}", "*") for i in range(5000)])
     problem = make_lattice_problem(wide, pairs=[(2, 0.5)])
-    one = problem.run_search(((7,),), USUAL, SeededRandomness(1))
-    assert problem.run_search((), USUAL, SeededRandomness(1)) == one
+    search = problem.run_search(((7,),), USUAL, SeededRandomness(1))
+    assert problem.run_search((), USUAL, SeededRandomness(1)) == search
 
 
 def test_whether_a_search_is_refused_does_not_depend_on_the_table() -> None:

@@ -27,7 +27,7 @@ from support.search_law import (
 )
 
 from incrowd.anonymize.lattice import Lattice
-from incrowd.anonymize.safe import drop_small_cells
+from incrowd.anonymize.safe_sample import drop_small_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 
 
@@ -43,29 +43,29 @@ class BestSeen(SearchLaw):
     def compute_choices(self, table: Table) -> list[float]:
         true = compute_scores(self.problem, table)
         each = compute_choice_law(true, self.rate / 2)
-        found, below = [0.0] * len(true), 0.0
+        choices, below = [0.0] * len(true), 0.0
         for at in sorted(range(len(true)), key=lambda at: (true[at], -at)):
-            found[at] = (below + each[at]) ** 2 - below**2
+            choices[at] = (below + each[at]) ** 2 - below**2
             below += each[at]
-        return found
+        return choices
 
 
 class OnTheSample(SearchLaw):
     """The scheme is chosen from the very sample that is published."""
 
     def compute_distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
-        (one,) = self.problem.ramps
+        distribution: Distribution = {}
+        (first,) = self.problem.ramps
         for coins in list_coin_outcomes(len(table)):
             sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
-            weight = one.beta ** len(sample) * (1 - one.beta) ** (len(table) - len(sample))
+            weight = first.beta ** len(sample) * (1 - first.beta) ** (len(table) - len(sample))
             for number, share in enumerate(self.compute_choices(sample)):
                 cells = drop_small_cells(
-                    roll_up_table(self.problem, sample, self.problem.nodes[number]), k=one.k
+                    roll_up_table(self.problem, sample, self.problem.nodes[number]), k=first.k
                 )
                 output = (number, list_cells(cells))
-                found[output] = found.get(output, 0.0) + share * weight
-        return found
+                distribution[output] = distribution.get(output, 0.0) + share * weight
+        return distribution
 
 
 # Problem, rows at most, and whether a single cell uses the claimed delta up.

@@ -43,9 +43,9 @@ def by_definition(rows: Mapping[Row, int], first: int = 0, second: int = 1) -> i
     for x in {row[first] for row in rows}:
         for y in {row[second] for row in rows}:
             both = sum(n for row, n in rows.items() if (row[first], row[second]) == (x, y))
-            one = sum(n for row, n in rows.items() if row[first] == x)
+            item = sum(n for row, n in rows.items() if row[first] == x)
             other = sum(n for row, n in rows.items() if row[second] == y)
-            score += max(Fraction(0), both - Fraction(one * other, total))
+            score += max(Fraction(0), both - Fraction(item * other, total))
     return math.floor(U * score)
 
 
@@ -141,13 +141,15 @@ MANY = [(columns, most) for most in range(2, 8) for columns in range(most + 1, 2
 @pytest.mark.parametrize("most", range(2, 8))
 def test_sizes_place_every_column_once(most: int) -> None:
     for columns in range(1, 40):
-        found = compute_slice_sizes(columns, most)
-        assert sum(found) == columns
-        assert max(found) <= most
-        assert max(found) - min(found) <= 1
-        assert found == sorted(found, reverse=True)  # the last is the one that is left over
-        assert len(found) == math.ceil(columns / most)
-        assert all(size >= 2 for size in found[:-1])  # a choice begins with a pair
+        slice_sizes = compute_slice_sizes(columns, most)
+        assert sum(slice_sizes) == columns
+        assert max(slice_sizes) <= most
+        assert max(slice_sizes) - min(slice_sizes) <= 1
+        assert slice_sizes == sorted(
+            slice_sizes, reverse=True
+        )  # the last is the one that is left over
+        assert len(slice_sizes) == math.ceil(columns / most)
+        assert all(size >= 2 for size in slice_sizes[:-1])  # a choice begins with a pair
 
 
 def fewest(columns: int, most: int) -> int:
@@ -157,11 +159,11 @@ def fewest(columns: int, most: int) -> int:
 
 def test_every_two_columns_stand_together_in_few_slices() -> None:
     for columns, most in MANY:
-        found = cover_pairs(columns, most)
-        together = [set(itertools.combinations(part, 2)) for part in found]
+        result = cover_pairs(columns, most)
+        together = [set(itertools.combinations(part, 2)) for part in result]
         assert set().union(*together) == set(itertools.combinations(range(columns), 2))
-        assert all(len(part) == most and sorted(set(part)) == list(part) for part in found)
-        assert fewest(columns, most) <= len(found) <= 1.6 * fewest(columns, most) + 1
+        assert all(len(part) == most and sorted(set(part)) == list(part) for part in result)
+        assert fewest(columns, most) <= len(result) <= 1.6 * fewest(columns, most) + 1
         for number, pairs in enumerate(together):  # none is for nothing
             assert not pairs <= set().union(*together[:number])
     assert len(cover_pairs(7, 3)) == 7  # Fano's plane: none better
@@ -183,18 +185,18 @@ def test_each_epsilon_pays_for_one_choice(monkeypatch: pytest.MonkeyPatch) -> No
         table = count_listed_rows({(0,) * columns: 4, (1,) * columns: 2}, columns)
         least = len(compute_slice_sizes(columns, most))
         for number in (least, least + 1, least + 4):
-            found, select = watched(monkeypatch, table, most, number)
+            result, select = watched(monkeypatch, table, most, number)
             expected = [Fraction(at + 1, 7) for at in range(count_choices(columns, most, number))]
             assert [epsilon for _, _, epsilon, _ in select.seen] == expected
             assert {sensitivity for _, sensitivity, _, _ in select.seen} <= {4 * U}
             assert all(bits is BITS for *_, bits in select.seen)
-            assert len(found) == number
-            assert max(map(len, found)) <= most
-            assert set().union(*found) == set(range(columns))
-            assert all(sorted(set(part)) == list(part) for part in found)
-            assert [len(part) for part in found[:least]] == compute_slice_sizes(columns, most)
-            assert sorted(x for part in found[:least] for x in part) == list(range(columns))
-            assert {len(part) for part in found[least:]} <= {most}
+            assert len(result) == number
+            assert max(map(len, result)) <= most
+            assert set().union(*result) == set(range(columns))
+            assert all(sorted(set(part)) == list(part) for part in result)
+            assert [len(part) for part in result[:least]] == compute_slice_sizes(columns, most)
+            assert sorted(x for part in result[:least] for x in part) == list(range(columns))
+            assert {len(part) for part in result[least:]} <= {most}
 
 
 def test_an_epsilon_too_few_is_no_free_choice() -> None:
@@ -217,18 +219,20 @@ def copies(*groups: Sequence[int], rows: int = 512) -> Frequencies:
 
 def test_with_hardly_any_noise_columns_that_go_together_stand_together() -> None:
     pairs = copies((0, 4), (2, 3), (1, 5))
-    found = choose_slices(pairs, 2, 3, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
-    assert sorted(found) == [(0, 4), (1, 5), (2, 3)]
+    slices = choose_slices(pairs, 2, 3, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
+    assert sorted(slices) == [(0, 4), (1, 5), (2, 3)]
     threes = copies((0, 2, 5), (1, 3, 4))
-    found = choose_slices(threes, 3, 2, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
-    assert sorted(found) == [(0, 2, 5), (1, 3, 4)]
+    slices = choose_slices(threes, 3, 2, epsilons=[HUGE] * 2, bits=SeededRandomness(1))
+    assert sorted(slices) == [(0, 2, 5), (1, 3, 4)]
 
 
 def test_a_further_slice_shows_what_was_left_apart() -> None:
     """Four equal columns in pairs: the third slice joins what the first two did not."""
-    found = choose_slices(copies((0, 1, 2, 3)), 2, 4, epsilons=[HUGE] * 3, bits=SeededRandomness(1))
-    assert len({frozenset(part) for part in found}) == 4
-    assert {x for part in found[:2] for x in part} == {0, 1, 2, 3}
+    slices = choose_slices(
+        copies((0, 1, 2, 3)), 2, 4, epsilons=[HUGE] * 3, bits=SeededRandomness(1)
+    )
+    assert len({frozenset(part) for part in slices}) == 4
+    assert {x for part in slices[:2] for x in part} == {0, 1, 2, 3}
 
 
 SCORES = {
@@ -244,23 +248,23 @@ def chosen(
     patch.setattr(
         module, "compute_dependence", lambda _, first, second, _least: SCORES[first, second]
     )
-    found, select = watched(
+    sliceses, select = watched(
         patch, count_listed_rows({(0,) * 6: 1}, 6), most, number, answers=answers
     )
-    return found, [scores for scores, *_ in select.seen]
+    return sliceses, [scores for scores, *_ in select.seen]
 
 
 def test_a_slice_takes_in_the_column_with_the_largest_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are rounded down, over all members; the next slice is of what is left."""
-    found, seen = chosen(monkeypatch, [0, 1], 3, 2)
+    result, seen = chosen(monkeypatch, [0, 1], 3, 2)
     assert seen == [list(SCORES.values()), [5, 6, 4, 3]]  # halves of 11, 13, 9 and 6
-    assert found == ((0, 1, 3), (2, 4, 5))
-    found, seen = chosen(monkeypatch, [9, 0], 3, 2)  # the tenth pair is 2 and 3
+    assert result == ((0, 1, 3), (2, 4, 5))
+    result, seen = chosen(monkeypatch, [9, 0], 3, 2)  # the tenth pair is 2 and 3
     assert seen[1] == [8, 3, 4, 10]  # of 0, 1, 4 and 5 with 2 and 3
-    assert found == ((0, 2, 3), (1, 4, 5))
-    found, seen = chosen(monkeypatch, [14, 3], 2, 3)
+    assert result == ((0, 2, 3), (1, 4, 5))
+    result, seen = chosen(monkeypatch, [14, 3], 2, 3)
     assert seen == [list(SCORES.values()), [90, 10, 7, 1, 6, 70]]  # pairs of 0 to 3
-    assert found == ((4, 5), (1, 2), (0, 3))
+    assert result == ((4, 5), (1, 2), (0, 3))
 
 
 def test_three_members_weigh_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +282,8 @@ def test_a_further_slice_begins_with_a_pair_that_does_not_stand_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not with one of the slice of what is left either, nor of further slices before it."""
-    found, seen = chosen(monkeypatch, [0, 0, 3, 1], 2, 6)
-    assert found[:5] == ((0, 1), (2, 3), (4, 5), (0, 5), (0, 3))
+    result, seen = chosen(monkeypatch, [0, 0, 3, 1], 2, 6)
+    assert result[:5] == ((0, 1), (2, 3), (4, 5), (0, 5), (0, 3))
     free = dict(SCORES)
     for place, together in enumerate(([(0, 1), (2, 3), (4, 5)], [(0, 5)], [(0, 3)])):
         for pair in together:
@@ -293,7 +297,7 @@ def test_chosen_slices_differ() -> None:
     table = merge_tuples(rows, np.ones(len(rows), dtype=np.int64))
     for most, number in ((2, 14), (2, 15), (3, 12)):
         count = count_choices(6, most, number)
-        found = choose_slices(
+        slices = choose_slices(
             table, most, number, epsilons=[Fraction(1, 100)] * count, bits=SeededRandomness(1)
         )
-        assert len({frozenset(part) for part in found}) == number
+        assert len({frozenset(part) for part in slices}) == number

@@ -34,9 +34,9 @@ def by_definition(rows: Mapping[Row, int], least: int) -> int:
     total, score = sum(rows.values()), Fraction(0)
     for x, y in itertools.product({row[0] for row in rows}, {row[1] for row in rows}):
         both = rows.get((x, y), 0)
-        one = sum(n for row, n in rows.items() if row[0] == x)
+        first = sum(n for row, n in rows.items() if row[0] == x)
         other = sum(n for row, n in rows.items() if row[1] == y)
-        apart = both - Fraction(one * other, total)
+        apart = both - Fraction(first * other, total)
         score += min(max(Fraction(0), apart), Fraction(max(0, both - least)))
     return math.floor(U * score)
 
@@ -71,10 +71,11 @@ def test_one_row_moves_the_score_by_less_than_two_units(least: int) -> None:
     for size in range(5):
         for table in itertools.combinations_with_replacement(rows, size):
             before = dict(Counter(table))
-            known = compute_dependence(count_listed_rows(before), 0, 1, least)
+            dependence = compute_dependence(count_listed_rows(before), 0, 1, least)
             for row in rows:
                 moved = (
-                    compute_dependence(count_listed_rows(add_row(before, row)), 0, 1, least) - known
+                    compute_dependence(count_listed_rows(add_row(before, row)), 0, 1, least)
+                    - dependence
                 )
                 low, high = min(low, moved), max(high, moved)
     assert -2 * U <= low <= high <= 2 * U
@@ -134,7 +135,7 @@ def test_slices_are_chosen_by_what_survives() -> None:
     ).astype(np.int32)
     table = Frequencies(codes, np.ones(rows, dtype=np.int64))
     for least, first in ((0, (0, 2)), (60, (1, 3))):
-        found = choose_slices(
+        slices = choose_slices(
             table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), least=least
         )
-        assert found[0] == first
+        assert slices[0] == first

@@ -37,8 +37,9 @@ CANDIDATES = [*list_pairs(DOMAIN, 40), *list_triples(DOMAIN, (48, 12), lambda _:
 
 def scores_of(codes: Codes, model: Model) -> Counts:
     tables = PrivateTables(DOMAIN, TableCounter(DOMAIN, codes))
-    deviations = [3.0] * len(CANDIDATES)
-    return Scores(DOMAIN, tables, CANDIDATES).compute(CANDIDATES, deviations, model)
+    scores = Scores(DOMAIN, tables, CANDIDATES)
+    scores.expect(model)
+    return scores.compute(CANDIDATES, [3.0] * len(CANDIDATES))
 
 
 @settings(max_examples=12, deadline=None)
@@ -56,22 +57,22 @@ def test_scores_against_a_model_of_the_true_number_of_rows_would_be_noticed() ->
         model = Model(MODEL.structure, MODEL.marginals, MODEL.shares, float(len(codes)))
         return scores_of(codes, model)
 
-    found: set[int] = set()
+    result: set[int] = set()
     for seed in range(30):
         codes = related_rows(DOMAIN, 41, seed)
-        found |= set((faulty(codes) - faulty(codes[:-1])).tolist())
-    assert not found <= {0, 1}
+        result |= set((faulty(codes) - faulty(codes[:-1])).tolist())
+    assert not result <= {0, 1}
 
 
 def test_candidates_are_nested_tables_within_their_limits() -> None:
     pairs = list(list_pairs(DOMAIN, 40))
-    assert {one.columns for one in pairs} == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
-    assert all(one.cells <= 40 for one in pairs)
+    assert {pair.columns for pair in pairs} == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    assert all(pair.cells <= 40 for pair in pairs)
     assert limit_levels(DOMAIN, (1, 3), 47) == (0, 1)
     assert limit_levels(DOMAIN, (1, 3), 5) is None
     triples = list(list_triples(DOMAIN, (48, 12), lambda columns: 0 in columns))
     assert triples
-    assert all(0 in one.columns and one.cells <= 48 for one in triples)
+    assert all(0 in triple.columns and triple.cells <= 48 for triple in triples)
 
 
 def test_what_does_not_fit_leaves_the_law() -> None:
@@ -150,8 +151,8 @@ def exact_delta(epsilon: float, *, length: int | None = None, choice: float = CH
     def law(tables: list[Counts]) -> Floats:
         gaps = [score_difference(t - e) for t, e in zip(tables, EXPECTED, strict=True)]
         weights = np.exp(choice * np.array(gaps))
-        found: Floats = weights / weights.sum()
-        return found
+        result: Floats = weights / weights.sum()
+        return result
 
     chosen, before = law(grown), law(COUNTS)
     total = 0.0

@@ -7,7 +7,8 @@ import pytest
 from scipy import optimize
 from support.small_domains import fit_pairs, full_joint, nested, random_joint, small_domain
 
-from incrowd.anonymize.synthetic.descent import Point, minimize
+from incrowd.anonymize.synthetic.centered import make_centered_solver
+from incrowd.anonymize.synthetic.descent import Point, Precondition, minimize
 from incrowd.anonymize.synthetic.domain import Domain, make_column
 from incrowd.anonymize.synthetic.fit import fit
 from incrowd.anonymize.synthetic.measurement import Estimate, center
@@ -64,18 +65,48 @@ def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> Non
     goal = rng.normal(size=12)
 
     def project(x: Floats) -> Floats:
-        found: Floats = x - x.mean()
-        return found
+        result: Floats = x - x.mean()
+        return result
 
     def evaluate(x: Floats) -> Point:
         turned = matrix @ x
         value = 0.5 * float(x @ turned) - float(goal @ x)
         return Point(x, value, project(turned - goal), np.diag(matrix).copy())
 
-    point, gap = minimize(evaluate, np.ones(12), project, gap=1e-10, steps=200)
+    def precondition(curvature: Floats) -> Precondition:
+        return lambda gradient: project(gradient / curvature)
+
+    point, gap = minimize(evaluate, np.zeros(12), precondition, gap=1e-10, steps=200)
     system = np.block([[matrix, np.ones((12, 1))], [np.ones((1, 12)), np.zeros((1, 1))]])
     best = np.linalg.solve(system, np.append(goal, 0))[:12]
     assert gap <= 1e-10
     assert point.x == pytest.approx(best, abs=1e-5)
-    _, early = minimize(evaluate, np.ones(12), project, gap=1e-10, steps=2)
+    _, early = minimize(evaluate, np.zeros(12), precondition, gap=1e-10, steps=2)
     assert early > 1e-10
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (7, 4)])
+def test_a_step_of_a_pair_is_the_best_centered_one(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    inverse = 10.0 ** rng.uniform(-4, 1, shape)
+    gradient = rng.normal(size=shape)
+    step = make_centered_solver(inverse, (0, 1))(gradient)
+    assert np.abs(step.sum(axis=0)).max() < 1e-8
+    assert np.abs(step.sum(axis=1)).max() < 1e-8
+    # A basis of the centered tables, and the minimum over its coefficients.
+    full = np.eye(gradient.size).reshape(-1, *shape)
+    basis = np.linalg.svd([center(table, (0, 1)).ravel() for table in full])[2]
+    basis = basis[: (shape[0] - 1) * (shape[1] - 1)]
+    system = basis @ np.diag(1 / inverse.ravel()) @ basis.T
+    best = basis.T @ np.linalg.solve(system, basis @ gradient.ravel())
+    assert step.ravel() == pytest.approx(best, rel=1e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 1, 2)])
+def test_a_step_of_another_table_is_centered_and_symmetric(axes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    solve = make_centered_solver(10.0 ** rng.uniform(-3, 1, (2, 3, 4)), axes)
+    one, other = rng.normal(size=(2, 2, 3, 4))
+    assert float((solve(one) * other).sum()) == pytest.approx(float((one * solve(other)).sum()))
+    for axis in axes:
+        assert np.abs(solve(one).sum(axis=axis)).max() < 1e-12

@@ -38,11 +38,11 @@ def test_a_row_moves_the_query_by_its_length_wherever_it_falls(shape: tuple[int,
 def test_a_measurement_has_the_noise_that_its_part_buys() -> None:
     table = np.zeros((40, 50), dtype=np.int64)  # neither axis is centered
     budget = InformationBudget(1.0)
-    one = measure(table, (0, 1), (0, 0), Fraction(1, 50), budget, SeededRandomness(3))
-    assert one.variance == math.ceil(1 / one.information) + 3
-    assert one.information <= Fraction(1, 50)
-    assert budget.left == 1 - one.information
-    ratio = float((one.cells**2).mean()) * one.precision
+    item = measure(table, (0, 1), (0, 0), Fraction(1, 50), budget, SeededRandomness(3))
+    assert item.variance == math.ceil(1 / item.information) + 3
+    assert item.information <= Fraction(1, 50)
+    assert budget.left == 1 - item.information
+    ratio = float((item.cells**2).mean()) * item.precision
     assert abs(ratio - 1) < 5 * math.sqrt(2 / table.size)
 
 
@@ -51,10 +51,10 @@ def test_centered_cells_have_the_precision_that_is_stated() -> None:
     errors = []
     for seed in range(400):
         budget = InformationBudget(1.0)
-        one = measure(table, (0, 1), (0, 0), 0.05, budget, SeededRandomness(seed))
-        errors.append(float((one.cells - one.cells.mean())[0, 0]) - 13.75)
+        item = measure(table, (0, 1), (0, 0), 0.05, budget, SeededRandomness(seed))
+        errors.append(float((item.cells - item.cells.mean())[0, 0]) - 13.75)
     # The one contrast of two binary columns: a quarter of the cell's variance lies in it.
-    assert float(np.var(errors)) * one.precision == pytest.approx(0.25, rel=0.35)
+    assert float(np.var(errors)) * item.precision == pytest.approx(0.25, rel=0.35)
     assert abs(float(np.mean(errors))) < 5 * float(np.std(errors)) / 20
 
 
@@ -64,7 +64,7 @@ def test_measurements_of_one_table_are_weighted_by_precision() -> None:
     bits = SeededRandomness(1)
     both = [measure(table, (0, 1), (0, 0), part, budget, bits) for part in (0.01, 0.2)]
     pooled = combine(both)
-    assert pooled.precision == pytest.approx(sum(one.precision for one in both))
+    assert pooled.precision == pytest.approx(sum(item.precision for item in both))
     assert float(((pooled.cells - 100) ** 2).mean()) * pooled.precision == pytest.approx(
         1, rel=0.25
     )
@@ -74,11 +74,11 @@ def test_pooling_is_least_squares_over_the_tree() -> None:
     column = make_column(nested(6, 2, 3)[:2])
     rng = np.random.default_rng(2)
     known = {0: (rng.normal(50, 9, 6), 0.3), 1: (rng.normal(100, 9, 3), 0.8)}
-    found = pool_one_way(column, known, 310.0)
+    result = pool_one_way(column, known, 310.0)
     groups = np.kron(np.eye(3), np.ones((1, 2)))
     rows = np.vstack([np.eye(6) * 0.3**0.5, groups * 0.8**0.5])
     wanted = np.concatenate([known[0][0] * 0.3**0.5, known[1][0] * 0.8**0.5])
     # With the sum as a constraint, by Lagrange.
     system = np.block([[rows.T @ rows, np.ones((6, 1))], [np.ones((1, 6)), np.zeros((1, 1))]])
     solution = np.linalg.solve(system, np.append(rows.T @ wanted, 310.0))[:6]
-    assert found.leaves == pytest.approx(solution)
+    assert result.leaves == pytest.approx(solution)

@@ -49,26 +49,26 @@ def run(
 
 def distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
     """The mean total variation distance of all tables of so many columns."""
-    found = []
+    result = []
     for columns in combinations(range(len(domain)), ways):
         shape = domain.shape(columns, (0,) * ways)
         shares = []
         for rows in (one, other):
             keys = np.ravel_multi_index([rows[:, x] for x in columns], shape)
             shares.append(np.bincount(keys, minlength=math.prod(shape)) / len(rows))
-        found.append(np.abs(shares[0] - shares[1]).sum() / 2)
-    return float(np.mean(found))
+        result.append(np.abs(shares[0] - shares[1]).sum() / 2)
+    return float(np.mean(result))
 
 
 def test_measurements_spend_the_budget_and_no_more() -> None:
     domain = small_domain()
     made = run(domain, related_rows(domain, 20_000, 1))
-    information = sum(one.information for one in made.measurements)
+    information = sum(measurement.information for measurement in made.measurements)
     plan = plan_synthesis(4, epsilon=1.0, delta=1e-6)
     assert 0.999 * plan.information < information <= plan.information
-    for one in made.measurements:
-        length = make_query(np.zeros(one.numbers.shape, dtype=np.int64))[1]
-        assert one.variance == whole_variance(length, one.information)
+    for item in made.measurements:
+        length = make_query(np.zeros(item.numbers.shape, dtype=np.int64))[1]
+        assert item.variance == whole_variance(length, item.information)
     assert Accountant(made.events).delta(epsilon=1.0) <= 1e-6
     assert made.model.gap <= FINAL_GAP
 
@@ -92,8 +92,10 @@ def test_the_number_of_rows_is_what_was_measured_not_the_true_one() -> None:
     for seed in range(4):
         made = run(domain, codes, seed=seed, epsilon=0.5)
         assert len(made.rows) == max(round(made.model.rows), 1)
-        totals = [combine([one]) for one in made.measurements if not one.columns]
-        told = [one for one in made.measurements if not one.centered]
+        totals = [
+            combine([measurement]) for measurement in made.measurements if not measurement.columns
+        ]
+        told = [measurement for measurement in made.measurements if not measurement.centered]
         assert totals
         # No table of this domain but the total tells the number of rows: all axes are centered.
         assert len(told) == 1
@@ -140,7 +142,7 @@ def test_required_tables_are_measured() -> None:
     rng = np.random.default_rng(1)
     codes = np.column_stack([rng.integers(0, n, 900) for n in (2, 6, 3, 8)]).astype(np.int32)
     made = run(domain, codes, tables=((2, 0), (0, 1, 3)))
-    assert {(0, 2), (0, 1, 3)} <= {one.columns for one in made.measurements}
+    assert {(0, 2), (0, 1, 3)} <= {measurement.columns for measurement in made.measurements}
     for wanted in ((0, 2), (0, 1, 3)):
         assert any(set(wanted) <= set(clique) for clique in made.model.structure.tree.cliques)
 
@@ -155,12 +157,16 @@ def test_tables_with_the_target_are_chosen_more_often(monkeypatch: pytest.Monkey
     monkeypatch.setattr(stage, "TARGET_WEIGHT", 6)
 
     def first_with_target(target: int | None) -> int:
-        found = 0
+        result = 0
         for seed in range(4):
             made = run(domain, codes, seed=seed, target=target)
-            pairs = [one.columns for one in made.measurements if len(one.columns) == 2]
-            found += sum(6 in pair for pair in pairs[:3])
-        return found
+            pairs = [
+                measurement.columns
+                for measurement in made.measurements
+                if len(measurement.columns) == 2
+            ]
+            result += sum(6 in pair for pair in pairs[:3])
+        return result
 
     assert first_with_target(6) > first_with_target(None) + 2
 
@@ -170,7 +176,7 @@ def test_few_rows_give_independent_columns_that_are_not_worse(rows: int) -> None
     domain = small_domain()
     made = run(domain, related_rows(domain, rows, 1))
     assert len(made.rows) >= 1
-    assert all(len(one.columns) < 2 for one in made.measurements) or rows == 500
+    assert all(len(measurement.columns) < 2 for measurement in made.measurements) or rows == 500
     assert made.rows.shape[1] == 4
 
 
@@ -180,13 +186,17 @@ def test_without_relations_the_budget_goes_to_the_one_ways() -> None:
     rng = np.random.default_rng(7)
     codes = np.column_stack([rng.integers(0, n, 1_200) for n in (2, 6, 3, 8)]).astype(np.int32)
     made = run(domain, codes)
-    alone = sum(one.information for one in made.measurements if len(one.columns) == 1)
-    assert alone > 0.75 * sum(one.information for one in made.measurements)
+    alone = sum(
+        measurement.information
+        for measurement in made.measurements
+        if len(measurement.columns) == 1
+    )
+    assert alone > 0.75 * sum(measurement.information for measurement in made.measurements)
 
 
 def test_one_column_and_very_many() -> None:
-    one = Domain(small_domain().columns[3:])
-    made = run(one, related_rows(small_domain(), 5_000, 4)[:, 3:])
+    item = Domain(small_domain().columns[3:])
+    made = run(item, related_rows(small_domain(), 5_000, 4)[:, 3:])
     assert made.rows.shape[1] == 1
     assert Accountant(made.events).delta(epsilon=1.0) <= 1e-6
     wide = Domain(tuple(make_column(nested(3)) for _ in range(171)))

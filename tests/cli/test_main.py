@@ -49,10 +49,10 @@ def test_plan_as_json_is_the_plan() -> None:
 
 
 def test_plan_in_words() -> None:
-    said = " ".join(run_successfully("plan", "--epsilon", "1", "--delta", "1e-6").split())
-    assert "k = 5, r = 14 k = 14, β = 0.2537" in said
-    assert "19 people 56 people" in said
-    assert "25.4 %, drawn at random" in said
+    text = " ".join(run_successfully("plan", "--epsilon", "1", "--delta", "1e-6").split())
+    assert "k = 5, r = 14 k = 14, β = 0.2537" in text
+    assert "19 people 56 people" in text
+    assert "25.4 %, drawn at random" in text
     kept = " ".join(
         run_successfully("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split()
     )
@@ -60,9 +60,9 @@ def test_plan_in_words() -> None:
 
 
 def test_plan_table() -> None:
-    said = run_successfully("plan", "--grid", "k", "--delta", "1e-6")
-    assert "Smallest k with δ ≤ 1e-06 (tight δ)" in said
-    assert re.search(r"^\s*0\.2\s+.*\s12\s", said, flags=re.MULTILINE)
+    successfully = run_successfully("plan", "--grid", "k", "--delta", "1e-6")
+    assert "Smallest k with δ ≤ 1e-06 (tight δ)" in successfully
+    assert re.search(r"^\s*0\.2\s+.*\s12\s", successfully, flags=re.MULTILINE)
     cells = json.loads(run_successfully("plan", "--grid", "epsilon", "--delta", "1e-6", "--json"))
     assert cells["rows"]["k"][2] == 20
     assert cells["cells"][0][-1] is None
@@ -83,7 +83,7 @@ def test_every_exit_status_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
     listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     known = [value for name, value in vars(status).items() if name.isupper()]
-    assert [int(one) for one in listed] == sorted(known)
+    assert [int(item) for item in listed] == sorted(known)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -104,7 +104,9 @@ def test_one_command_alone_is_what_it_is_among_all() -> None:
         alone = getattr(get_command(build_parser(name)), "commands", {})
         assert list(alone) == [name]
         assert alone[name].help == among.help
-        assert [one.opts for one in alone[name].params] == [one.opts for one in among.params]
+        assert [param.opts for param in alone[name].params] == [
+            param.opts for param in among.params
+        ]
     assert "Did you mean 'publish'?" in run_command("publsh").stderr
 
 
@@ -129,8 +131,8 @@ def test_a_release_loads_nothing_that_draws_papers(tmp_path: Path) -> None:
 
 def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "paper"
-    said = run_successfully("reproduce", "a", "-o", str(folder))
-    assert "index.html" in said
+    successfully = run_successfully("reproduce", "a", "-o", str(folder))
+    assert "index.html" in successfully
     page = (folder / "index.html").read_text(encoding="utf-8")
     for name in re.findall(r'src="([^"]+)"', page):
         assert (folder / name).stat().st_size > 10_000
@@ -162,13 +164,15 @@ def test_a_draft_of_a_workbook_names_its_sheet_and_header(tmp_path: Path) -> Non
         sheet = book.add_worksheet("2020")
         for at, cells in enumerate([["All patients"], ["age", "sex", "zip"], [39, "f", "x"]]):
             sheet.write_row(at, 0, cells)
-    said = run_successfully("init", str(table), "--sheet", "2020", "-o", str(spec))
-    assert "Row 1 looks like a title; row 2 was read as the header." in said
+    successfully = run_successfully("init", str(table), "--sheet", "2020", "-o", str(spec))
+    assert "Row 1 looks like a title; row 2 was read as the header." in successfully
     assert 'table: t.xlsx\nsheet: "2020"\nheader: 2\n' in spec.read_text()
     assert "No errors, " in run_successfully("check", str(spec))
     spec.unlink()
-    said = run_successfully("init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec))
-    assert "looks like a title" not in said
+    successfully = run_successfully(
+        "init", str(table), "--sheet", "2020", "--header", "2", "-o", str(spec)
+    )
+    assert "looks like a title" not in successfully
     assert "header: 2\n" in spec.read_text()
 
 

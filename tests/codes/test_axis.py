@@ -193,14 +193,14 @@ points_of = st.lists(
 def test_boxes_reach_from_the_least_to_the_greatest(rows: list[tuple[int, int, int, int]]) -> None:
     table = np.array(rows)
     members = np.unique(table[:, 3], return_inverse=True)[1]
-    found = bound_classes(table[:, :2].astype(np.int32), table[:, 2], members)
+    result = bound_classes(table[:, :2].astype(np.int32), table[:, 2], members)
     for number in range(int(members.max()) + 1):
         inside = [row for row, member in zip(rows, members, strict=True) if member == number]
         for at in (0, 1):
-            assert found.low[number, at] == min(row[at] for row in inside)
-            assert found.high[number, at] == max(row[at] for row in inside)
-        assert found.sizes[number] == sum(row[2] for row in inside)
-    assert len(found.sizes) == len(found.low) == len(found.high) == members.max() + 1
+            assert result.low[number, at] == min(row[at] for row in inside)
+            assert result.high[number, at] == max(row[at] for row in inside)
+        assert result.sizes[number] == sum(row[2] for row in inside)
+    assert len(result.sizes) == len(result.low) == len(result.high) == members.max() + 1
 
 
 def test_positions_and_the_mean_cost_of_boxes() -> None:
@@ -211,11 +211,11 @@ def test_positions_and_the_mean_cost_of_boxes() -> None:
     codes = np.array([[1, 0], [0, 2], [4, 1], [6, 4]], np.int32)  # the last: outside both
     points = locate_points([first, second], codes)
     assert points.tolist() == [[0, 0], [2, 1], [4, 2], [6, 4]]
-    found = bound_classes(points, np.array([3, 4, 5, 6]), np.array([0, 0, 1, 2]))
-    assert found.sizes.tolist() == [7, 5, 6]
+    result = bound_classes(points, np.array([3, 4, 5, 6]), np.array([0, 0, 1, 2]))
+    assert result.sizes.tolist() == [7, 5, 6]
     # 10 to 30 covers 3 of 5, and x covers 2 of 3
-    assert compute_class_cost([first, second], found) == pytest.approx([(0.5 + 0.5) / 2, 0, 1])
-    weighted = compute_class_cost([first, second], found, np.array([3.0, 1.0]))
+    assert compute_class_cost([first, second], result) == pytest.approx([(0.5 + 0.5) / 2, 0, 1])
+    weighted = compute_class_cost([first, second], result, np.array([3.0, 1.0]))
     assert weighted == pytest.approx([(3 * 0.5 + 0.5) / 4, 0, 1])
     uneven = bound_classes(points, np.array([3, 4, 5, 6]), np.array([0, 1, 1, 2]))
     # 30 to 50 covers 3 of 5, and only the root holds b and c

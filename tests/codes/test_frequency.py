@@ -61,8 +61,8 @@ def test_many_wide_columns_do_not_overflow() -> None:
 
 
 def test_parts_join() -> None:
-    one, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
-    assert as_counter(join_frequencies([one, two])) == {(1, 2): 7, (0, 0): 1}
+    item, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
+    assert as_counter(join_frequencies([item, two])) == {(1, 2): 7, (0, 0): 1}
 
 
 def test_maps_between_levels_follow_the_hierarchy() -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes import quotes as quoting
 from incrowd.codes.hierarchy import HierarchyError
@@ -156,10 +156,10 @@ def test_a_field_without_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(quoting, "LONGEST", 1 << 20)
     limit = csv.field_size_limit()
     lines = iter(["a,b\n", '1,"x\n', *["2,y\n"] * (1 << 20)])
-    found = find_fault(lines, ",", 2)
-    assert found is not None
-    assert found.row == 2
-    assert "not closed within 1 MB" in found.problem
+    fault = find_fault(lines, ",", 2)
+    assert fault is not None
+    assert fault.row == 2
+    assert "not closed within 1 MB" in fault.problem
     assert next(lines) == "2,y\n"
     assert csv.field_size_limit() == limit
 

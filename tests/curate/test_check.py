@@ -37,8 +37,8 @@ def test_check_lists_everything_at_once() -> None:
         release: {method: safe, epsilon: 1, delta: 1.0e-6, levels: {age: 7}}
         """
     )
-    found = [(one.severity.value, one.code, one.column) for one in check(table, file)]
-    assert found == [
+    result = [(item.severity.value, item.code, item.column) for item in check(table, file)]
+    assert result == [
         ("error", "COLUMN_NOT_DECLARED", "sexx"),
         ("error", "COLUMN_NOT_IN_TABLE", "sex"),
         ("error", "LEVEL_TOO_HIGH", "age"),
@@ -48,12 +48,12 @@ def test_check_lists_everything_at_once() -> None:
         ("warning", "VALUES_OUTSIDE_DOMAIN", "zip"),
         ("note", "VALUES_NULL", "age"),
     ]
-    said = [str(finding) for finding in check(table, file)]
-    assert said[0] == (
+    text = [str(finding) for finding in check(table, file)]
+    assert text[0] == (
         "Column 'sexx': it is in the table, but not in the spec. Did you mean 'sex'? Declare "
         "it under `columns`; the role `drop` excludes it."
     )
-    assert said[-2] == (
+    assert text[-2] == (
         "Column 'zip': 1 value outside the domain, in 1 row (33.3 %): '123' (1). They are "
         "published as 'elsewhere'; extend the hierarchy to keep them."
     )
@@ -98,17 +98,17 @@ def test_check_says_what_publishing_would_refuse(tmp_path: Path) -> None:
     )
     done = CliRunner().invoke(build_parser(), ["check", str(file), "--json"], standalone_mode=False)
     assert done.return_value == 1
-    (found,) = json.loads(done.output)["findings"]
-    assert found["code"] == "RELEASE_REFUSED"
-    assert found["message"] == "Release: `scheme: search` chooses k. Remove `k`."
+    (result,) = json.loads(done.output)["findings"]
+    assert result["code"] == "RELEASE_REFUSED"
+    assert result["message"] == "Release: `scheme: search` chooses k. Remove `k`."
 
 
 def test_a_noisy_column_needs_a_precision() -> None:
     columns = "columns: {a: {role: noisy}, b: {role: quasi, hierarchy: flat}}"
     spec = f"{columns}\nrelease: {{method: k-epsilon, k: 2, epsilon: 1}}"
     table = local_engine().from_columns({"a": [1.5, 2.0], "b": ["x", "y"]})
-    wrong = [one for one in check(table, parse_spec(spec)) if one.severity == "error"]
-    assert [one.column for one in wrong] == ["a"]
+    wrong = [item for item in check(table, parse_spec(spec)) if item.severity == "error"]
+    assert [item.column for item in wrong] == ["a"]
     assert "1.5 is not a whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
-    assert [one for one in check(table, parse_spec(sure)) if one.severity == "error"] == []
+    assert [item for item in check(table, parse_spec(sure)) if item.severity == "error"] == []

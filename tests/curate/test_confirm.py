@@ -69,16 +69,16 @@ def left(spec: Path) -> list[tuple[str, str]]:
 
 
 def test_questions_come_column_by_column_with_their_reasons(spec: Path) -> None:
-    asked = list(task.list_questions(read_spec_file(spec)))
-    assert [(one.column, one.entry) for one in asked] == ENTRIES
-    assert all(one.why and one.says for one in asked)
-    roles = {one.column: one.says for one in asked if one.entry == "role"}
+    questions = list(task.list_questions(read_spec_file(spec)))
+    assert [(item.column, item.entry) for item in questions] == ENTRIES
+    assert all(item.why and item.says for item in questions)
+    roles = {item.column: item.says for item in questions if item.entry == "role"}
     assert roles["name"].startswith("identifier: ")
     assert roles["town"].startswith("quasi: ")
-    says = {(one.column, one.entry): one.says for one in asked}
+    says = {(item.column, item.entry): item.says for item in questions}
     assert "NA" in says["town", "written"]
     assert "Rome, Oslo, Bonn, Ulm" in says["town", "hierarchy"]
-    why = {(one.column, one.entry): one.why for one in asked}
+    why = {(item.column, item.entry): item.why for item in questions}
     assert "published" in why["town", "hierarchy"]
     assert "0 to 119" in why["age", "hierarchy"]
     assert "2020-01-01 to 2021-12-31" in why["seen", "hierarchy"]
@@ -87,9 +87,9 @@ def test_questions_come_column_by_column_with_their_reasons(spec: Path) -> None:
 def test_rare_values_are_shown_and_others_not(spec: Path) -> None:
     """9 are few, 10 are not; a value that nobody has is not rare among people."""
     (seen,) = next(
-        one.seen
-        for one in task.list_questions(read_spec_file(spec))
-        if (one.column, one.entry) == ENTRIES[3]
+        question.seen
+        for question in task.list_questions(read_spec_file(spec))
+        if (question.column, question.entry) == ENTRIES[3]
     )
     assert "fewer than 10 rows" in seen
     assert "Oslo (9)" in seen
@@ -99,21 +99,29 @@ def test_rare_values_are_shown_and_others_not(spec: Path) -> None:
 
 def test_that_no_value_is_rare_is_said(spec: Path) -> None:
     spec.write_text(SPEC.replace("[Rome, Oslo, Bonn, Ulm]", "[Rome, Bonn]"), encoding="utf-8")
-    asked = {(one.column, one.entry): one for one in task.list_questions(read_spec_file(spec))}
-    assert asked["town", "hierarchy"].seen == (
+    request = {
+        (question.column, question.entry): question
+        for question in task.list_questions(read_spec_file(spec))
+    }
+    assert request["town", "hierarchy"].seen == (
         "Every listed value in the table occurs in at least 10 rows.",
     )
 
 
 def test_the_ends_of_a_range_are_shown_with_how_many_explain_them(spec: Path) -> None:
-    asked = {(one.column, one.entry): one for one in task.list_questions(read_spec_file(spec))}
-    assert "3 (1 row) and 101 (2 rows)" in asked["age", "hierarchy"].seen[0]
-    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in asked["seen", "hierarchy"].seen[0]
+    request = {
+        (question.column, question.entry): question
+        for question in task.list_questions(read_spec_file(spec))
+    }
+    assert "3 (1 row) and 101 (2 rows)" in request["age", "hierarchy"].seen[0]
+    assert "2020-02-03 (1 row) and 2021-11-30 (5 rows)" in request["seen", "hierarchy"].seen[0]
 
 
 def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> None:
     file = task.confirm(read_spec_file(spec), ENTRIES[:-1])
-    assert [(one.column, one.entry) for one in task.list_questions(file)] == ENTRIES[-1:]
+    assert [(question.column, question.entry) for question in task.list_questions(file)] == ENTRIES[
+        -1:
+    ]
     done = task.confirm(file, ENTRIES)
     (spec.parent / "t.csv").unlink()
     assert list(task.list_questions(done)) == []
@@ -125,7 +133,7 @@ def test_what_is_confirmed_is_not_asked_and_nothing_is_opened(spec: Path) -> Non
 def test_all_leaves_lists_and_bounds(spec: Path) -> None:
     done = run_command("confirm", str(spec), "--roles")
     assert done.returncode == 1
-    hierarchies = [one for one in ENTRIES if one[1] == "hierarchy"]
+    hierarchies = [item for item in ENTRIES if item[1] == "hierarchy"]
     assert left(spec) == hierarchies
     assert "hierarchy (--values-are-public town)" in done.stdout
     assert "--values-are-public" in done.stdout
@@ -136,10 +144,10 @@ def test_public_values_are_named_one_by_one(spec: Path) -> None:
         "confirm", str(spec), "--values-are-public", "town", "--values-are-public", "seen"
     )
     assert done.returncode == 1
-    assert left(spec) == [one for one in ENTRIES if one not in (ENTRIES[3], ENTRIES[6])]
-    said = run_successfully("confirm", str(spec), "--roles", "--values-are-public", "age")
+    assert left(spec) == [item for item in ENTRIES if item not in (ENTRIES[3], ENTRIES[6])]
+    successfully = run_successfully("confirm", str(spec), "--roles", "--values-are-public", "age")
     assert left(spec) == []
-    assert "All entries are confirmed" in said
+    assert "All entries are confirmed" in successfully
 
 
 def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:

@@ -9,8 +9,8 @@ from incrowd.curate.demo_tables import make_demo_table
 
 
 def frame(kind: str, rows: int, seed: int = 1) -> pl.DataFrame:
-    found: pl.DataFrame = make_demo_table(kind, rows=rows, seed=seed).to_frame()
-    return found
+    result: pl.DataFrame = make_demo_table(kind, rows=rows, seed=seed).to_frame()
+    return result
 
 
 @pytest.mark.parametrize("kind", ["voters", "patients", "census"])

@@ -36,20 +36,20 @@ def test_kinds(values: list[object], kind: str) -> None:
 
 
 def test_counts_of_nulls_and_values() -> None:
-    found = described(["a", "b", "a", None, "a"])
-    assert (found.rows, found.nulls, found.distinct) == (5, 1, 2)
-    assert found.bars == (("a", 3), ("b", 1))
-    assert found.examples == ("a", "b")
-    assert found.rest == 0
+    result = described(["a", "b", "a", None, "a"])
+    assert (result.rows, result.nulls, result.distinct) == (5, 1, 2)
+    assert result.bars == (("a", 3), ("b", 1))
+    assert result.examples == ("a", "b")
+    assert result.rest == 0
 
 
 def test_many_numbers_are_put_into_ranges_of_a_round_width() -> None:
-    found = described(list(range(-7, 93)))
-    labels = [label for label, _ in found.bars]
+    result = described(list(range(-7, 93)))
+    labels = [label for label, _ in result.bars]
     assert labels[0] == "-10 to 0"
     assert labels[-1] == "90 to 100"
-    assert dict(found.bars)["0 to 10"] == 10
-    assert sum(held for _, held in found.bars) == 100
+    assert dict(result.bars)["0 to 10"] == 10
+    assert sum(held for _, held in result.bars) == 100
 
 
 def test_many_days_are_put_together_by_month_or_years() -> None:
@@ -62,18 +62,18 @@ def test_many_days_are_put_together_by_month_or_years() -> None:
 
 
 def test_many_texts_leave_a_rest() -> None:
-    found = described([f"t{at}" for at in range(100)])
-    assert len(found.bars) == 12
-    assert found.rest == 88
+    result = described([f"t{at}" for at in range(100)])
+    assert len(result.bars) == 12
+    assert result.rest == 88
 
 
 def test_of_a_large_table_the_first_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOKED_AT", 10)
     values: list[object] = [at // 3 for at in range(30)] + [None] * 5
-    found = described(values)
-    assert (found.rows, found.nulls, found.distinct, found.looked_at) == (35, 5, 10, 10)
-    assert sum(held for _, held in found.bars) == 10
-    assert not found.large
+    result = described(values)
+    assert (result.rows, result.nulls, result.distinct, result.looked_at) == (35, 5, 10, 10)
+    assert sum(held for _, held in result.bars) == 10
+    assert not result.large
     monkeypatch.setattr(module, "LARGE", 20)
-    found = described(values)
-    assert (found.rows, found.nulls, found.distinct, found.large) == (35, 0, 4, True)
+    result = described(values)
+    assert (result.rows, result.nulls, result.distinct, result.large) == (35, 0, 4, True)

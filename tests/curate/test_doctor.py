@@ -58,25 +58,26 @@ def test_all_is_there() -> None:
     seen = found(EVERYTHING)
     assert seen.is_working
     assert [package.name for package in seen.packages] == ["numpy", "polars"]
-    said = text(seen)
-    assert f"incrowd {incrowd.__version__} in " in said
-    assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in said
-    assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in said
-    assert "Java          17.0.15, fits Spark" in said
-    assert "pip install" not in said
-    assert said.endswith("All required libraries are installed.")
+    message = text(seen)
+    assert f"incrowd {incrowd.__version__} in " in message
+    assert "Python 3.12.1 on Linux x86_64, 4 cores, 8.0 GiB of memory" in message
+    assert "studio        web app, `incrowd studio`: starlette 1.0.0, uvicorn 0.40.0" in message
+    assert "Java          17.0.15, fits Spark" in message
+    assert "pip install" not in message
+    assert message.endswith("All required libraries are installed.")
 
 
 def test_an_extra_that_is_missing_comes_with_its_command_and_breaks_nothing() -> None:
     seen = found(without("starlette", "uvicorn", "pandas"))
     assert seen.is_working
-    said = text(seen)
+    message = text(seen)
     assert (
-        "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing" in said
+        "studio        web app, `incrowd studio`: starlette is missing, uvicorn is missing"
+        in message
     )
-    assert "pip install 'incrowd[studio]'" in said
-    assert "spark         Apache Spark tables: pandas is missing" in said
-    assert "pip install 'incrowd[spark]'" in said
+    assert "pip install 'incrowd[studio]'" in message
+    assert "spark         Apache Spark tables: pandas is missing" in message
+    assert "pip install 'incrowd[spark]'" in message
     extras = {extra["name"]: extra for extra in seen.as_dict()["extras"]}
     assert not extras["studio"]["installed"]
     assert extras["studio"]["command"] == "pip install 'incrowd[studio]'"
@@ -128,11 +129,11 @@ def test_what_is_around_it_breaks_nothing() -> None:
     )
     seen = found(EVERYTHING, around)
     assert seen.is_working
-    said = text(seen)
-    assert f"Java          {old}" in said
-    assert "browser       none; the studio prints a link" in said
-    assert "state         /nowhere, not writable" in said
-    assert "memory" not in said
+    message = text(seen)
+    assert f"Java          {old}" in message
+    assert "browser       none; the studio prints a link" in message
+    assert "state         /nowhere, not writable" in message
+    assert "memory" not in message
 
 
 def test_every_extra_has_a_purpose() -> None:

@@ -71,11 +71,11 @@ def test_a_draft_knows_identifiers_when_it_sees_them() -> None:
     assert spec.columns["weird: thing"].hierarchy is not None
     assert "mask: {length: 5}" in got.yaml()
     assert "dates: {from: 1910-01-01, to: 1989-12-31}" in got.yaml()
-    found = dict(got.list_hipaa_columns())
-    assert found["e-mail addresses"] == ("Contact",)
-    assert found["names"] == ("PatientName",)
-    assert found["medical record numbers"] == ("mrn",)
-    assert len(found) == 18
+    result = dict(got.list_hipaa_columns())
+    assert result["e-mail addresses"] == ("Contact",)
+    assert result["names"] == ("PatientName",)
+    assert result["medical record numbers"] == ("mrn",)
+    assert len(result) == 18
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_drafts_of_awkward_columns_fit_their_tables() -> None:
     )
     file = parse_spec(draft(table, name="t.csv").yaml())
     known = ("confirmation", "forecast")
-    found = [one for one in check(table, file) if one.topic not in known]
+    result = [item for item in check(table, file) if item.topic not in known]
     # the sentinel lies a thousand years before the other dates and stays outside
-    assert [finding.column for finding in found] == ["sentinel"]
+    assert [finding.column for finding in result] == ["sentinel"]
 
 
 def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_an_arx_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert "table: arx/people.csv" in file.read_text()
     loaded = read_spec_file(file)
     assert loaded.spec.columns_with_role("quasi") == ("sex", "age")
-    found = [finding for finding in check(None, loaded) if finding.topic != "forecast"]
-    assert [finding.severity.value for finding in found] == ["warning"] * 3 + [
+    result = [finding for finding in check(None, loaded) if finding.topic != "forecast"]
+    assert [finding.severity.value for finding in result] == ["warning"] * 3 + [
         "note"
     ]  # the unit, too
     assert set(loaded.spec.unconfirmed_entries.values()) == {("role", "hierarchy")}
@@ -148,9 +148,9 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     (folder / "people_hierarchy_job.csv").write_text("a;*\n")
     (folder / "other_hierarchy_age.csv").write_text("1;*\n2;*\n")
     table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
-    said = run_successfully("init", table, "--arx", str(folder), "-o", str(file))
-    assert "ARX hierarchies used: people_hierarchy_sex.csv." in said
-    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in said
+    successfully = run_successfully("init", table, "--arx", str(folder), "-o", str(file))
+    assert "ARX hierarchies used: people_hierarchy_sex.csv." in successfully
+    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in successfully
     loaded = read_spec_file(file)
     assert loaded.spec.table == "people.csv"
     assert list(loaded.spec.columns) == ["sex", "age", "town"]
@@ -195,7 +195,7 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
     assert roles["age"][0] == "quasi"
     file = parse_spec(made.yaml())
     assert file.spec.unit == PersonId(id="pidnum")
-    assert not [one for one in check(table, file) if one.severity == "error"]
+    assert not [item for item in check(table, file) if item.severity == "error"]
 
 
 @pytest.mark.parametrize("name", ["code", "children_no", "zip", "score"])
@@ -250,11 +250,11 @@ def test_every_draft_is_a_spec_that_fits_its_table(columns: dict[str, list[objec
     table = local_engine().from_columns(columns)
     file = parse_spec(draft(table, name="t.csv").yaml().partition("release:")[0])
     assert tuple(file.spec.columns) == table.columns
-    found = check(table, file)
-    assert [one for one in found if one.severity == "error"] == []
-    outside = [one for one in found if "outside the domain" in str(one)]
-    for one in outside:  # days more than a thousand years before the last
-        assert one.column is not None
+    result = check(table, file)
+    assert [item for item in result if item.severity == "error"] == []
+    outside = [item for item in result if "outside the domain" in str(item)]
+    for first in outside:  # days more than a thousand years before the last
+        assert first.column is not None
         assert "dates: {" in str(file.text())
 
 

@@ -19,7 +19,7 @@ STATES = (
     "Michigan Minnesota Mississippi Missouri Montana Nebraska Nevada Ohio Oklahoma Oregon "
     "Pennsylvania Tennessee Texas Utah Vermont Virginia Washington Wisconsin Wyoming"
 )
-FIFTY = [*STATES.split(), *(f"New {one}" for one in STATES.split()[:10])]
+FIFTY = [*STATES.split(), *(f"New {item}" for item in STATES.split()[:10])]
 
 
 # Ids and row numbers -----------------------------------------------------------------------------
@@ -64,8 +64,8 @@ def test_row_numbers_are_dropped(first: int) -> None:
 
 
 def test_uuids_are_identifiers_however_often_they_occur() -> None:
-    found = [str(uuid.UUID(int=at * 7919 + 1)) for at in range(40)]
-    for values in (found, [f"{{{one.upper()}}}" for one in found]):
+    result = [str(uuid.UUID(int=at * 7919 + 1)) for at in range(40)]
+    for values in (result, [f"{{{item.upper()}}}" for item in result]):
         made = guess_column("key", values, 1000)
         assert (made.role, made.hipaa) == ("identifier", "any other unique number")
 

@@ -47,7 +47,7 @@ def test_numbers_as_r_writes_them(tmp_path: Path) -> None:
     assert column.written is not None
     assert "written" in column.confirm
     assert "100000" in {str(value) for value in open_spec_table(file).values("income")}
-    assert not [one for one in check(None, file) if "OUTSIDE_DOMAIN" in one.code]
+    assert not [item for item in check(None, file) if "OUTSIDE_DOMAIN" in item.code]
 
 
 @pytest.mark.parametrize("small", ["1e-07", "1E-7", "-2.5e-03"])

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from support.cli import run_command
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Node
 from incrowd.curate.explore import Exploration, SchemeFigures, explore_schemes
@@ -58,28 +58,30 @@ def figures(one: SchemeFigures) -> tuple[int, int, int]:
 
 
 def test_every_scheme_has_the_figures_of_a_count_by_hand() -> None:
-    found = explored("method: k-anonymity, k: 4, suppression: 0.1")
-    assert found.is_complete
-    assert found.limit == 6
-    assert {one.levels for one in found.schemes} == set(itertools.product(range(4), range(2)))
-    for one in found.schemes:
-        assert figures(one) == by_hand(one.levels, 4), one
-        assert one.holds == (one.suppressed <= 6)
-        if one.smallest:
-            assert one.risk == pytest.approx(1 / one.smallest)
-            assert one.mean_risk == pytest.approx(one.classes / (60 - one.suppressed))
-    assert {one.holds for one in found.schemes} == {True, False}
+    result = explored("method: k-anonymity, k: 4, suppression: 0.1")
+    assert result.is_complete
+    assert result.limit == 6
+    assert {scheme.levels for scheme in result.schemes} == set(
+        itertools.product(range(4), range(2))
+    )
+    for item in result.schemes:
+        assert figures(item) == by_hand(item.levels, 4), item
+        assert item.holds == (item.suppressed <= 6)
+        if item.smallest:
+            assert item.risk == pytest.approx(1 / item.smallest)
+            assert item.mean_risk == pytest.approx(item.classes / (60 - item.suppressed))
+    assert {scheme.holds for scheme in result.schemes} == {True, False}
 
 
 def test_the_best_comes_first_and_is_what_is_published() -> None:
-    found = explored()
-    assert found.best is not None
-    losses = [one.loss for one in found.schemes if one.holds]
+    result = explored()
+    assert result.best is not None
+    losses = [item.loss for item in result.schemes if item.holds]
     assert losses == sorted(losses)
     release = publish_unjudged(PEOPLE, spec())
     scheme = release.certificate.table.scheme
-    assert found.best.levels == (scheme["age"].level, scheme["sex"].level)
-    assert found.best.classes == release.certificate.table.release.classes
+    assert result.best.levels == (scheme["age"].level, scheme["sex"].level)
+    assert result.best.classes == release.certificate.table.release.classes
 
 
 def test_of_many_schemes_those_near_the_best_and_to_both_ends_are_looked_at() -> None:
@@ -92,24 +94,24 @@ def test_of_many_schemes_those_near_the_best_and_to_both_ends_are_looked_at() ->
     assert not part.is_complete
     assert part.size == whole.size
     assert part.best == whole.best
-    levels = {one.levels for one in part.schemes}
+    levels = {scheme.levels for scheme in part.schemes}
     assert {(0, 0), (7, 1)} <= levels
-    for one in part.schemes:
-        assert one == whole.find_scheme(one.levels)
+    for item in part.schemes:
+        assert item == whole.find_scheme(item.levels)
 
 
 def test_a_scheme_that_is_fixed_is_one_among_all() -> None:
-    found = explored("method: k-anonymity, k: 4, levels: {age: 2, sex: 1}")
-    assert found.chosen == (2, 1)
-    assert found.is_complete
-    assert len(found.schemes) == 8
+    result = explored("method: k-anonymity, k: 4, levels: {age: 2, sex: 1}")
+    assert result.chosen == (2, 1)
+    assert result.is_complete
+    assert len(result.schemes) == 8
     assert explored().chosen is None
 
 
 def test_limits_that_leave_a_choice_are_kept_to() -> None:
-    found = explored("method: k-anonymity, k: 4, levels: {age: [1, 2]}")
-    assert found.chosen is None
-    assert {one.levels[0] for one in found.schemes} == {1, 2}
+    result = explored("method: k-anonymity, k: 4, levels: {age: [1, 2]}")
+    assert result.chosen is None
+    assert {scheme.levels[0] for scheme in result.schemes} == {1, 2}
 
 
 def test_rules_on_sensitive_values_count() -> None:
@@ -117,15 +119,15 @@ def test_rules_on_sensitive_values_count() -> None:
     release = "method: k-anonymity, k: 4, suppression: 0"
     strict = explore_schemes(spec(release, ruled), open_table(PEOPLE))
     plain = explore_schemes(spec(release), open_table(PEOPLE))
-    fewer = [one for one in strict.schemes if one.holds]
-    assert 0 < len(fewer) < len([one for one in plain.schemes if one.holds])
+    fewer = [scheme for scheme in strict.schemes if scheme.holds]
+    assert 0 < len(fewer) < len([scheme for scheme in plain.schemes if scheme.holds])
 
 
 def test_words_say_what_each_column_would_show() -> None:
-    found = explored()
-    top = found.find_scheme((3, 1))
+    result = explored()
+    top = result.find_scheme((3, 1))
     assert top is not None
-    assert found.describe_scheme(top) == {"age": "suppressed", "sex": "suppressed"}
+    assert result.describe_scheme(top) == {"age": "suppressed", "sex": "suppressed"}
 
 
 def test_where_no_scheme_holds_there_is_no_best() -> None:

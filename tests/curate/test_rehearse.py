@@ -154,8 +154,8 @@ def test_made_up_values_are_those_of_the_domain(tmp_path: Path) -> None:
 
 def test_two_rehearsals_differ(tmp_path: Path) -> None:
     file = spec(tmp_path)
-    one, two = (make_fictional_table(file, 500).to_frame() for _ in range(2))
-    assert not one.equals(two)
+    item, two = (make_fictional_table(file, 500).to_frame() for _ in range(2))
+    assert not item.equals(two)
 
 
 def test_a_draft_of_a_table_is_rehearsed_as_it_is(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_the_commands_say_that_it_is_a_rehearsal(tmp_path: Path) -> None:
     first = done.stdout.splitlines()[0]
     assert "dry run" in first.lower()
     assert "fictional table" in first
-    said = run_command("verify", str(tmp_path / "out"), columns=1000)
-    assert said.returncode == 1
-    assert SAID in said.stdout + said.stderr
+    command = run_command("verify", str(tmp_path / "out"), columns=1000)
+    assert command.returncode == 1
+    assert SAID in command.stdout + command.stderr
     told = run_command("verify", str(tmp_path / "out"), "--json")
     assert told.returncode == 1
     assert json.loads(told.stdout)["ok"] is False

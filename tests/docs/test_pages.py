@@ -39,12 +39,12 @@ DIALECT = re.compile(
 
 
 def test_pages_use_the_vocabulary() -> None:
-    found = [
+    result = [
         f"{page.relative_to(DOCS)}: {match[0]}"
         for page in DOCS.rglob("*.md")
         for match in DIALECT.finditer(_prose(page.read_text(encoding="utf-8")))
     ]
-    assert found == []
+    assert result == []
 
 
 def _prose(page: str) -> str:

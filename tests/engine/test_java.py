@@ -61,10 +61,10 @@ def test_an_old_java_is_named(tmp_path: Path, version: str) -> None:
 def test_no_java_at_all() -> None:
     with pytest.raises(TableError) as caught:
         require_java()
-    said = str(caught.value)
-    assert "none on the PATH, and JAVA_HOME is not set" in said
-    assert "openjdk-17-jre-headless" in said
-    assert "\n" not in said
+    text = str(caught.value)
+    assert "none on the PATH, and JAVA_HOME is not set" in text
+    assert "openjdk-17-jre-headless" in text
+    assert "\n" not in text
 
 
 def test_java_home_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
         (
             [["a"], [1]],
             {"header": 3},
-            "The sheet 'A' of 't.xlsx' has 2 rows, so row 3 cannot be the header.",
+            "The sheet 'A' of 't.xlsx' has 2 rows, so row 3",
         ),
         ([], {}, "The sheet 'A' of 't.xlsx' is empty. The workbook has other sheets: B."),
         ([["a", "b"]], {}, "File 't.xlsx': it has a header but no rows. Name a file with rows."),
@@ -123,8 +123,13 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
         (
             [["a", N, "c"], [1, 2, 3]],
             {},
-            "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the header."
-            " Name the column, or set the header row with --header.",
+            "The sheet 'A' of 't.xlsx': column 2 has no name in row 1, which was read as the "
+            "header. Name the column, or set the header row with --header.",
+        ),
+        (
+            [["T", N, N], ["a", "b", "c"], [1, 2, 3]],
+            {"header": 1},
+            "The sheet 'A' of 't.xlsx': column 2 has no name",
         ),
     ],
 )
@@ -174,6 +179,6 @@ def test_open_document_sheets(tmp_path: Path) -> None:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         file.writestr("META-INF/manifest.xml", "<manifest/>")
         file.writestr("content.xml", content)
-    found = open_table(path)
-    assert values(found) == {"zip": ["01234"], "age": [39], "sex": ["f"]}
-    assert (found.origin.header, canonicalize_value(found.values("age")[0])) == (2, "39")
+    result = open_table(path)
+    assert values(result) == {"zip": ["01234"], "age": [39], "sex": ["f"]}
+    assert (result.origin.header, canonicalize_value(result.values("age")[0])) == (2, "39")

@@ -128,8 +128,11 @@ def test_values_of_every_common_kind(postgres: str) -> None:
 
 
 def test_lists_and_bytes_are_not_single_values(postgres: str) -> None:
-    execute_sql(postgres, "CREATE TABLE lists (a int[], b bytea, c int)", "INSERT INTO lists VALUES "
-            "('{1,2}', '\\x00', 3)")  # fmt: skip
+    execute_sql(
+        postgres,
+        "CREATE TABLE lists (a int[], b bytea, c int)",
+        "INSERT INTO lists VALUES ('{1,2}', '\\x00', 3)",
+    )
     table = open_table(f"{postgres}#lists")
     assert table.values("c") == [3]
     for name in ("a", "b"):

@@ -42,11 +42,11 @@ def test_a_title_is_skipped(
         monkeypatch.setattr(text, "_IN_MEMORY_BYTES", -1)
     content = (above + TABLE).replace("\n", ends)
     path = written(tmp_path, content.encode(encoding))
-    for given in (None, header):
-        table = open_table(path, header=given)
+    for item in (None, header):
+        table = open_table(path, header=item)
         assert table.columns == ("id", "age")
         assert sorted(table.values("id"), key=str) == ["a1", "a2"]
-        notes = (NOTE.format(header),) if given is None else ()
+        notes = (NOTE.format(header),) if item is None else ()
         assert table.origin == TableOrigin(header=header, notes=notes)
 
 

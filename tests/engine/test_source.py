@@ -214,10 +214,10 @@ class Counted:
 
 def test_the_engine_that_is_given_opens_whatever_is_not_open(tmp_path: Path) -> None:
     engine = Counted()
-    asked: dict[str, Any] = {"folder": tmp_path, "empty": True, "delimiter": ","}
-    asked |= {"sheet": "A", "header": 2}
-    table = open_table(42, engine=engine, **asked)
-    assert engine.opened == [(42, asked)]
+    request: dict[str, Any] = {"folder": tmp_path, "empty": True, "delimiter": ","}
+    request |= {"sheet": "A", "header": 2}
+    table = open_table(42, engine=engine, **request)
+    assert engine.opened == [(42, request)]
     assert open_table(table, engine=engine) is table
     assert len(engine.opened) == 1
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
@@ -254,18 +254,18 @@ def test_a_header_is_a_row(tmp_path: Path, header: Any) -> None:
 def test_sheets_and_headers_belong_to_some_tables(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
-    for source, asked, message in (
+    for source, request, message in (
         (tmp_path / "t.csv", {"sheet": "A"}, "'t.csv' has no sheets"),
         (tmp_path / "t.parquet", {"header": 2}, "'t.parquet' stores its column names"),
         (
             pl.DataFrame({"a": [1]}),
             {"header": 2},
-            "The table stores its column names. Remove `sheet` and `header`.",
+            "The table stores its column names. Remove `header`",
         ),
         ("postgresql://u@localhost/d#t", {"sheet": "A"}, "The table has no sheets"),
     ):
         with pytest.raises(TableError, match=message):
-            open_table(source, **asked)
+            open_table(source, **request)
     assert open_table(pl.DataFrame({"a": [1]})).origin == TableOrigin()
 
 
@@ -283,7 +283,7 @@ def test_the_table_of_a_spec(tmp_path: Path) -> None:
     assert open_spec_table(file, table) is table
     engine = Counted()
     open_spec_table(file, engine=engine)
-    asked = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
-    assert engine.opened == [("t.csv", asked)]
+    request = {"folder": tmp_path, "empty": False, "delimiter": None, "sheet": None, "header": 3}
+    assert engine.opened == [("t.csv", request)]
     with pytest.raises(IncrowdError, match="no table is named"):
         open_spec_table(parse_spec("columns: {a: {role: drop}}"))

@@ -64,17 +64,17 @@ TRACE = "\n\tat org.apache.spark.scheduler.DAGScheduler.failJob(DAGScheduler.sca
     ],
 )  # fmt: skip
 def test_what_spark_says_is_told_in_words(text: str, meaning: str) -> None:
-    said = describe_failure(RuntimeError(text + TRACE))
-    assert said.startswith(meaning)
-    assert "\n" not in said
+    failure = describe_failure(RuntimeError(text + TRACE))
+    assert failure.startswith(meaning)
+    assert "\n" not in failure
 
 
 def test_what_nobody_foresaw_is_told_in_the_words_of_spark() -> None:
     """Neither the call nor the place in Spark's own code says anything to a user."""
-    said = describe_failure(
+    failure = describe_failure(
         RuntimeError(f"{CALLED}org.apache.spark.SparkException: The moon is full.{TRACE}")
     )
-    assert said == "The moon is full"
+    assert failure == "The moon is full"
     assert (
         describe_failure(RuntimeError("[MOON_FULL] Not tonight.\n== SQL =="))
         == "[MOON_FULL] Not tonight"

@@ -19,8 +19,8 @@ COLUMNS: dict[str, Sequence[object]] = {"a": ["x", "y", "x", None], "b": [1, 2, 
 
 
 def coded(values: Sequence[object]) -> Codes:
-    known: list[object] = ["x", "y", None, 1, 2]
-    return np.array([known.index(value) for value in values], dtype=np.int32)
+    result: list[object] = ["x", "y", None, 1, 2]
+    return np.array([result.index(value) for value in values], dtype=np.int32)
 
 
 def test_tuples_come_here_up_to_the_bound() -> None:
@@ -38,20 +38,20 @@ def test_tuples_come_here_up_to_the_bound() -> None:
 def test_values_of_counted_columns_are_not_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
+    request = []
 
     @contextmanager
     def told(what: str) -> Iterator[None]:
-        asked.append(what)
+        request.append(what)
         yield
 
     monkeypatch.setattr(module, "explain_failures", told)
     table = SparkEngine().from_columns(COLUMNS)
     table.gather_columns(["a", "b"]).count(["a", "b"], {"a": coded, "b": coded})
-    counted = list(asked)
+    counted = list(request)
     assert set(table.values("a")) == {"x", "y", None}
     assert table.list_raw_values("b").get_column("raw").sort().to_list() == [1, 2]
-    assert counted == asked != []
+    assert counted == request != []
 
 
 @pytest.mark.parametrize("together", [1, 4096])
@@ -79,9 +79,9 @@ def test_coarse_codes_are_counted_in_one_pass_whatever_a_first_look_has_met(
             with pytest.raises(TooManyTuplesError):
                 gathered.count(["a", "b"], tens)
             continue
-        found = gathered.count(["a", "b"], tens)
-        assert found.codes.tolist() == expected.codes.tolist()
-        assert found.counts.tolist() == expected.counts.tolist()
+        result = gathered.count(["a", "b"], tens)
+        assert result.codes.tolist() == expected.codes.tolist()
+        assert result.counts.tolist() == expected.counts.tolist()
     assert type(table.gather_columns(["a"])) is not type(table)
 
 

@@ -67,7 +67,7 @@ def test_times_without_a_zone_are_coded_in_a_session_with_another(
     in_berlin: SparkSession,
 ) -> None:
     times = [dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 3, 31, 3, 30), None]
-    frame = in_berlin.createDataFrame([(one,) for one in times], "c timestamp_ntz")
+    frame = in_berlin.createDataFrame([(time,) for time in times], "c timestamp_ntz")
     coded = add_codes(SparkEngine().open(frame), ["c"], {"c": _coded})
     assert sorted(row["k0"] for row in coded.select("k0").collect()) == [0, 1, 2]
 
@@ -78,8 +78,8 @@ def test_rows_that_differ_in_an_interval_have_an_order(spark_session: SparkSessi
     chosen = set()
     for parts in (1, 2, 3, 6):
         table = SparkEngine().open(frame.repartition(parts, "d"))
-        found = table.choose_row_per_person("id", SeededRandomness(3)).to_frame().collect()
-        chosen.add(found[0]["d"])
+        result = table.choose_row_per_person("id", SeededRandomness(3)).to_frame().collect()
+        chosen.add(result[0]["d"])
     assert len(chosen) == 1
 
 

@@ -100,14 +100,14 @@ def test_tasks_have_bits_of_their_own() -> None:
     tuples = table.count(["c"], coders)
     members = np.arange(4000)
     how = {"through": (), "read": ("x",), "work": draw_words}
-    found = table.process_classes(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
-    assert sum(found.parts) == 4000  # type: ignore[arg-type]
-    assert len(found.parts) > 1  # several tasks
-    assert len(set(found.columns["x"][0].tolist())) == 4000  # no word twice
-    one, two = (
+    result = table.process_classes(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
+    assert sum(result.parts) == 4000  # type: ignore[arg-type]
+    assert len(result.parts) > 1  # several tasks
+    assert len(set(result.columns["x"][0].tolist())) == 4000  # no word twice
+    item, two = (
         table.process_classes(coders, tuples, members, bits=SeededRandomness(1), **how)  # type: ignore[arg-type]
         for _ in range(2)
     )
-    order = [np.argsort(each.members) for each in (one, two)]
-    same = [each.columns["x"][0][at] for each, at in zip((one, two), order, strict=True)]
+    order = [np.argsort(each.members) for each in (item, two)]
+    same = [each.columns["x"][0][at] for each, at in zip((item, two), order, strict=True)]
     assert same[0].tolist() == same[1].tolist()  # a seed decides all of them, in tests

@@ -95,8 +95,8 @@ def test_what_is_met_is_what_is_counted(make_table: MakeTable) -> None:
     table = make_table({"t": times, "x": short})  # type: ignore[dict-item]
     assert sorted(str(x) for x in table.values("x")) == ["0.1", "0.7", "0.9"]
     for name, counts in (("t", [1, 2]), ("x", [1, 1, 1])):
-        found = table.count([name], {name: make_coder(table.values(name))})
-        assert sorted(found.counts.tolist()) == counts
+        result = table.count([name], {name: make_coder(table.values(name))})
+        assert sorted(result.counts.tolist()) == counts
     assert sum(count_table_rows(table).values()) == 3
 
 
@@ -146,8 +146,8 @@ def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
     assert set(picked) == set("abcd")
     assert all(890 <= picked[visit] <= 1110 for visit in "abc")
     # The choices of two people have nothing to do with each other: alike in a third of the pairs.
-    found = {int(str(person)): visit for person, visit in chosen}
-    alike = sum(found[at] == found[at + 1] for at in range(0, 3000, 2))
+    result = {int(str(person)): visit for person, visit in chosen}
+    alike = sum(result[at] == result[at + 1] for at in range(0, 3000, 2))
     assert 420 <= alike <= 580
     again = count_table_rows(table.choose_row_per_person("id", SeededRandomness(2)))
     assert again != chosen  # another key, another choice
@@ -194,7 +194,7 @@ def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None
     path = tmp_path / "table.csv"
     table.write(path)
     cells: Coded = (["x"], np.zeros(1, np.int32))
-    for one in (
+    for item in (
         table,
         table.head(1),
         table.choose_row_per_person("a", SystemRandomness()),
@@ -203,7 +203,7 @@ def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None
         engine.from_cells({"a": cells}, np.array([3])),
         engine.from_rows({"a": cells}, {}, ["a"]),
     ):
-        assert one.engine is engine
+        assert item.engine is engine
 
 
 def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:
@@ -246,8 +246,8 @@ def test_a_missing_column_is_named(make_table: MakeTable) -> None:
 def test_rows_per_id_are_counted_over_the_whole_table(make_table: MakeTable) -> None:
     """Of ids however they are written; rows without one do not count."""
     table = make_table({"id": ["7", "7.0", " 7", "a", "b", "b", "", None, "c", "d"]})
-    found = table.count_rows_per_id("id")
-    assert (found.ids, found.median, found.largest, found.has_repeats) == (5, 1, 3, True)
+    rows = table.count_rows_per_id("id")
+    assert (rows.ids, rows.median, rows.largest, rows.has_repeats) == (5, 1, 3, True)
     one_each = make_table({"id": [1, 2, 3]}).count_rows_per_id("id")
     assert (one_each.ids, one_each.largest, one_each.has_repeats) == (3, 1, False)
     assert make_table({"id": [None, "x"]}).head(0).count_rows_per_id("id").ids == 0

@@ -47,9 +47,9 @@ def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
     assert sorted(table.values("sex"), key=str) == ["f", "m"]
     assert set(table.values("zip")) == {"01", None}
     coders = {"sex": make_coder(["f", "m"]), "zip": make_coder([None, "01"])}
-    found = table.count(["zip", "sex"], coders)
-    assert found.codes.tolist() == [[0, 1], [1, 0]]
-    assert found.counts.tolist() == [1, 5]
+    result = table.count(["zip", "sex"], coders)
+    assert result.codes.tolist() == [[0, 1], [1, 0]]
+    assert result.counts.tolist() == [1, 5]
     none = engine.from_cells({"sex": (["f"], codes(0))}, np.array([0]))
     assert list(none.values("sex")) == []
 
@@ -76,10 +76,10 @@ def rows(engine: Engine) -> Table:
 def test_rows_are_as_they_are_given(engine: Engine) -> None:
     table = rows(engine)
     assert table.columns == ("height", "sex", "zip", "seen")
-    found = {
+    result = {
         tuple(str(value) for value in row): count for row, count in count_table_rows(table).items()
     }
-    assert found == {
+    assert result == {
         ("1.5", "female", "01***", "2020-02-29"): 1,
         ("None", "female", '"a", b\n', "None"): 1,
         ("2.0", "male", "None", "2021-01-01"): 1,

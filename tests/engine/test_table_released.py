@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Engine, Table, TableError
@@ -57,14 +57,14 @@ CASES = [  # rows with noise have no weights
 
 
 def spec(method: str, **release: Any) -> dict[str, Any]:
-    known = METHODS[method]
+    result = METHODS[method]
     columns = {
         "name": {"role": "identifier"}, "sex": SEX, "age": AGE, "ill": {"role": "sensitive"},
         "height": {"role": "drop"},
     }  # fmt: skip
     return {
-        "columns": columns | known.get("columns", {}),
-        "release": known["release"] | release,
+        "columns": columns | result.get("columns", {}),
+        "release": result["release"] | release,
     }
 
 
@@ -85,8 +85,8 @@ def test_a_release_is_made_by_the_engine_of_its_table(
 
 def test_one_row_of_each_person_is_published(engine: Engine, tmp_path: Path) -> None:
     twice = {name: [*values, *values] for name, values in PEOPLE.items()}
-    asked = spec("k-anonymity") | {"unit": {"id": "name"}}
-    release = publish_unjudged(engine.from_columns(twice), asked, output=tmp_path / "out")
+    request = spec("k-anonymity") | {"unit": {"id": "name"}}
+    release = publish_unjudged(engine.from_columns(twice), request, output=tmp_path / "out")
     assert 0 < release.certificate.table.release.rows <= ROWS
     assert verify(tmp_path / "out") == []
 
@@ -105,12 +105,12 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
 def test_the_engine_that_is_given_opens_the_table(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     engine.from_columns(PEOPLE).write(path)
-    asked = spec("k-anonymity")
-    release = publish_unjudged(path, asked, engine=engine)
+    request = spec("k-anonymity")
+    release = publish_unjudged(path, request, engine=engine)
     assert release.tables[0].engine is engine
-    release = publish_unjudged(None, asked | {"table": str(path)}, engine=engine)
+    release = publish_unjudged(None, request | {"table": str(path)}, engine=engine)
     assert release.tables[0].engine is engine
     with pytest.raises(TableError, match="Cannot read a table from a builtins.int"):
-        publish_unjudged(42, asked)
+        publish_unjudged(42, request)
     with pytest.raises(ParameterError, match="'engine' parameter must be an engine"):
-        publish_unjudged(path, asked, engine="local")
+        publish_unjudged(path, request, engine="local")

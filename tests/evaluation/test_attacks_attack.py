@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.cli import run_command, run_successfully
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 import incrowd as ic
 from incrowd.curate.demo_tables import make_demo_table
@@ -46,15 +46,15 @@ TABLE, CONTROL = population(3000, 1), population(3000, 2)
 
 
 def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
-    found = ic.attack(TABLE, released, file, control=CONTROL, seed=1, **more)
-    return {f"{one.attack}: {one.name}": one for one in found.estimates}
+    result = ic.attack(TABLE, released, file, control=CONTROL, seed=1, **more)
+    return {f"{estimate.attack}: {estimate.name}": estimate for estimate in result.estimates}
 
 
 @pytest.mark.parametrize("algorithm", ["ola", "mondrian"])
 def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
     file = spec(method="k-anonymity", algorithm=algorithm, k=5)
-    found = attacked(ic.publish(TABLE, file), file)
-    known = found["inference: ill, knowing all other rows"]
+    result = attacked(ic.publish(TABLE, file), file)
+    known = result["inference: ill, knowing all other rows"]
     assert known.success.value > 0.9
     assert known.succeeds
 
@@ -63,11 +63,11 @@ def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -
 def test_a_safe_release_tells_of_its_people_what_it_tells_of_others(draw: str) -> None:
     """Intervals at 95 %, three attacks: seeded, so it is the same each time."""
     file = spec(method="safe", epsilon=0.5, delta=1e-6, draw=draw)
-    found = attacked(ic.publish(TABLE, file, bits=PinnedRandomness(1)), file, knows=2)
-    assert len([name for name in found if name.startswith("linkage")]) == 2
-    for name, one in found.items():
-        allowed = one.bound is not None and one.success.low <= one.bound
-        assert not one.succeeds or allowed, name
+    result = attacked(ic.publish(TABLE, file, bits=PinnedRandomness(1)), file, knows=2)
+    assert len([name for name in result if name.startswith("linkage")]) == 2
+    for name, first in result.items():
+        allowed = first.bound is not None and first.success.low <= first.bound
+        assert not first.succeeds or allowed, name
 
 
 def test_any_file_can_be_attacked(tmp_path: Path) -> None:
@@ -89,29 +89,29 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     release = ic.publish(TABLE, file)
     assert "inference: ill, knowing all other rows" in attacked(release, file)
     known = json.loads((release.curator / "attacks.json").read_text())
-    assert {one["attack"] for one in known["attacks"]} >= {"linkage", "inference", "extreme"}
+    assert {item["attack"] for item in known["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
     file = spec(method="k-anonymity", k=5)
-    found = attacked(ic.publish(TABLE, file), file, secrets=["town"])
-    assert "inference: town, by matching rows" in found
-    assert "town" not in found["linkage: all quasi-identifiers"].knows
+    result = attacked(ic.publish(TABLE, file), file, secrets=["town"])
+    assert "inference: town, by matching rows" in result
+    assert "town" not in result["linkage: all quasi-identifiers"].knows
 
 
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
-    found = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no column is sensitive" in note for note in found.notes)
-    assert any("control group" in note for note in found.notes)
-    assert all(one.control is None for one in found.estimates)
+    result = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
+    assert any("no column is sensitive" in note for note in result.notes)
+    assert any("control group" in note for note in result.notes)
+    assert all(estimate.control is None for estimate in result.estimates)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         ({"secrets": ["nobody"]}, "secret.*nobody"),
-        ({"knows": 9}, "knows.*at most the 3 quasi columns.*9"),
+        ({"knows": 9}, "knows.*at most 3.*9"),
         ({"errors": 1.5}, "errors"),
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
@@ -136,11 +136,11 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
         "attack", "--original", f"{tmp_path}/table.csv", "--released", str(data),
         "--spec", f"{tmp_path}/spec.yaml", "--control", f"{tmp_path}/control.csv", "--seed", "1",
     ]  # fmt: skip
-    said = run_successfully(*arguments, columns=160)
-    assert "2,000 people of the table were attacked, and 2,000 who are not in it." in said
-    assert "knowing all other rows" in said
+    successfully = run_successfully(*arguments, columns=160)
+    assert "Attacked 2,000 people of the table, 2,000 people of the control group." in successfully
+    assert "knowing all other rows" in successfully
     known = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
-    assert [one["attack"] for one in known["attacks"]] == ["linkage"]
+    assert [item["attack"] for item in known["attacks"]] == ["linkage"]
     assert run_command(*arguments, "--errors", "much").returncode == 2
 
 
@@ -166,8 +166,8 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
         table, {"columns": columns, "release": {"epsilon": 2.0, "delta": 1e-5, "slices": 2}}
     )
     known = json.loads((release.curator / "attacks.json").read_text())
-    assert [one["attack"] for one in known["attacks"]] == ["linkage", "join", "membership"]
-    assert all("(slice " in one["name"] for one in known["attacks"])
+    assert [item["attack"] for item in known["attacks"]] == ["linkage", "join", "membership"]
+    assert all("(slice " in item["name"] for item in known["attacks"])
 
 
 def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
@@ -179,9 +179,9 @@ def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
             "release": {"method": "k-anonymity", "k": 3},
         }
     )
-    found = ic.attack(several, ic.publish(several, file), file, seed=1)
-    assert any("several rows" in note for note in found.notes)
-    assert not any("everybody else" in one.name for one in found.estimates)
+    result = ic.attack(several, ic.publish(several, file), file, seed=1)
+    assert any("several rows" in note for note in result.notes)
+    assert not any("everybody else" in estimate.name for estimate in result.estimates)
 
 
 def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:
@@ -203,10 +203,10 @@ def test_a_release_of_another_table_is_told() -> None:
         method="safe", epsilon=1.0, delta=1e-6, scheme="fixed", levels={"age": 3, "town": 1}
     )
     release = ic.publish(TABLE, file, bits=PinnedRandomness(1))
-    found = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
+    result = ic.attack(TABLE.head(500), release, file, seed=1, only=["membership"])
     assert any(
         "The optimal membership test was skipped: the release is not of this table." in note
-        for note in found.notes
+        for note in result.notes
     )
 
 
@@ -224,10 +224,10 @@ def test_two_releases_of_one_table_are_intersected() -> None:
         for x in ("mondrian", "cluster")
     ]
     first, second = (ic.publish(few, file) for file in files)
-    found = ic.attack(
+    result = ic.attack(
         few, first, files[0], control=others, also=[second], seed=1, only=["inference"]
     )
-    both = found.estimates[-1]
+    both = result.estimates[-1]
     assert both.attack == "intersection"
     assert both.succeeds
     assert both.success.value > 2 * max(float(x) for x in both.details.values())
@@ -243,11 +243,11 @@ def test_a_classifier_and_shadows_are_tried_on_request() -> None:
     file = spec(method="k-anonymity", k=5)
     some = TABLE.head(400)
     release = ic.publish(some, file)
-    found = ic.attack(
+    result = ic.attack(
         some, release, file, control=CONTROL, seed=1, classifier=True, shadows=True,
         only=["inference"],
     )  # fmt: skip
-    names = [one.name for one in found.estimates]
+    names = [estimate.name for estimate in result.estimates]
     assert "ill, by a classifier" in names
     assert any(name.startswith("shadow releases of ") for name in names)
     without = ic.attack(some, release, file, seed=1, classifier=True, only=["inference"])

@@ -15,11 +15,11 @@ TOWNS = {"flat": {"values": ["a", "b"]}}
 def at_ends_of(rows: list[list[object]], shown: list[list[object]], **more: object) -> Estimate:
     here = build_scene({"age": AGES, "town": TOWNS}, rows, shown, **more)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
-    found = attack_interval_ends(
+    interval_ends = attack_interval_ends(
         here.release, here.everybody, ordered=[0], control=here.control, tries=500, rng=rng
     )
-    assert found is not None
-    return found
+    assert interval_ends is not None
+    return interval_ends
 
 
 def people_of(number: int, seed: int) -> list[list[object]]:
@@ -40,25 +40,25 @@ def around(rows: list[list[object]], size: int) -> list[list[object]]:
 
 def test_ends_drawn_around_people_are_theirs() -> None:
     rows = people_of(60, 1)
-    found = at_ends_of(rows, around(rows, 10), control=people_of(60, 2))
-    assert found.success.value == 1.0
-    assert found.control is not None
-    assert found.control.value < 0.6
-    assert found.guess.value < 0.9
+    result = at_ends_of(rows, around(rows, 10), control=people_of(60, 2))
+    assert result.success.value == 1.0
+    assert result.control is not None
+    assert result.control.value < 0.6
+    assert result.guess.value < 0.9
 
 
 def test_public_ends_are_those_of_people_by_chance_alone() -> None:
     """Thirty people in steps of ten: some have the first or last age of one, others as often."""
     rows = people_of(30, 1)
     shown = [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", t] for a, t in rows]
-    found = at_ends_of(rows, shown, control=people_of(3000, 2))  # thinned to thirty
-    assert not found.succeeds
-    assert found.control is not None
-    assert 0 < found.success.value < 0.6
+    result = at_ends_of(rows, shown, control=people_of(3000, 2))  # thinned to thirty
+    assert not result.succeeds
+    assert result.control is not None
+    assert 0 < result.success.value < 0.6
     exact = {(int(str(a)), t) for a, t in rows}
     classes = {(int(str(a)) // 10 * 10, t) for a, t in rows}
     hits = sum((low + end, t) in exact for low, t in classes for end in (0, 9))
-    assert (found.success.hits, found.success.tries) == (hits, 2 * len(classes))
+    assert (result.success.hits, result.success.tries) == (hits, 2 * len(classes))
 
 
 def test_without_intervals_there_are_no_ends() -> None:

@@ -44,15 +44,15 @@ def attacked(here: AttackScene, way: str, **more: Any) -> Estimate:
     others = None
     if here.control is not None:
         others = inference.make_targets(sample_people(here.control, 5000, rng), [0], 1, bins)
-    found = getattr(inference, way)(view, secret, victims, **more, control=others)
-    assert isinstance(found, Estimate)
-    return found
+    estimate = getattr(inference, way)(view, secret, victims, **more, control=others)
+    assert isinstance(estimate, Estimate)
+    return estimate
 
 
 def test_a_table_published_whole_tells_of_those_who_are_alone() -> None:
     rows: list[Row] = [[age, NAMES[age % 4]] for age in range(40)]
-    found = attacked(build_scene(COLUMNS, rows, rows, secrets=["ill"]), "by_rows")
-    assert (found.success.value, found.guess.value) == (1.0, 0.25)
+    result = attacked(build_scene(COLUMNS, rows, rows, secrets=["ill"]), "by_rows")
+    assert (result.success.value, result.guess.value) == (1.0, 0.25)
 
 
 def test_what_most_rows_alike_show_is_said() -> None:
@@ -62,9 +62,9 @@ def test_what_most_rows_alike_show_is_said() -> None:
         *[[15, "angina"]] * 9,
         [15, "cough"],
     ]
-    found = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_rows")
-    assert found.success.hits == 6 + 9
-    assert found.guess.hits == 9  # angina, the most frequent
+    result = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_rows")
+    assert result.success.hits == 6 + 9
+    assert result.guess.hits == 9  # angina, the most frequent
 
 
 def test_what_holds_of_everybody_is_no_success() -> None:
@@ -78,30 +78,30 @@ def test_what_holds_of_everybody_is_no_success() -> None:
     rows = people_like(1)
     here = build_scene(COLUMNS, rows, tens(rows), control=people_like(2), secrets=["ill"])
     for way in ("by_rows", "by_homogeneity"):
-        found = attacked(here, way)
-        assert found.control is not None
-        assert found.success.value == found.control.value == 1.0
-        assert found.guess.value < 0.6
-        assert not found.succeeds
+        result = attacked(here, way)
+        assert result.control is not None
+        assert result.success.value == result.control.value == 1.0
+        assert result.guess.value < 0.6
+        assert not result.succeeds
 
 
 def test_classes_that_agree_are_counted_and_no_others() -> None:
     rows: list[Row] = [*[[5, "cough"]] * 5, *[[15, "cough"]] * 4, [15, "stroke"]]
-    found = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_homogeneity")
-    assert (found.success.hits, found.success.tries) == (5, 10)
-    assert found.details["certain"] == 0.5
-    assert found.guess.hits == 5  # the most frequent value, said of the same people
+    result = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_homogeneity")
+    assert (result.success.hits, result.success.tries) == (5, 10)
+    assert result.details["certain"] == 0.5
+    assert result.guess.hits == 5  # the most frequent value, said of the same people
 
 
 def test_who_knows_everybody_else_reads_the_class() -> None:
     """Whatever the class, if it is published as it is; and nothing of people who are not there."""
     rows, others = made_up(400, 1), made_up(4000, 2)
     here = build_scene(COLUMNS, rows, tens(rows), control=others, secrets=["ill"])
-    found = attacked(here, "by_background", everybody=here.everybody)
-    assert found.success.value == 1.0
-    assert found.control is not None
-    assert found.control.high < 0.5
-    assert found.succeeds
+    result = attacked(here, "by_background", everybody=here.everybody)
+    assert result.success.value == 1.0
+    assert result.control is not None
+    assert result.control.high < 0.5
+    assert result.succeeds
 
 
 def test_overlapping_labels_do_not_hide_from_who_knows_everybody_else() -> None:
@@ -121,10 +121,10 @@ def test_noise_hides_even_from_who_knows_everybody_else() -> None:
             here = sum(ten(int(str(a))) == ten(age) and i == ill for a, i in rows)
             shown += [[ten(age), ill]] * max(here + round(float(rng.normal(0, 6))), 0)
     blurred = build_scene(COLUMNS, rows, shown, control=others, secrets=["ill"], variance=36.0)
-    found = attacked(blurred, "by_background", everybody=blurred.everybody)
-    assert found.control is not None
-    assert found.success.low <= found.control.high
-    assert not found.succeeds
+    result = attacked(blurred, "by_background", everybody=blurred.everybody)
+    assert result.control is not None
+    assert result.success.low <= result.control.high
+    assert not result.succeeds
 
 
 def test_a_sample_hides_as_far_as_it_is_one() -> None:
@@ -141,9 +141,9 @@ def test_a_secret_that_is_shown_by_groups_is_told_by_groups() -> None:
     rows: list[Row] = [[age % 40, NAMES[age % 4]] for age in range(400)]
     groups = [[ten(int(str(a))), "lung" if i in NAMES[:2] else "heart"] for a, i in rows]
     here = build_scene(COLUMNS, rows, groups, secrets=["ill"])
-    found = attacked(here, "by_background", everybody=here.everybody)
-    assert found.success.value == pytest.approx(0.5)
-    assert found.guess.value == pytest.approx(0.25)
+    result = attacked(here, "by_background", everybody=here.everybody)
+    assert result.success.value == pytest.approx(0.5)
+    assert result.guess.value == pytest.approx(0.25)
 
 
 def test_an_empty_release_tells_nothing() -> None:

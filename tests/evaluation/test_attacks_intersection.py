@@ -16,14 +16,14 @@ VALUES = 60
 
 
 def patients(number: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    known = np.column_stack([rng.integers(0, size, number) for size in PLACES]).astype(np.int32)
-    return known, rng.integers(0, VALUES, number).astype(np.int32)
+    result = np.column_stack([rng.integers(0, size, number) for size in PLACES]).astype(np.int32)
+    return result, rng.integers(0, VALUES, number).astype(np.int32)
 
 
 def published(known: Codes, sensitive: Codes, k: int, weights: Floats) -> SensitiveBoxes:
     axes = [make_number_axis(size) for size in PLACES]
-    found = recode_clusters(axes, known, k=k, by="mondrian", weights=weights)
-    return SensitiveBoxes.from_classes(found.boxes, found.members, sensitive, VALUES)
+    clusters = recode_clusters(axes, known, k=k, by="mondrian", weights=weights)
+    return SensitiveBoxes.from_classes(clusters.boxes, clusters.members, sensitive, VALUES)
 
 
 def test_what_two_releases_have_in_common_is_said() -> None:
@@ -38,13 +38,13 @@ def test_what_two_releases_have_in_common_is_said() -> None:
     ]  # fmt: skip
     members = KnownPeople(points, np.array([0, 1, 2, 3]))
     others = KnownPeople(points, np.array([1, 1, 1, 3]))
-    found = intersect_boxes([first, second], members, others, name="by hand")
+    result = intersect_boxes([first, second], members, others, name="by hand")
     # left are {0}, {1}, {2, 3}, {3}
-    assert found.success.hits == 3
-    assert found.control is not None
-    assert found.control.hits == 2
-    assert found.details == {"release 1 alone": 0.0, "release 2 alone": 0.0}
-    assert found.guess.hits == 1
+    assert result.success.hits == 3
+    assert result.control is not None
+    assert result.control.hits == 2
+    assert result.details == {"release 1 alone": 0.0, "release 2 alone": 0.0}
+    assert result.guess.hits == 1
 
 
 def test_two_k_anonymous_releases_do_not_compose() -> None:
@@ -56,13 +56,13 @@ def test_two_k_anonymous_releases_do_not_compose() -> None:
     for release in (first, second):
         left = release.list_candidates(known)
         assert left[np.arange(2000), sensitive].all()  # a member's value is never ruled out
-    found = intersect_boxes([first, second], members, others, name="Mondrian twice")
+    result = intersect_boxes([first, second], members, others, name="Mondrian twice")
     # With classes of 5 to 11 rows and 60 values, most others are ruled out: far from any chance.
-    assert found.success.value > 0.2
-    assert found.succeeds
-    assert found.control is not None
-    assert found.control.high < found.success.low / 3
-    assert max(found.details.values()) == 0  # a class of five rows has one value: 60^-4
+    assert result.success.value > 0.2
+    assert result.succeeds
+    assert result.control is not None
+    assert result.control.high < result.success.low / 3
+    assert max(result.details.values()) == 0  # a class of five rows has one value: 60^-4
     again = intersect_boxes([first, first], members, others, name="the same twice")
     assert again.success.hits == 0
 
@@ -81,10 +81,10 @@ def test_two_safe_releases_compose() -> None:
         for scheme in schemes
     ]
     members, others = KnownPeople(known[:1500], sensitive[:1500]), KnownPeople(*patients(1500, rng))
-    found = intersect_boxes(shown, members, others, name="safe")
-    assert found.control is not None
+    result = intersect_boxes(shown, members, others, name="safe")
+    assert result.control is not None
     # Two intervals of 95 % about the same share: they miss each other with probability below 0.01.
-    assert found.success.low <= found.control.high
-    assert found.control.low <= found.success.high
-    assert found.success.low <= bound_attack_success(schemes, found.control.high)
-    assert not found.succeeds
+    assert result.success.low <= result.control.high
+    assert result.control.low <= result.success.high
+    assert result.success.low <= bound_attack_success(schemes, result.control.high)
+    assert not result.succeeds

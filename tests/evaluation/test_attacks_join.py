@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.seen_tables import make_cover, make_value_view
+from support.attacker_views import make_cover, make_value_view
 
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import ParameterError
@@ -25,10 +25,10 @@ def brute(rows: list[list[int]], person: list[int], sets: list[list[int]]) -> fl
 
     def nearest(half: list[int]) -> list[int]:
         fits = [sum(person[at] in sets[row[at]] for at in half) for row in rows]
-        return [at for at, found in enumerate(fits) if found == max(fits)]
+        return [at for at, item in enumerate(fits) if item == max(fits)]
 
     choices = list(product(*(nearest(half) for half in HALVES)))
-    return sum(one == other for one, other in choices) / len(choices)
+    return sum(first == other for first, other in choices) / len(choices)
 
 
 @pytest.mark.parametrize("sets", [SETS, RUNS])
@@ -59,11 +59,11 @@ def test_a_copy_joins_who_is_unique_in_both_halves() -> None:
         for half in HALVES
     ]
     both = np.array([(points == row).all(axis=1).sum() for row in points])
-    found = compute_join_chances(seen, HALVES, points)
-    assert found == pytest.approx(both / (sizes[0] * sizes[1]))
+    join_chances = compute_join_chances(seen, HALVES, points)
+    assert join_chances == pytest.approx(both / (sizes[0] * sizes[1]))
     unique = (sizes[0] == 1) & (sizes[1] == 1)
     assert 10 < unique.sum() < 140
-    assert (found == 1).tolist() == unique.tolist()  # nobody has a double here
+    assert (join_chances == 1).tolist() == unique.tolist()  # nobody has a double here
 
 
 def test_a_copy_joins_its_people_and_a_sample_of_others_nobody() -> None:
@@ -87,11 +87,11 @@ def test_vague_rows_join_nobody() -> None:
     """All rows are nearest to both halves, and which is whose nobody can say."""
     rng = np.random.default_rng(5)
     points = np.repeat(np.array([[0, 0], [1, 1]], dtype=np.int32), 1000, axis=0)
-    found = join_by_nearest(
+    result = join_by_nearest(
         make_value_view(points, [2, 2]), ([0], [1]), People(points), None, rng=rng
     )
-    assert found.success.hits < 12  # one in a thousand each, of 2,000: 12 or more with 1e-5
-    assert found.guess.value == 1 / 2000
+    assert result.success.hits < 12  # one in a thousand each, of 2,000: 12 or more with 1e-5
+    assert result.guess.value == 1 / 2000
 
 
 def test_rows_that_show_nothing_join_nobody() -> None:
@@ -100,11 +100,11 @@ def test_rows_that_show_nothing_join_nobody() -> None:
     points = np.array([[0, 0], [1, 1]], dtype=np.int32)
     codes = np.array([[0, 0], [1, 1], [2, 2]], dtype=np.int32)
     seen = as_seen(("a", "b"), Frequencies(codes, np.array([1, 1, 5])), covers)
-    found = join_by_nearest(seen, ([0], [1]), People(points), None, rng=rng)
-    assert (found.success.hits, found.control) == (2, None)
+    result = join_by_nearest(seen, ([0], [1]), People(points), None, rng=rng)
+    assert (result.success.hits, result.control) == (2, None)
     nothing = as_seen(("a", "b"), Frequencies(codes[2:], np.array([5])), covers)
-    found = join_by_nearest(nothing, ([0], [1]), People(points), People(points), rng=rng)
-    assert (found.success.hits, found.success.tries) == (0, 2)
+    result = join_by_nearest(nothing, ([0], [1]), People(points), People(points), rng=rng)
+    assert (result.success.hits, result.success.tries) == (0, 2)
 
 
 @pytest.mark.parametrize("halves", [([0], [0, 1]), ([], [1])])

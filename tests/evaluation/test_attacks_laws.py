@@ -27,23 +27,23 @@ Outcomes = dict[int, float]
 
 def drawn(n: int, k: int, beta: Fraction) -> Outcomes:
     """How likely each count is shown of n rows, each drawn with beta; 0 stands for none."""
-    found: dict[int, Fraction] = {}
+    result: dict[int, Fraction] = {}
     for z in range(n + 1):
         shown = z if z >= k else 0
         chance = comb(n, z) * beta**z * (1 - beta) ** (n - z)
-        found[shown] = found.get(shown, Fraction(0)) + chance
-    return {z: float(chance) for z, chance in found.items()}
+        result[shown] = result.get(shown, Fraction(0)) + chance
+    return {z: float(chance) for z, chance in result.items()}
 
 
 def noisy(n: int, k: int, r: int, weights: dict[int, float]) -> Outcomes:
     """How likely each count is shown of n rows with noise of some weights."""
     if n == 0:
         return {0: 1.0}
-    total, found = sum(weights.values()), {0: 0.0}
+    total, result = sum(weights.values()), {0: 0.0}
     for x, weight in weights.items():
         shown = n + x if n + x >= r + k else 0
-        found[shown] = found.get(shown, 0.0) + weight / total
-    return found
+        result[shown] = result.get(shown, 0.0) + weight / total
+    return result
 
 
 def distance(p: Outcomes, q: Outcomes) -> float:

@@ -22,31 +22,35 @@ def tens(rows: list[list[object]]) -> list[list[object]]:
 def linked(here: AttackScene, known: tuple[int, ...] = (0, 1), *, errors: float = 0.0) -> Estimate:
     rng = np.random.default_rng(1)
     return attack_linkage(
-        here.release, sample_people(here.everybody, 10_000, rng), known=known, errors=errors, rng=rng,
+        here.release,
+        sample_people(here.everybody, 10_000, rng),
+        known=known,
+        errors=errors,
+        rng=rng,
         control=None if here.control is None else sample_people(here.control, 10_000, rng),
-    )  # fmt: skip
+    )
 
 
 def test_who_is_alone_in_a_table_published_whole_is_always_found() -> None:
-    found = linked(build_scene(COLUMNS, EVERYBODY, EVERYBODY))
-    assert found.success.value == 1.0
-    assert found.guess.value == pytest.approx(1 / 80)
-    assert found.succeeds
+    result = linked(build_scene(COLUMNS, EVERYBODY, EVERYBODY))
+    assert result.success.value == 1.0
+    assert result.guess.value == pytest.approx(1 / 80)
+    assert result.succeeds
 
 
 def test_in_classes_of_k_one_of_k_is_found() -> None:
     """Twenty thousand people in classes of ten: within four standard deviations of a tenth."""
     here = build_scene(COLUMNS, EVERYBODY * 25, tens(EVERYBODY * 25))
-    found = linked(here)
-    assert found.details["expected"] == pytest.approx(1 / 250)
-    one = linked(build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY)))
-    assert one.details["expected"] == pytest.approx(1 / 10)
+    result = linked(here)
+    assert result.details["expected"] == pytest.approx(1 / 250)
+    item = linked(build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY)))
+    assert item.details["expected"] == pytest.approx(1 / 10)
 
 
 def test_a_row_that_was_not_drawn_is_not_found() -> None:
     half = build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY[:40]), drawn=0.5)
-    found = linked(half)
-    assert found.details["expected"] == pytest.approx(0.5 * (0.5 / 10))  # half have no class
+    result = linked(half)
+    assert result.details["expected"] == pytest.approx(0.5 * (0.5 / 10))  # half have no class
 
 
 def test_fewer_columns_find_fewer() -> None:
@@ -83,20 +87,20 @@ def test_of_a_cell_that_is_shown_rows_are_there_as_they_are_shown() -> None:
     few = build_scene(COLUMNS, rows, tens(rows[:10]), drawn=0.9)
     rng = np.random.default_rng(1)
     some = sample_people(few.everybody, 100, rng)
-    found = attack_linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)
-    assert found.details["expected"] == pytest.approx(1 / 40)
+    linkage = attack_linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)
+    assert linkage.details["expected"] == pytest.approx(1 / 40)
     many = build_scene(COLUMNS, rows, tens(rows * 2))  # more rows than there are people
-    found = attack_linkage(many.release, some, known=(0, 1), everybody=many.everybody, rng=rng)
-    assert found.details["expected"] == pytest.approx(1 / 80)
+    linkage = attack_linkage(many.release, some, known=(0, 1), everybody=many.everybody, rng=rng)
+    assert linkage.details["expected"] == pytest.approx(1 / 80)
 
 
 def by_hand(seen: AttackerView, truth: People, told: People) -> float:
     """The mean chance, person by person: own rows, near rows, those in both."""
     chances = []
-    for point, said in zip(truth.points, told.points, strict=True):
+    for point, text in zip(truth.points, told.points, strict=True):
         scores: dict[str, list[int]] = {"own": [], "near": []}
         for codes in seen.codes.tolist():
-            for name, here in (("own", point), ("near", said)):
+            for name, here in (("own", point), ("near", text)):
                 fit = sum(
                     cover.low[label] <= here[at] <= cover.high[label]
                     for at, (label, cover) in enumerate(zip(codes, seen.covers, strict=True))
@@ -115,13 +119,13 @@ def test_with_errors_the_row_must_be_among_those_that_look_right() -> None:
     rng = np.random.default_rng(5)
     rows = [[int(rng.integers(40)), "fm"[int(rng.integers(2))]] for _ in range(300)]
     here = build_scene(COLUMNS, rows, tens(rows))
-    found = linked(here, errors=0.5)
+    result = linked(here, errors=0.5)
     again = np.random.default_rng(1)
     everybody = sample_people(here.everybody, 10_000, again)
     told = everybody.with_errors(0.5, again)
-    assert found.details["expected"] == pytest.approx(by_hand(here.release, everybody, told))
-    assert found.details["expected"] < linked(here).details["expected"]  # type: ignore[operator]
-    assert "wrong with probability 0.5" in found.knows
+    assert result.details["expected"] == pytest.approx(by_hand(here.release, everybody, told))
+    assert result.details["expected"] < linked(here).details["expected"]  # type: ignore[operator]
+    assert "wrong with probability 0.5" in result.knows
 
 
 @pytest.mark.parametrize("subsets", [300, 0])
@@ -144,6 +148,6 @@ def test_the_columns_that_help_most_are_found(
 
 
 def test_an_empty_release_finds_nobody() -> None:
-    found = linked(build_scene(COLUMNS, EVERYBODY, [["*", "*"]], control=EVERYBODY))
-    assert found.success.value == found.details["named_outside"] == 0.0
-    assert not found.succeeds
+    result = linked(build_scene(COLUMNS, EVERYBODY, [["*", "*"]], control=EVERYBODY))
+    assert result.success.value == result.details["named_outside"] == 0.0
+    assert not result.succeeds

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.anonymize.counts import draw_noisy_counts
 from incrowd.anonymize.mondrian import partition_points
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.arrays import Codes, Counts
 from incrowd.codes.axis import Axis, bound_classes
 from incrowd.codes.frequency import Frequencies, merge_tuples
@@ -53,11 +53,11 @@ def shown_of(rows: Counts, event: SafeRelease | GeometricCounts, seed: int) -> C
     table = Frequencies(np.arange(len(rows), dtype=np.int32)[:, None], rows)
     bits = SeededRandomness(seed)
     if isinstance(event, SafeRelease):
-        found = sample_cells(table, k=event.k, beta=event.beta, bits=bits)
+        noisy_counts = sample_cells(table, k=event.k, beta=event.beta, bits=bits)
     else:
-        found = draw_noisy_counts(table, event, k=K, bits=bits)
+        noisy_counts = draw_noisy_counts(table, event, k=K, bits=bits)
     shown = np.zeros(len(rows), dtype=np.int64)
-    shown[found.codes[:, 0]] = found.counts
+    shown[noisy_counts.codes[:, 0]] = noisy_counts.counts
     return shown
 
 
@@ -78,11 +78,11 @@ def test_what_is_measured_is_what_is_expected(event: SafeRelease | GeometricCoun
     """Of 40 intervals of at least 95 %, at least 34 hold the exact value [0.004]."""
     held = 0
     for seed in range(40):
-        found = attack_by_law(law_of(event), cells(event, seed), rng=np.random.default_rng(seed))
-        assert found.success.tries == 2000
-        expected = found.details["expected_of_tries"]
+        result = attack_by_law(law_of(event), cells(event, seed), rng=np.random.default_rng(seed))
+        assert result.success.tries == 2000
+        expected = result.details["expected_of_tries"]
         assert isinstance(expected, float)
-        held += found.success.low <= expected <= found.success.high
+        held += result.success.low <= expected <= result.success.high
     assert held >= 34
 
 
@@ -90,15 +90,15 @@ def test_what_is_measured_is_what_is_expected(event: SafeRelease | GeometricCoun
 def test_the_exact_figures(event: SafeRelease | GeometricCounts) -> None:
     law, people = law_of(event), cells(event, 1)
     bound = max_success_of_events([event])
-    found = attack_by_law(law, people, rng=np.random.default_rng(1), bound=bound)
+    result = attack_by_law(law, people, rng=np.random.default_rng(1), bound=bound)
     each = [(1 + law.total_variation(np.array([n]))[0]) / 2 for n in people.rows.tolist()]
-    assert found.details["expected"] == pytest.approx(np.mean(each))
-    assert found.details["worst"] == pytest.approx(max(each))
-    assert each[people.rows.tolist().index(int(float(found.details["worst_rows"])))] == max(each)
+    assert result.details["expected"] == pytest.approx(np.mean(each))
+    assert result.details["worst"] == pytest.approx(max(each))
+    assert each[people.rows.tolist().index(int(float(result.details["worst_rows"])))] == max(each)
     assert bound is not None
-    assert found.bound == bound
-    assert 0.5 < float(found.details["expected"]) < float(found.details["worst"]) <= bound
-    assert found.guess.value == found.guess.low == found.guess.high == 0.5
+    assert result.bound == bound
+    assert 0.5 < float(result.details["expected"]) < float(result.details["worst"]) <= bound
+    assert result.guess.value == result.guess.low == result.guess.high == 0.5
 
 
 def test_where_all_is_shown_epsilon_is_attained() -> None:
@@ -107,13 +107,13 @@ def test_where_all_is_shown_epsilon_is_attained() -> None:
     event = GeometricCounts(16, 1.0)
     people = MembershipTargets(np.arange(len(rows)), rows, shown_of(rows, event, 3))
     law, rng = CountLaw(build_geometric_law(1.0, 16), K), np.random.default_rng(3)
-    found = attack_by_law(law, people, rng=rng)
-    assert found.success.tries == 40_000
-    assert found.success.value == pytest.approx(exp(1) / (1 + exp(1)), abs=0.01)
-    assert found.details["expected"] == pytest.approx(
+    result = attack_by_law(law, people, rng=rng)
+    assert result.success.tries == 40_000
+    assert result.success.value == pytest.approx(exp(1) / (1 + exp(1)), abs=0.01)
+    assert result.details["expected"] == pytest.approx(
         max_success_rate(1.0, law.noise.min_delta), rel=0.01
     )
-    assert found.succeeds
+    assert result.succeeds
 
 
 def test_a_law_that_is_one_row_off_is_seen() -> None:
@@ -130,9 +130,9 @@ def test_a_law_that_is_one_row_off_is_seen() -> None:
     for off in (1, -1):
         wrong = replace(people, rows=people.rows + off)
         near = wrong.select_targets(np.flatnonzero(law.allows_shown(wrong.rows, wrong.shown)))
-        found = attack_by_law(law, near, rng=np.random.default_rng(4))
-        assert found.details["expected_of_tries"] == right.details["expected_of_tries"]
-        rates.append(found.success)
+        result = attack_by_law(law, near, rng=np.random.default_rng(4))
+        assert result.details["expected_of_tries"] == right.details["expected_of_tries"]
+        rates.append(result.success)
     expected = float(right.details["expected_of_tries"])
     assert rates[0].high < expected - 0.1  # too many rows: "in" is hardly ever said
     assert rates[1].low > expected + 0.03  # too few: it is said too often, and all are in
@@ -148,8 +148,8 @@ def test_who_shares_a_cell_is_tried_once() -> None:
     outside = MembershipTargets(
         np.array([3, 8, 9, 9]), np.array([9, 0, 0, 0]), np.zeros(4, np.int64)
     )
-    found = attack_by_law(law, members, outside, rng=np.random.default_rng(5))
-    assert (found.success.tries, found.guess.hits, found.guess.tries) == (6, 3, 6)
+    result = attack_by_law(law, members, outside, rng=np.random.default_rng(5))
+    assert (result.success.tries, result.guess.hits, result.guess.tries) == (6, 3, 6)
     odd = members.select_targets(np.arange(3000))  # as many in as out: of three cells, two
     assert attack_by_law(law, odd, rng=np.random.default_rng(5)).success.tries == 2
     none = MembershipTargets(crowd[:0], rows[:0], shown[:0])
@@ -164,16 +164,16 @@ def test_people_outside_are_of_cells_with_one_row_more() -> None:
         MembershipTargets(rows, rows, rows),
         MembershipTargets(rows + 100, rows, rows),
     )
-    found = attack_by_law(law, members, outside, rng=np.random.default_rng(6))
-    assert (found.success.hits, found.success.tries) == (100, 100)
-    assert float(found.details["expected"]) == pytest.approx(1.0)
+    result = attack_by_law(law, members, outside, rng=np.random.default_rng(6))
+    assert (result.success.hits, result.success.tries) == (100, 100)
+    assert float(result.details["expected"]) == pytest.approx(1.0)
     # Whoever is taken for the opposite of what he is: half of them tried on the release, and lost.
-    found = attack_by_law(law, replace(outside, rows=rows), rng=np.random.default_rng(6))
+    result = attack_by_law(law, replace(outside, rows=rows), rng=np.random.default_rng(6))
     swapped = attack_by_law(
         law, MembershipTargets(rows, rows + 1, rows), MembershipTargets(rows + 100, rows - 1, rows),
         rng=np.random.default_rng(6),
     )  # fmt: skip
-    assert found.success.value == 1.0
+    assert result.success.value == 1.0
     assert swapped.success.value == pytest.approx(0.5, abs=0.15)
 
 
@@ -183,25 +183,28 @@ def test_people_find_their_cells() -> None:
     people = rng.integers(0, 4, (60, 2)).astype(np.int32)
     table = merge_tuples(people[:40], np.ones(40, dtype=np.int64))
     shown = sample_cells(table, k=2, beta=0.7, bits=SeededRandomness(14))
-    found = MembershipTargets.from_tables(table, shown, people)
+    result = MembershipTargets.from_tables(table, shown, people)
     seen = {tuple(c): int(n) for c, n in zip(shown.codes.tolist(), shown.counts, strict=True)}
     for at, person in enumerate(people.tolist()):
-        assert found.rows[at] == (people[:40] == person).all(axis=1).sum()
-        assert found.shown[at] == seen.get(tuple(person), 0)
+        assert result.rows[at] == (people[:40] == person).all(axis=1).sum()
+        assert result.shown[at] == seen.get(tuple(person), 0)
         alike = (people == person).all(axis=1)
-        assert ((found.cells == found.cells[at]) == alike).all()
-    members, outside = found.select_targets(np.arange(40)), found.select_targets(np.arange(40, 60))
+        assert ((result.cells == result.cells[at]) == alike).all()
+    members, outside = (
+        result.select_targets(np.arange(40)),
+        result.select_targets(np.arange(40, 60)),
+    )
     told = attack_by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
-    assert told.success.tries == len(np.unique(found.cells)) // 2 * 2
+    assert told.success.tries == len(np.unique(result.cells)) // 2 * 2
 
 
 def test_of_what_is_never_shown_nobody_can_tell() -> None:
     """Cells of fewer than k rows: a coin [its 4,000 throws miss by 0.05: 1e-9]."""
     rows = np.full(4000, K - 1)
     people = MembershipTargets(np.arange(4000), rows, np.zeros_like(rows))
-    found = attack_by_law(law_of(COUNTS), people, rng=np.random.default_rng(7))
-    assert found.success.value == pytest.approx(0.5, abs=0.05)
-    assert found.details["worst"] == found.details["expected_of_tries"] == 0.5
+    result = attack_by_law(law_of(COUNTS), people, rng=np.random.default_rng(7))
+    assert result.success.value == pytest.approx(0.5, abs=0.05)
+    assert result.details["worst"] == result.details["expected_of_tries"] == 0.5
 
 
 def test_what_epsilon_and_delta_allow() -> None:
@@ -257,10 +260,10 @@ def test_tight_boxes_tell_who_is_in_them() -> None:
     members, outside = drawn_people(600, rng), drawn_people(500, rng)
     table = merge_tuples(members, np.ones(600, dtype=np.int64))
     classes = partition_points([axis] * 3, table.codes, table.counts, k=5)
-    found = bound_classes(table.codes, table.counts, classes)
-    looks = [axis.make_labels(found.low[:, at], found.high[:, at]) for at in range(3)]
+    result = bound_classes(table.codes, table.counts, classes)
+    looks = [axis.make_labels(result.low[:, at], result.high[:, at]) for at in range(3)]
     codes = np.column_stack([own for _, own in looks])
-    seen = seen_of([texts for texts, _ in looks], codes, found.sizes)
+    seen = seen_of([texts for texts, _ in looks], codes, result.sizes)
     told = attack_by_fit(seen, People(members), People(outside), rng=rng)
     assert told.details["fits_members"] == 1.0
     assert told.success.tries == 1000
@@ -302,12 +305,12 @@ def test_shadows_learn_whatever_differs() -> None:
         return (first, first ^ present)
 
     rng = np.random.default_rng(10)
-    found = attack_by_shadows([tells], tries=40, rng=rng, fields=("a", "b", "classes", "d"))
-    assert (found.success.hits, found.success.tries) == (40, 40)
-    assert found.details["worst_by"] == "classes"
-    found = attack_by_shadows([together], tries=60, rng=rng)
-    assert found.success.value == 1.0
-    assert found.details["worst_by"] == "all together"
+    result = attack_by_shadows([tells], tries=40, rng=rng, fields=("a", "b", "classes", "d"))
+    assert (result.success.hits, result.success.tries) == (40, 40)
+    assert result.details["worst_by"] == "classes"
+    result = attack_by_shadows([together], tries=60, rng=rng)
+    assert result.success.value == 1.0
+    assert result.details["worst_by"] == "all together"
 
 
 def test_shadows_learn_nothing_from_nothing() -> None:
@@ -316,10 +319,10 @@ def test_shadows_learn_nothing_from_nothing() -> None:
     def noise(_present: bool, rng: np.random.Generator) -> Description:
         return (int(rng.integers(2**40)), int(rng.integers(4)), 1)
 
-    found = attack_by_shadows([noise] * 5, tries=100, rng=np.random.default_rng(11))
-    assert found.success.tries == 500
-    assert found.success.low <= 0.5 <= found.success.high
-    assert not found.succeeds
+    result = attack_by_shadows([noise] * 5, tries=100, rng=np.random.default_rng(11))
+    assert result.success.tries == 500
+    assert result.success.low <= 0.5 <= result.success.high
+    assert not result.succeeds
     constant = attack_by_shadows([lambda _, __: (1,)], tries=400, rng=np.random.default_rng(11))
     assert constant.success.low <= 0.5 <= constant.success.high
     assert attack_by_shadows([], tries=10, rng=np.random.default_rng(11)).success.tries == 0
@@ -337,11 +340,11 @@ def test_shadows_come_up_to_what_epsilon_allows() -> None:
         return (int(1000 * (rng.laplace() + present)),)
 
     rng, allowed = np.random.default_rng(12), max_success_rate(1.0, 0.0)
-    found = attack_by_shadows([response] * 4, tries=400, rng=rng, bound=allowed)
-    assert found.success.value == pytest.approx(allowed, abs=0.04)
-    assert float(found.details["worst_low"]) <= allowed
-    found = attack_by_shadows([shifted], tries=1500, rng=rng)
-    assert found.success.value == pytest.approx(1 - exp(-0.5) / 2, abs=0.05)
+    result = attack_by_shadows([response] * 4, tries=400, rng=rng, bound=allowed)
+    assert result.success.value == pytest.approx(allowed, abs=0.04)
+    assert float(result.details["worst_low"]) <= allowed
+    result = attack_by_shadows([shifted], tries=1500, rng=rng)
+    assert result.success.value == pytest.approx(1 - exp(-0.5) / 2, abs=0.05)
 
 
 def test_shadows_name_the_worst_target() -> None:
@@ -351,9 +354,9 @@ def test_shadows_name_the_worst_target() -> None:
     def silent(_present: bool, rng: np.random.Generator) -> Description:
         return (int(rng.integers(2)),)
 
-    found = attack_by_shadows([silent, silent, tells], tries=60, rng=np.random.default_rng(13))
-    assert (found.details["worst_target"], found.details["worst"]) == (2.0, 1.0)
-    assert found.details["worst_by"] == "number 1"
+    result = attack_by_shadows([silent, silent, tells], tries=60, rng=np.random.default_rng(13))
+    assert (result.details["worst_target"], result.details["worst"]) == (2.0, 1.0)
+    assert result.details["worst_by"] == "number 1"
     single = attack_by_shadows([tells], tries=60, rng=np.random.default_rng(13))
-    assert float(found.details["worst_low"]) < float(single.details["worst_low"]) < 1.0
-    assert found.success.value < 0.8
+    assert float(result.details["worst_low"]) < float(single.details["worst_low"]) < 1.0
+    assert result.success.value < 0.8

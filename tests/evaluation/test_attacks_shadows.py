@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.membership import (
     attack_by_shadows,
@@ -79,9 +79,9 @@ def test_a_neighbour_is_the_table_counted_without_the_row(release: dict[str, Any
         if isinstance(less, DistinctRows):
             assert isinstance(anew, DistinctRows)
             assert less.owner.tolist() == anew.owner.tolist()
-            one, other = less.counted.frequencies, anew.counted.frequencies
-            assert one.codes.tolist() == other.codes.tolist()
-            assert one.counts.tolist() == other.counts.tolist()
+            item, other = less.counted.frequencies, anew.counted.frequencies
+            assert item.codes.tolist() == other.codes.tolist()
+            assert item.counts.tolist() == other.counts.tolist()
     for wrong in (-1, len(whole.frequencies)):
         with pytest.raises(ParameterError, match="place of a tuple"):
             whole.remove_row(wrong)
@@ -91,10 +91,10 @@ def test_who_is_alone_at_an_end_is_most_exposed() -> None:
     rng = np.random.default_rng(2)
     for release in (MONDRIAN, SEARCH, {**SEARCH, "scheme": "fixed", "levels": {"age": 1}}):
         shadows = shadows_of(table(80), release)
-        found = shadows.find_exposed(3, rng)
-        assert (shadows.frequencies.counts[found] == 1).all()
-        assert oldest(shadows) in found
-        assert len(set(found.tolist())) == len(found) <= 3
+        result = shadows.find_exposed(3, rng)
+        assert (shadows.frequencies.counts[result] == 1).all()
+        assert oldest(shadows) in result
+        assert len(set(result.tolist())) == len(result) <= 3
         assert len(shadows.sample_people(5, rng)) == 5
     everybody = shadows_of(pl.concat([table(30)] * 2), SEARCH)
     assert len(everybody.find_exposed(3, rng)) == 0
@@ -141,11 +141,11 @@ def test_a_searched_safe_release_stays_within_its_bound() -> None:
     """Up to chance: the interval of 95 % is not above the bound, nor that of the worst [0.1]."""
     spec = {"columns": COLUMNS, "release": SEARCH}
     rng = np.random.default_rng(5)
-    for found in run_shadow_attack(table(150), spec, rng=rng, targets=2, tries=60):
-        assert found.bound is not None
-        assert found.bound <= max_success_rate(1.0, 1e-3)
-        assert found.success.low <= found.bound
-        assert float(found.details["worst_low"]) <= found.bound
+    for item in run_shadow_attack(table(150), spec, rng=rng, targets=2, tries=60):
+        assert item.bound is not None
+        assert item.bound <= max_success_rate(1.0, 1e-3)
+        assert item.success.low <= item.bound
+        assert float(item.details["worst_low"]) <= item.bound
 
 
 def test_without_its_noise_a_search_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,10 +155,10 @@ def test_without_its_noise_a_search_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     bound = max_success_of_events(shadows.method.events)
     assert bound is not None
     monkeypatch.setattr(draw, "draw_noisy_counts", lambda cells, *_args, **_more: cells)
-    found = attack_by_shadows(
+    result = attack_by_shadows(
         [shadows.make_shadow(oldest(shadows))], tries=100, rng=np.random.default_rng(6), bound=bound
     )
-    assert found.success.low > bound
+    assert result.success.low > bound
 
 
 def covers(label: object, value: str) -> bool:

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from support.seen_tables import count_points, make_box_view, make_cover, make_value_view
+from support.attacker_views import count_points, make_box_view, make_cover, make_value_view
 
-from incrowd.anonymize.counts import draw_noisy_counts
+from incrowd.anonymize.safe_counts import draw_noisy_counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError
 from incrowd.evaluation.attacks.singling_out import isolate_by_classes, isolate_by_rows
@@ -44,51 +44,51 @@ def off(one: float, other: float, tries: int) -> float:
 def test_a_copy_isolates_for_certain_and_others_seldom(ordered: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     original, control = people(rng, 2000), people(rng, 2000)
-    found = isolate_by_rows(
+    result = isolate_by_rows(
         shown(original, [30] * 6), original, control, columns=4, tries=500, rng=rng, ordered=ordered
     )
-    assert found.success.hits == found.success.tries == 500
-    assert found.control is not None
-    assert found.control.value < 0.4
-    assert found.succeeds
-    assert found.excess[1] > 0.5
+    assert result.success.hits == result.success.tries == 500
+    assert result.control is not None
+    assert result.control.value < 0.4
+    assert result.succeeds
+    assert result.excess[1] > 0.5
 
 
 @pytest.mark.parametrize("ordered", [(), (30,) * 6])
 def test_a_sample_of_other_people_isolates_as_in_the_control(ordered: tuple[int, ...]) -> None:
     rng = np.random.default_rng(2)
     original, control, other = (people(rng, 2000) for _ in range(3))
-    found = isolate_by_rows(
+    result = isolate_by_rows(
         shown(other, [30] * 6), original, control, columns=3, tries=600, rng=rng, ordered=ordered
     )
-    assert found.control is not None
+    assert result.control is not None
     # Off by 4 deviations or more with a chance of 6e-5. Tries at the ends of a line are about the
     # same few people: their difference varies 1.4 times as much (seen in 17 other seeds).
-    assert off(found.success.value, found.control.value, 600) < (5.6 if ordered else 4)
-    assert found.success.hits > 50  # so that it could be off
-    assert not found.succeeds  # it does with a chance of 0.3 %, or 2 % at the ends of lines
+    assert off(result.success.value, result.control.value, 600) < (5.6 if ordered else 4)
+    assert result.success.hits > 50  # so that it could be off
+    assert not result.succeeds  # it does with a chance of 0.3 %, or 2 % at the ends of lines
 
 
 def test_tables_of_different_sizes_are_compared_by_as_many_people() -> None:
     rng = np.random.default_rng(3)
     small, large, other = people(rng, 1000), people(rng, 6000), people(rng, 2000)
     for original, control in ((small, large), (large, small)):
-        found = isolate_by_rows(
+        result = isolate_by_rows(
             shown(other, [30] * 6), original, control, columns=3, tries=1000, rng=rng
         )
-        assert found.control is not None
-        assert found.details["people"] == 1000
+        assert result.control is not None
+        assert result.details["people"] == 1000
         # Chance 6e-5 each. Of 6,000 people not thinned out thrice as many are hit.
-        assert off(found.success.value, found.control.value, 1000) < 4
+        assert off(result.success.value, result.control.value, 1000) < 4
         alone = isolate_by_rows(shown(other, [30] * 6), large, None, columns=3, tries=1000, rng=rng)
-        assert off(alone.success.value, found.success.value, 1000) > 6
+        assert off(alone.success.value, result.success.value, 1000) > 6
 
 
 def test_what_no_other_row_may_be_isolates_whatever_labels_show() -> None:
     """Of true rows with labels of every kind, side by side, no predicate that is kept is wrong."""
     rng = np.random.default_rng(4)
     sets = [[0], [1], [2], [3], [4], [0, 1], [2, 3], [0, 2], [1, 4], [0, 2, 4], [0, 1, 2, 3, 4]]
-    members = [np.array([value in one for one in sets]) for value in range(5)]
+    members = [np.array([value in item for item in sets]) for value in range(5)]
     kept = 0
     for _ in range(150):
         points = rng.integers(0, 5, (int(rng.integers(2, 6)), 3))
@@ -100,11 +100,11 @@ def test_what_no_other_row_may_be_isolates_whatever_labels_show() -> None:
         seen = AttackerView(("a", "b", "c"), table.codes, table.counts, covers)
         ordered = (5, 0, 5) if rng.random() < 0.5 else ()
         columns = int(rng.integers(2, 4))
-        found = isolate_by_rows(
+        result = isolate_by_rows(
             seen, count_points(points), None, columns=columns, tries=10, rng=rng, ordered=ordered
         )
-        assert found.success.hits == found.details["predicates"]
-        kept += found.success.hits
+        assert result.success.hits == result.details["predicates"]
+        kept += result.success.hits
     assert kept > 200
 
 
@@ -113,11 +113,11 @@ def test_values_in_order_are_taken_from_the_near_end() -> None:
     rng = np.random.default_rng(5)
     points = np.append(np.arange(10), [10, 10])[:, None]
     seen, table = make_value_view(points, [11]), count_points(points)
-    found = isolate_by_rows(seen, table, None, columns=1, tries=40, rng=rng, ordered=[10])
-    assert (found.details["predicates"], found.success.hits) == (2, 2)
-    assert found.success.tries == 2
-    found = isolate_by_rows(seen, table, None, columns=1, tries=40, rng=rng)
-    assert found.details["predicates"] == 10
+    result = isolate_by_rows(seen, table, None, columns=1, tries=40, rng=rng, ordered=[10])
+    assert (result.details["predicates"], result.success.hits) == (2, 2)
+    assert result.success.tries == 2
+    result = isolate_by_rows(seen, table, None, columns=1, tries=40, rng=rng)
+    assert result.details["predicates"] == 10
 
 
 def test_rows_that_are_never_alone_single_nobody_out() -> None:
@@ -128,19 +128,19 @@ def test_rows_that_are_never_alone_single_nobody_out() -> None:
     seen = make_value_view(points, [30] * 6)
     table = np.append(seen.codes, np.full((1, 6), 30, dtype=np.int32), axis=0)
     seen = as_seen(seen.names, Frequencies(table, np.append(seen.counts, 1)), stars)
-    found = isolate_by_rows(seen, original, None, columns=6, tries=100, rng=rng)
-    assert (found.success.hits, found.success.tries) == (0, 100)
+    result = isolate_by_rows(seen, original, None, columns=6, tries=100, rng=rng)
+    assert (result.success.hits, result.success.tries) == (0, 100)
     # A row without anything fits everybody, and keeps nobody from being alone.
     seen = as_seen(seen.names, Frequencies(table, np.ones(len(table), dtype=np.int64)), stars)
-    found = isolate_by_rows(seen, original, None, columns=6, tries=100, rng=rng)
-    assert found.success.hits == 100
+    result = isolate_by_rows(seen, original, None, columns=6, tries=100, rng=rng)
+    assert result.success.hits == 100
 
 
 def test_two_people_alike_are_not_singled_out() -> None:
     rng = np.random.default_rng(14)
     points = np.arange(30)[:, None]
     twice = np.append(points, points[:10], axis=0)
-    found = isolate_by_rows(
+    result = isolate_by_rows(
         make_value_view(points, [30]),
         count_points(twice),
         count_points(twice),
@@ -148,8 +148,8 @@ def test_two_people_alike_are_not_singled_out() -> None:
         tries=99,
         rng=rng,
     )
-    assert found.control is not None
-    for rate in (found.success, found.control):
+    assert result.control is not None
+    for rate in (result.success, result.control):
         assert (rate.hits, rate.tries) == (20, 30)
 
 
@@ -158,22 +158,22 @@ def test_who_is_alone_is_found_among_many_who_are_not() -> None:
     rng = np.random.default_rng(13)
     points = np.zeros((60_000, 20), dtype=np.int64)
     points[[7, 70, 700]] = [[value] * 20 for value in (1, 2, 3)]
-    found = isolate_by_rows(
+    result = isolate_by_rows(
         make_value_view(points, [4] * 20), count_points(points), None, columns=2, tries=300, rng=rng
     )
-    assert found.details["predicates"] == 3 * 64
-    assert found.success.hits == 3 * 64
+    assert result.details["predicates"] == 3 * 64
+    assert result.success.hits == 3 * 64
 
 
 def test_guesses_take_each_value_from_a_row_of_its_own() -> None:
     """Two columns that are always alike: a guess finds a person only where it draws one twice."""
     rng = np.random.default_rng(7)
     points = np.repeat(np.arange(50)[:, None], 2, axis=1)
-    found = isolate_by_rows(
+    result = isolate_by_rows(
         make_value_view(points, [50, 50]), count_points(points), None, columns=2, tries=50, rng=rng
     )
-    assert found.success.hits == 50
-    assert found.guess.hits < 8  # 1 of 50 by chance; 8 or more with 2e-6
+    assert result.success.hits == 50
+    assert result.guess.hits < 8  # 1 of 50 by chance; 8 or more with 2e-6
     with pytest.raises(ParameterError, match="columns"):
         isolate_by_rows(
             make_value_view(points, [50, 50]),
@@ -228,12 +228,12 @@ def test_classes_of_a_safe_release_single_out_as_in_the_control(seed: int) -> No
     shown = draw_noisy_counts(cells, GeometricCounts(14, 1.0), k=1, bits=SeededRandomness(seed))
     low = shown.codes * 8
     seen = make_box_view(low, low + np.array([7, 7, 63, 63]), shown.counts)
-    found = isolate_by_classes(seen, original, control, tries=8000, rng=rng)
-    success, others, guess = value_of(found)
+    result = isolate_by_classes(seen, original, control, tries=8000, rng=rng)
+    success, others, guess = value_of(result)
     for value in (success, others, guess):  # off by 4 deviations of 0.0054 with a chance of 6e-5
         assert abs(value - 1 / math.e) < 0.006 + 0.022
-    assert not found.succeeds  # chance 1 %: its true lead of 0.006 is below a deviation, 0.0076
-    assert found.details["weight"] == pytest.approx(1 / 4000, rel=0.1)
+    assert not result.succeeds  # chance 1 %: its true lead of 0.006 is below a deviation, 0.0076
+    assert result.details["weight"] == pytest.approx(1 / 4000, rel=0.1)
 
 
 def test_a_class_of_a_sample_stands_for_more_people() -> None:
@@ -251,19 +251,19 @@ def test_people_alike_are_never_told_apart_and_by_their_whole_record_are() -> No
     rng = np.random.default_rng(11)
     points = np.array([[0, 0], [0, 1], [0, 2], [0, 2], [0, 3], [0, 3], [0, 3], [1, 0]])
     seen = make_box_view(np.array([[0]]), np.array([[0]]), np.array([7]))
-    found = isolate_by_classes(seen, count_points(points), None, tries=20_000, rng=rng)
+    result = isolate_by_classes(seen, count_points(points), None, tries=20_000, rng=rng)
     hits = 0
     for _ in range(20_000):
         meets = rng.random(4) < 1 / 7
         hits += int((meets[points[:7, 1]]).sum() == 1)
-    assert abs(found.success.value - 2 / 7 * (6 / 7) ** 3) < 0.012  # 4 deviations, 6e-5
-    assert abs(hits / 20_000 - found.success.value) < 0.016
+    assert abs(result.success.value - 2 / 7 * (6 / 7) ** 3) < 0.012  # 4 deviations, 6e-5
+    assert abs(hits / 20_000 - result.success.value) < 0.016
     alone = isolate_by_classes(seen, count_points(points), None, tries=20_000, rng=rng, unique=True)
     assert abs(alone.success.value - (6 / 7) ** 6) < 0.014
     # Without a control, the weight is that of the table: 7 of 8 people, 1/7 of them.
     guess = 3 * (1 / 8) * (7 / 8) ** 4
-    assert abs(found.guess.value - guess) < 0.013
-    assert found.control is None
+    assert abs(result.guess.value - guess) < 0.013
+    assert result.control is None
 
 
 def test_nothing_shown_isolates_nobody() -> None:
@@ -271,12 +271,12 @@ def test_nothing_shown_isolates_nobody() -> None:
     points = np.arange(20)[:, None]
     covers = (make_cover([range(20)], [0]),)
     seen = as_seen(("a",), Frequencies(np.zeros((1, 1), np.int32), np.array([20])), covers)
-    for found in (
+    for item in (
         isolate_by_classes(seen, count_points(points), count_points(points), tries=50, rng=rng),
         isolate_by_rows(
             seen, count_points(points), count_points(points), columns=1, tries=50, rng=rng
         ),
     ):
-        for rate in (found.success, found.guess, found.control):
+        for rate in (item.success, item.guess, item.control):
             assert rate is not None
             assert (rate.hits, rate.tries) == (0, 50)

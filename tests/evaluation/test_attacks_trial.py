@@ -38,7 +38,7 @@ def attacked(here: AttackScene, **more: Any) -> AttackReport:
 
 
 def named(here: AttackScene, name: str, **more: Any) -> Estimate:
-    return next(one for one in attacked(here, **more).estimates if name in one.name)
+    return next(estimate for estimate in attacked(here, **more).estimates if name in estimate.name)
 
 
 @pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "a matching row"])
@@ -48,8 +48,8 @@ def test_rows_that_show_secrets_alone_hide_nobody(name: str) -> None:
     plain = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     texts: list[Row] = [[str(age), *rest] for age, *rest in TABLE]
     starred = build_scene(COLUMNS, TABLE, [*texts, *stars], control=OTHERS, secrets=["ill"])
-    one, other = (named(here, name).success.value for here in (plain, starred))
-    assert other == pytest.approx(one, abs=0.05)
+    item, other = (named(here, name).success.value for here in (plain, starred))
+    assert other == pytest.approx(item, abs=0.05)
 
 
 def test_a_label_for_what_is_outside_covers_nothing_else() -> None:
@@ -70,27 +70,31 @@ def test_missing_rows_do_not_make_an_attacker_worse_than_guessing() -> None:
         ["0-99" if at % 2 else "10-99", "*", ill] for at, (_, _, ill) in enumerate(TABLE) if at % 50
     ]
     here = build_scene(COLUMNS, TABLE, shown, secrets=["ill"])
-    found = named(here, "knowing all other rows")
-    assert found.success.value >= found.guess.value - 0.02
+    result = named(here, "knowing all other rows")
+    assert result.success.value >= result.guess.value - 0.02
 
 
 def test_a_small_control_group_is_no_measure_of_numbers_of_people() -> None:
     here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS[:40], secrets=["ill"])
-    found = attacked(here)
-    for one in found.estimates:
-        if one.attack in ("singling-out", "extreme"):
-            assert one.control is None
-    assert any("smaller than half of the table" in note for note in found.notes)
+    result = attacked(here)
+    for item in result.estimates:
+        if item.attack in ("singling-out", "extreme"):
+            assert item.control is None
+    assert any("smaller than half of the table" in note for note in result.notes)
     large = attacked(build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"]))
-    assert all(one.control is not None for one in large.estimates if one.attack == "singling-out")
+    assert all(
+        estimate.control is not None
+        for estimate in large.estimates
+        if estimate.attack == "singling-out"
+    )
 
 
 def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
     """Who is attacked is known to be in it; so the bound is that of the release alone."""
     here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     drawn = replace(here, promise=(0.1, 0.0), events=(SampledEvent(Selection(2.0), 0.01),))
-    found = named(drawn, "by matching rows")
-    assert found.bound == 1.0  # e^2 times the control, not e^0.1
+    result = named(drawn, "by matching rows")
+    assert result.bound == 1.0  # e^2 times the control, not e^0.1
     own = replace(here, promise=(0.1, 0.0), events=(Selection(0.1),))
     bound = named(own, "by matching rows").bound
     assert bound is not None
@@ -99,17 +103,17 @@ def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
 
 def test_columns_are_chosen_on_other_people_than_they_are_tried_on() -> None:
     here = build_scene(COLUMNS, TABLE, TABLE, secrets=["ill"])
-    every, some = (one for one in attacked(here, knows=1, only=["linkage"]).estimates)
+    every, some = (estimate for estimate in attacked(here, knows=1, only=["linkage"]).estimates)
     assert (every.success.tries, some.success.tries) == (400, 200)
 
 
 def test_the_confidence_is_that_of_every_interval() -> None:
     here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     wide, narrow = (attacked(here, confidence=x).estimates for x in (0.999, 0.5))
-    assert {one.attack for one in wide} == set(ATTACKS) - {"extreme"}  # nothing shows an interval
-    for one, other in zip(wide, narrow, strict=True):
-        if 0 < one.success.value < 1:
-            assert one.success.high - one.success.low > other.success.high - other.success.low
+    assert {item.attack for item in wide} == set(ATTACKS) - {"extreme"}  # nothing shows an interval
+    for first, other in zip(wide, narrow, strict=True):
+        if 0 < first.success.value < 1:
+            assert first.success.high - first.success.low > other.success.high - other.success.low
 
 
 def test_of_an_empty_table_nobody_can_be_attacked() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.attacker_views import make_box_view, make_cover
 from support.scenes import build_scene
-from support.seen_tables import make_box_view, make_cover
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
@@ -35,16 +35,16 @@ def overlapping() -> AttackerView:
 
 
 def nearest(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]:
-    found: list[tuple[int, set[int]]] = []
+    result: list[tuple[int, set[int]]] = []
     for near in seen.find_nearest(points):
         for at in range(len(near.most)):
             places = near.place[near.ends[at] : near.ends[at + 1]]
-            found.append((int(near.most[at]), set(places.tolist())))
-    return found
+            result.append((int(near.most[at]), set(places.tolist())))
+    return result
 
 
 def brute_force(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]:
-    found = []
+    result = []
     for point in points:
         scores = []
         for codes in seen.codes:
@@ -56,8 +56,8 @@ def brute_force(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]
                 score += inside
             scores.append(score)
         best = max(scores)
-        found.append((best, {at for at, score in enumerate(scores) if score == best}))
-    return found
+        result.append((best, {at for at, score in enumerate(scores) if score == best}))
+    return result
 
 
 @pytest.mark.parametrize("release", [by_levels, overlapping])
@@ -108,10 +108,10 @@ def test_rows_that_fit_are_those_of_brute_force(
 def test_a_class_is_looked_up_where_labels_lie_apart() -> None:
     seen = by_levels()
     points = np.array([[0, 0], [39, 1], [5, 3]], dtype=np.int32)  # the last has no sex
-    found = seen.find_class(points)
-    assert found is not None
-    assert found[2] == -1
-    assert [seen.covers[0].labels[seen.codes[at, 0]] for at in found[:2]] == ["0-9", "30-39"]
+    result = seen.find_class(points)
+    assert result is not None
+    assert result[2] == -1
+    assert [seen.covers[0].labels[seen.codes[at, 0]] for at in result[:2]] == ["0-9", "30-39"]
     assert overlapping().find_class(points) is None
 
 

@@ -49,17 +49,17 @@ def test_the_bound_is_that_of_the_two_tails(
 
 
 def test_either_direction_is_found() -> None:
-    one, other = np.array([90, 10]), np.array([50, 50])
-    there = bound_from_runs(*[Runs(one, other)] * 3, delta=0.0)
-    back = bound_from_runs(*[Runs(other, one)] * 3, delta=0.0)
+    item, other = np.array([90, 10]), np.array([50, 50])
+    there = bound_from_runs(*[Runs(item, other)] * 3, delta=0.0)
+    back = bound_from_runs(*[Runs(other, item)] * 3, delta=0.0)
     assert there.epsilon == back.epsilon > 0.7
     assert (there.on_first, back.on_first) == (False, True)
     assert there.event.tolist() == back.event.tolist() == [1]  # 10 against 50 tells most
 
 
 def test_the_event_is_the_best_prefix_of_the_likelihood_ratio() -> None:
-    one, other = np.array([100, 4000, 5900]), np.array([1, 1000, 8999])
-    runs = Runs(one, other)
+    item, other = np.array([100, 4000, 5900]), np.array([1, 1000, 8999])
+    runs = Runs(item, other)
     assert choose_event(runs, runs, delta=0.0).event.tolist() == [True, False, False]
     # The first outcome is too rare to show anything beyond delta.
     assert choose_event(runs, runs, delta=0.05).event.tolist() == [True, True, False]
@@ -118,9 +118,9 @@ def test_runs_that_chose_the_event_must_not_test_it() -> None:
     even = np.full(400, 1 / 400)
     apart, same = [], []
     for _ in range(200):
-        one, other = drawn(even, 900, rng), drawn(even, 900, rng)
-        apart.append(compute_lower_bound(one, other, delta=0.0).epsilon)
-        runs = Runs(np.bincount(one, minlength=400), np.bincount(other, minlength=400))
+        item, other = drawn(even, 900, rng), drawn(even, 900, rng)
+        apart.append(compute_lower_bound(item, other, delta=0.0).epsilon)
+        runs = Runs(np.bincount(item, minlength=400), np.bincount(other, minlength=400))
         same.append(bound_from_runs(runs, runs, runs, delta=0.0).epsilon)
     assert np.mean(np.array(apart) > 0) < 0.05
     assert np.mean(np.array(same) > 0) > 0.9

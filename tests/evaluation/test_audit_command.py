@@ -36,11 +36,11 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_copy_is_told_apart_in_every_run(table: Path) -> None:
-    found = audit_command("cp {input} {output}", table, claim=1.0, seconds=LONG, runs=60)
-    assert found.epsilon == pytest.approx(found.most)
-    assert found.is_above_claim
-    assert "ABOVE" in found.verdict
-    assert "61 rows" in found.tables
+    command = audit_command("cp {input} {output}", table, claim=1.0, seconds=LONG, runs=60)
+    assert command.epsilon == pytest.approx(command.most)
+    assert command.is_above_claim
+    assert "ABOVE" in command.verdict
+    assert "61 rows" in command.tables
     few = audit_command("cp {input} {output}", table, claim=2.0, seconds=LONG, runs=12, workers=1)
     assert not few.is_above_claim
     assert "below the claim, but this number of runs can show at most ε =" in few.verdict
@@ -51,18 +51,18 @@ def test_a_row_that_is_shown_in_half_of_the_runs_is_found(tmp_path: Path, table:
     path = tmp_path / "half.sh"
     path.write_text(HALF, encoding="utf-8")
     half = f"sh '{path}' {{input}} {{output}}"
-    found = audit_command(half, table, claim=0.7, seconds=LONG, runs=90, workers=1)
-    assert found.epsilon > 0.8
-    assert found.is_above_claim
-    assert "35" in found.tables
+    command = audit_command(half, table, claim=0.7, seconds=LONG, runs=90, workers=1)
+    assert command.epsilon > 0.8
+    assert command.is_above_claim
+    assert "35" in command.tables
 
 
 def test_who_does_not_look_at_the_table_shows_nothing(table: Path) -> None:
     """The same comes out of every run, so there is nothing that chance could do."""
     blind = "sh -c 'echo a > {output}' {input}"
-    found = audit_command(blind, table, claim=0.0, seconds=LONG, runs=20)
-    assert found.epsilon == 0.0
-    assert not found.is_above_claim
+    command = audit_command(blind, table, claim=0.0, seconds=LONG, runs=20)
+    assert command.epsilon == 0.0
+    assert not command.is_above_claim
 
 
 # A sum with a little noise: no output repeats, and the rare row moves it far.
@@ -81,9 +81,9 @@ def test_numbers_that_never_repeat_are_told_apart_by_where_they_lie(tmp_path: Pa
     rows = "".join(f"x,{10 + at % 5}\n" for at in range(60))
     table.write_text(f"name,worth\n{rows}", encoding="utf-8")
     tool = f"{sys.executable} -S {script} {{input}} {{output}}"
-    found = audit_command(tool, table, claim=1.0, seconds=LONG, runs=120)
-    assert found.epsilon > 1.5
-    assert found.is_above_claim
+    command = audit_command(tool, table, claim=1.0, seconds=LONG, runs=120)
+    assert command.epsilon > 1.5
+    assert command.is_above_claim
 
 
 @pytest.mark.parametrize("tool", ["cp '{input} {output}", "cp {input}"])
@@ -103,9 +103,9 @@ def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes |
 
 def test_rows_worth_leaving_out_are_rare_or_extreme() -> None:
     rows = [("a", "3"), ("a", "3"), ("b", "3"), ("a", "1"), ("a", "1"), ("a", "9"), ("a", "9")]
-    found = find_extreme_rows(rows)
-    assert found[0] == 2
-    assert {rows[at] for at in found} == {("b", "3"), ("a", "9"), ("a", "1")}
+    extreme_rows = find_extreme_rows(rows)
+    assert extreme_rows[0] == 2
+    assert {rows[at] for at in extreme_rows} == {("b", "3"), ("a", "9"), ("a", "1")}
 
 
 def test_what_goes_wrong_is_said_in_one_sentence(tmp_path: Path, table: Path) -> None:
@@ -138,12 +138,12 @@ def test_at_the_command_line_a_leak_is_a_no(table: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert '"above": true' in done.stdout
     assert '"claim_delta": 0.001' in done.stdout
-    asked = ["audit", "--command", "cp {input} {output}", "--table", str(table), "--claim", "1"]
-    by_number = json.loads(run_command(*asked, "--runs", "60", "--json").stdout)
+    request = ["audit", "--command", "cp {input} {output}", "--table", str(table), "--claim", "1"]
+    by_number = json.loads(run_command(*request, "--runs", "60", "--json").stdout)
     # Of six runs four test, some are put away, and every core makes six at least.
     most = max(60, 6 * (os.cpu_count() or 1))
     assert all(25 <= tested <= most for tested in by_number["runs"])
-    few = run_command(*asked, "--runs", "1")
+    few = run_command(*request, "--runs", "1")
     assert (few.returncode, "'runs' parameter must be an integer" in few.stderr) == (2, True)
     alone = run_command("audit", "spec.yaml", "--claim-delta", "0.001")
     assert "--table, --claim and --claim-delta apply to --command only. Drop them." in alone.stderr

@@ -58,9 +58,11 @@ CHARTS = [bars, columns, points, squares]
 
 
 def parsed(text: str) -> ElementTree.Element:
-    found = ElementTree.fromstring(text)
-    assert {one.tag.removeprefix("{http://www.w3.org/2000/svg}") for one in found.iter()} <= KNOWN
-    return found
+    result = ElementTree.fromstring(text)
+    assert {
+        item.tag.removeprefix("{http://www.w3.org/2000/svg}") for item in result.iter()
+    } <= KNOWN
+    return result
 
 
 def elements(text: str, tag: str) -> list[ElementTree.Element]:
@@ -69,14 +71,14 @@ def elements(text: str, tag: str) -> list[ElementTree.Element]:
 
 def marks(text: str, tag: str, colour: str) -> list[dict[str, float]]:
     return [
-        {key: float(value) for key, value in one.attrib.items() if key != "fill"}
-        for one in elements(text, tag)
-        if one.get("fill") == colour
+        {key: float(value) for key, value in item.attrib.items() if key != "fill"}
+        for item in elements(text, tag)
+        if item.get("fill") == colour
     ]
 
 
 def words(text: str) -> list[str]:
-    return [one.text or "" for one in elements(text, "text")]
+    return [item.text or "" for item in elements(text, "text")]
 
 
 @pytest.mark.parametrize("chart", CHARTS)
@@ -105,10 +107,10 @@ def test_a_chart_says_what_it_is_and_scales(chart: Callable[[str], str]) -> None
     _, _, wide, tall = map(float, (drawn.get("viewBox") or "").split())
     shown = float(drawn.get("width") or 0), float(drawn.get("height") or 0)
     assert shown[0] / shown[1] == pytest.approx(wide / tall, rel=0.01)
-    for one in drawn.iter():
-        x, y = float(one.get("x") or 0), float(one.get("y") or 0)
-        assert 0 <= x <= x + float(one.get("width", 0)) * (one is not drawn) <= wide
-        assert 0 <= y <= y + float(one.get("height", 0)) * (one is not drawn) <= tall
+    for item in drawn.iter():
+        x, y = float(item.get("x") or 0), float(item.get("y") or 0)
+        assert 0 <= x <= x + float(item.get("width", 0)) * (item is not drawn) <= wide
+        assert 0 <= y <= y + float(item.get("height", 0)) * (item is not drawn) <= tall
 
 
 def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
@@ -119,9 +121,9 @@ def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
     old = marks(drawn, "rect", "#aaaaaa")[:3]  # the last is the legend's
     new = marks(drawn, "rect", "#0b4f8a")[:1]
     highest = old[2]["height"]
-    assert [one["height"] for one in old] == pytest.approx([0, highest / 4, highest], abs=0.1)
+    assert [item["height"] for item in old] == pytest.approx([0, highest / 4, highest], abs=0.1)
     assert new[0]["height"] == pytest.approx(highest / 2, abs=0.1)
-    bottoms = {round(one["y"] + one["height"], 1) for one in old + new}
+    bottoms = {round(item["y"] + item["height"], 1) for item in old + new}
     assert len(bottoms) == 1
     assert new[0]["x"] == pytest.approx(old[0]["x"] + old[0]["width"], abs=0.11)
     assert [text for text in words(drawn) if text[0].isdigit()] == [
@@ -148,8 +150,8 @@ def test_many_groups_leave_room_between_their_labels() -> None:
     drawn = draw_grouped_bars(
         groups, [Series("n", "#aaaaaa", [1] * 34)], title="", across="size", up="rows"
     )
-    turned = [one for one in elements(drawn, "text") if "-45" in one.get("transform", "")]
-    places = [float(one.get("x") or 0) for one in turned]
+    turned = [item for item in elements(drawn, "text") if "-45" in item.get("transform", "")]
+    places = [float(item.get("x") or 0) for item in turned]
     assert min(b - a for a, b in itertools.pairwise(places)) >= 20
     assert turned[0].text == groups[0]
 
@@ -158,10 +160,10 @@ def test_a_bar_of_a_column_is_as_long_as_its_share() -> None:
     drawn = draw_horizontal_bars(
         {"a": 1.0, "b": 0.25, "c": 0.0}, colour="#2a9d8f", title="", across="detail"
     )
-    found = marks(drawn, "rect", "#2a9d8f")
-    whole = found[0]["width"]
-    assert [one["width"] for one in found] == pytest.approx([whole, whole / 4, 0], abs=0.1)
-    assert [one["y"] for one in found] == sorted(one["y"] for one in found)  # in their order
+    result = marks(drawn, "rect", "#2a9d8f")
+    whole = result[0]["width"]
+    assert [item["width"] for item in result] == pytest.approx([whole, whole / 4, 0], abs=0.1)
+    assert [item["y"] for item in result] == sorted(item["y"] for item in result)  # in their order
     assert [text for text in words(drawn) if text in "abc"] == ["a", "b", "c"]
     assert words(drawn)[:6] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
 
@@ -184,14 +186,14 @@ def test_points_lie_where_their_numbers_are() -> None:
 def test_a_heat_map_writes_numbers_and_leaves_what_is_unknown_grey() -> None:
     values = {(0, 1): 0.0, (1, 0): 0.5, (2, 0): 1.0}
     drawn = draw_heat_map(["a", "b", "c"], values, title="in the table", scale="V")
-    grey, *others = [one for one in elements(drawn, "rect") if one.get("fill") != "#ffffff"]
+    grey, *others = [item for item in elements(drawn, "rect") if item.get("fill") != "#ffffff"]
     assert grey.get("fill") == "#f0f0f0"
     # the ends and the middle of Blues, as Matplotlib has them
-    assert [one.get("fill") for one in others[:3]] == ["#f7fbff", "#6baed6", "#08306b"]
-    assert [one.text for one in elements(drawn, "text") if one.get("font-size") == "9"] == [
+    assert [item.get("fill") for item in others[:3]] == ["#f7fbff", "#6baed6", "#08306b"]
+    assert [item.text for item in elements(drawn, "text") if item.get("font-size") == "9"] == [
         ".00", ".50", "1.00",
     ]  # fmt: skip
-    places = [(float(one.get("y") or 0), float(one.get("x") or 0)) for one in others[:3]]
+    places = [(float(item.get("y") or 0), float(item.get("x") or 0)) for item in others[:3]]
     (top, right), (middle, left), (bottom, _) = places
     assert top < middle < bottom
     assert left < right
@@ -206,7 +208,7 @@ def test_a_long_name_is_cut_and_told_in_full() -> None:
     cut = next(text for text in words(drawn) if text.endswith("…"))
     assert name.startswith(cut[:-1])
     assert 12 < len(cut) < 40
-    assert name in [one.text for one in elements(drawn, "title")]
+    assert name in [item.text for item in elements(drawn, "title")]
 
 
 def test_nothing_to_show_is_still_a_chart() -> None:

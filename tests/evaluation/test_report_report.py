@@ -69,20 +69,21 @@ def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
     assert headings(page) == SECTIONS
     assert "could not be drawn" not in page
     assert "could not be run" not in page
-    found = drawings(page)
-    assert len(found) > 3
-    for drawing in found:
+    result = drawings(page)
+    assert len(result) > 3
+    for drawing in result:
         assert re.match(r'<svg [^>]*role="img"', drawing)
         assert re.search(r"<title>[^<]+</title>\s*<desc>[^<]+</desc>", drawing)
     assert f"from a table of {known['rows_original']:,} rows" in text
-    assert all(one.text in text for one in release.certificate.guarantee.statement)
+    assert all(item.text in text for item in release.certificate.guarantee.statement)
     if known["utility"] is not None:
         assert f"median relative error of {pct(known['utility']['query_error'])} (mean" in text
         assert f"mean error of {known['utility']['association_error']:.4f}" in text
-    for one in known["subgroups"]:
-        if one["hidden"] is not None and one["rows"]:
-            row = f"{one['rows']:,} {pct(one['rows'] / known['rows_original'])} {one['hidden']:,} "
-            assert f"{row}{pct(one['hidden'] / one['rows'])}" in text
+    for first in known["subgroups"]:
+        if first["hidden"] is not None and first["rows"]:
+            share = pct(first["rows"] / known["rows_original"])
+            row = f"{first['rows']:,} {share} {first['hidden']:,} "
+            assert f"{row}{pct(first['hidden'] / first['rows'])}" in text
     for name, loss in known["loss_by_column"].items():
         assert re.search(rf"{re.escape(name)} .{{1,60}} {loss:.3f} ", text)
     for attack in json.loads((release.curator / "attacks.json").read_text())["attacks"]:
@@ -152,13 +153,13 @@ def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
     columns = {"race": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b", "c"]}}}}
     release = {"method": "k-anonymity", "k": 10, "suppression": 0.05, "levels": {"race": 0}}
     made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
-    said = (
+    text = (
         "Suppression affects small groups more: 16.7 % of the rows of small groups (less than "
         "10 % of the table) are suppressed, and 0.0 % of the rows of large groups. Most affected: "
         "race c, 100.0 % of 6 rows; overall 0.6 %."
     )
-    assert said in read_outline(page_of(made)).text
-    assert said in summarize_release(made.certificate, made.evaluation).review.sentences
+    assert text in read_outline(page_of(made)).text
+    assert text in summarize_release(made.certificate, made.evaluation).review.sentences
     kept = publish(table, {"columns": columns, "release": {**release, "k": 5}},
                    output=tmp_path / "all")  # fmt: skip
     assert (
@@ -197,22 +198,22 @@ def test_script_in_names_and_values_is_escaped(tmp_path: Path) -> None:
 @contextmanager
 def shown(browser: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     """A page from the file system; at the end nothing but the file was asked for."""
-    asked: list[str] = []
+    request: list[str] = []
     context = browser.new_context(**settings)
-    context.on("request", lambda one: asked.append(one.url))
-    context.on("console", lambda one: asked.append(one.text) if one.type == "error" else None)
+    context.on("request", lambda one: request.append(one.url))
+    context.on("console", lambda one: request.append(one.text) if one.type == "error" else None)
     page = context.new_page()
     page.goto(path.as_uri())
     yield page
     context.close()
-    assert asked == [path.as_uri()]
+    assert request == [path.as_uri()]
 
 
 def test_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """One page of each kind is held against all rules; that pages fit is looked at for more."""
     phone, wide = ({"width": x, "height": y} for x, y in ((390, 844), (1280, 800)))
-    one, other = (made_by(tmp_path / way, way, by=publish) for way in ("starred", "slices"))
-    first, second = one.curator / "report.html", one.folder / "certificate.html"
+    item, other = (made_by(tmp_path / way, way, by=publish) for way in ("starred", "slices"))
+    first, second = item.curator / "report.html", item.folder / "certificate.html"
     for path in (first, second, other.curator / "report.html", other.folder / "certificate.html"):
         with shown(chromium, path, color_scheme="dark", viewport=phone) as page:
             assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -15,13 +15,13 @@ from support.findings import list_verify_messages
 from support.patients import COLUMNS, QUASI
 from support.patients import publish_patients as released_classes
 from support.releases import forge_certificate, sort_rows
-from support.sliced import (
+from support.slice_tables import (
     CHOSEN,
     change_certificate,
     load_certificate,
     make_sliced_people,
 )
-from support.sliced import publish_slices as released_slices
+from support.slice_tables import publish_slices as released_slices
 
 from incrowd.privacy.events import SafeRelease, serialize_event
 from incrowd.release.certificate import Certificate, CertifiedGuarantee, Slice, hash_file
@@ -96,8 +96,8 @@ def smaller(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
-    (found,) = list_verify_messages(resealed(classes, tmp_path / "copy", smaller))
-    assert found == "1 class(es) are smaller than k = 5; the smallest has 4 row(s)."
+    (result,) = list_verify_messages(resealed(classes, tmp_path / "copy", smaller))
+    assert result == "1 class(es) are smaller than k = 5; the smallest has 4 row(s)."
 
 
 @pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])
@@ -105,14 +105,16 @@ def test_labels_outside_the_hierarchy_are_found(classes: Path, tmp_path: Path, l
     def changed(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(birth_year=pl.lit(label))
 
-    found = list_verify_messages(resealed(classes, tmp_path / "copy", changed))
-    assert found == [f"'{label}' in column 'birth_year' is no value of its hierarchy."]
+    verify_messages = list_verify_messages(resealed(classes, tmp_path / "copy", changed))
+    assert verify_messages == [f"'{label}' in column 'birth_year' is no value of its hierarchy."]
 
 
 def test_a_raised_k_is_found(classes: Path, tmp_path: Path) -> None:
-    found = list_verify_messages(resealed(classes, tmp_path / "copy", parameters={"k": 50.0}))
-    assert len(found) == 1
-    assert "smaller than k = 50" in found[0]
+    verify_messages = list_verify_messages(
+        resealed(classes, tmp_path / "copy", parameters={"k": 50.0})
+    )
+    assert len(verify_messages) == 1
+    assert "smaller than k = 50" in verify_messages[0]
 
 
 LIES: list[dict[str, Any]] = [
@@ -330,11 +332,11 @@ def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
 
 def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
     """The words for a single file."""
-    said = write_statement(Facts(
+    statement = write_statement(Facts(
         "safe", [known.tables[0].parameters], unit=known.guarantee.unit,
         epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
     ))  # fmt: skip
-    return {"guarantee": known.guarantee.model_copy(update={"statement": said})}
+    return {"guarantee": known.guarantee.model_copy(update={"statement": statement})}
 
 
 def statement_of_three(known: Certificate, _: Path) -> dict[str, Any]:
@@ -495,10 +497,10 @@ def test_slices_are_not_k_anonymous_because_a_certificate_says_so(
     sliced: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(sliced, tmp_path / "copy")
-    said: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
-    words = write_statement(Facts("k-anonymity", [said], unit="one row"))
+    text: Parameters = {"k": 5000.0, "algorithm": "ola", "suppressed": "dropped"}
+    words = write_statement(Facts("k-anonymity", [text], unit="one row"))
     promise = CertifiedGuarantee(kind="k-anonymity", statement=words, unit="one row")
     change_certificate(
-        tmp_path / "copy", method="k-anonymity", parameters=said, guarantee=promise, events=[]
+        tmp_path / "copy", method="k-anonymity", parameters=text, guarantee=promise, events=[]
     )
     assert list_verify_messages(tmp_path / "copy") != []

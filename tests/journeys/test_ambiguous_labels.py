@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
 from incrowd.anonymize.ola import find_optimal_node
@@ -18,7 +18,7 @@ from incrowd.codes.hierarchy import build_from_rows
 from incrowd.curate.check import check
 from incrowd.engine.count import count_tuples_with_kept
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate, information_loss
+from incrowd.evaluation.evaluate import evaluate, information_loss
 from incrowd.findings import Finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.labels import find_ambiguous_labels, read_level
@@ -122,16 +122,16 @@ def test_a_foreign_file_is_read_at_the_level_that_fits_all_its_labels(tmp_path: 
     file = written(tmp_path, K5)
     names = {value: label for value, label, _ in ROWS}
     foreign = people().with_columns(pl.col("district").replace_strict(names))
-    found = evaluate(people(), foreign, file)
-    assert found.loss_by_column["district"] == pytest.approx(2 / 11)
-    assert found.readings == ()
+    result = evaluate(people(), foreign, file)
+    assert result.loss_by_column["district"] == pytest.approx(2 / 11)
+    assert result.readings == ()
     # Values beside groups fit no level: then each label is read by itself, as the widest.
     mixed = foreign.with_row_index().with_columns(
         district=pl.when(pl.col("index") == 0).then(pl.lit("d00")).otherwise("district")
     )
-    found = evaluate(people(), mixed.drop("index"), file)
-    assert found.loss_by_column["district"] > 0.3
-    assert found.readings[0].code == "LABEL_LEVEL_UNKNOWN"
+    result = evaluate(people(), mixed.drop("index"), file)
+    assert result.loss_by_column["district"] > 0.3
+    assert result.readings[0].code == "LABEL_LEVEL_UNKNOWN"
     # Suppressed rows show * and fit anywhere.
     starred = pl.concat(
         [foreign, pl.DataFrame({"district": ["*"], "age": ["*"], "sex": ["*"]})],
@@ -173,14 +173,14 @@ def test_check_names_them_and_who_could_be_misled(
     tmp_path: Path, release: str, severity: str, code: str
 ) -> None:
     file = written(tmp_path, release)
-    (found,) = _about_labels(check(open_table(people()), file))
-    assert (found.severity, found.code) == (severity, code)
-    assert "'11' has several meanings (3 values at level 1 and all 12 at level 2" in found.message
+    (result,) = _about_labels(check(open_table(people()), file))
+    assert (result.severity, result.code) == (severity, code)
+    assert "'11' has several meanings (3 values at level 1 and all 12 at level 2" in result.message
     assert not _about_labels(check(open_table(people()), written(tmp_path, release, PLAIN)))
 
 
 def _about_labels(found: list[Finding]) -> list[Finding]:
-    return [one for one in found if one.code.partition("_")[0] in ("LABEL", "LABELS")]
+    return [item for item in found if item.code.partition("_")[0] in ("LABEL", "LABELS")]
 
 
 def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run_successfully
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes.hierarchy import HierarchyError
 from incrowd.codes.values import BLANKS, canonicalize_value
@@ -49,9 +49,9 @@ AWKWARD = st.one_of(
 @given(st.lists(AWKWARD, min_size=1))
 def test_a_column_is_made_canonical_as_a_value_is(texts: list[str]) -> None:
     column = pl.DataFrame({"x": texts}, schema={"x": pl.String})
-    found = column.select(_canonicalize_text(pl.col("x"))).to_series().to_list()
-    assert found == [canonicalize_value(text) for text in texts]
-    assert [canonicalize_value(text) for text in found] == found
+    result = column.select(_canonicalize_text(pl.col("x"))).to_series().to_list()
+    assert result == [canonicalize_value(text) for text in texts]
+    assert [canonicalize_value(text) for text in result] == result
 
 
 def test_blanks_are_those_that_python_knows() -> None:
@@ -120,8 +120,8 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
         "shouted": frame.select(pl.all().cast(pl.String).str.to_uppercase()),
     }.items():
         file = read_spec_file(tmp_path / "spec.yaml")
-        found = check(open_table(table), file)
-        assert all(one.severity == "note" and one.topic == "forecast" for one in found)
+        result = check(open_table(table), file)
+        assert all(item.severity == "note" and item.topic == "forecast" for item in result)
         release = publish_unjudged(table, file, output=tmp_path / name)
         assert verify(tmp_path / name) == []
         shown.append((tmp_path / name / "data.csv").read_bytes())

@@ -41,8 +41,8 @@ FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
 def test_weak_promises_are_called_so(
     tmp_path: Path, release: dict[str, Any], expected: list[str]
 ) -> None:
-    found = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
-    assert list_codes(found) == expected
+    weak_parameters = find_weak_parameters(TypeAdapter(ReleaseSpec).validate_python(release))
+    assert list_codes(weak_parameters) == expected
     if release.get("method") == "k-epsilon":
         return
     table = pl.DataFrame({"x": ["a", "b"] * 400})
@@ -60,7 +60,7 @@ def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None
     table.write_parquet(tmp_path / "t.parquet")
     spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    assert "Delta = 0.7" in run_command("check", str(tmp_path / "spec.json")).stdout
+    assert "δ = 0.7" in run_command("check", str(tmp_path / "spec.json")).stdout
 
 
 # What check calls wrong is refused ------------------------------------------------------------
@@ -71,11 +71,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"x": FLAT, "n": {"role": "drop"}, "id": {"role": "drop"}, "y": FLAT}, "'y'"),
     (
         {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["A", "B"]}}}},
-        "No value of the column 'x' is in its declared domain",
+        "Column 'x': no value is in the declared domain",
     ),
     (
         {"n": {"role": "quasi", "hierarchy": {"intervals": {"from": 50, "to": 60}}}},
-        "No value of the column 'n' is in its declared domain",
+        "Column 'n': no value is in the declared domain",
     ),
     ({"x": {"role": "quasi", "hierarchy": {"csv": "none.csv"}}}, "none.csv"),
     ({"unit": {"id": "id"}}, "1 rows have no id"),

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 from support.cli import run_command
 from support.findings import list_codes, list_verify_messages
-from support.make import publish_unjudged
 from support.releases import (
     COLUMNS,
     LEVELS,
@@ -23,9 +22,10 @@ from support.releases import (
     publish_voters,
     sort_rows,
 )
+from support.unjudged import publish_unjudged
 
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import parse_event
@@ -82,28 +82,31 @@ def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_
     assert all(abs(x) <= r for x in off.values())
     assert len(set(off.values())) > 1
     assert all(cell in shown for cell, rows in true.items() if rows >= 2 * r + k)
-    found = made.evaluation
-    assert found.surplus == sum(x for x in off.values() if x > 0)
-    assert found.rows_released == found.rows_original - found.suppressed + found.surplus
+    evaluation = made.evaluation
+    assert evaluation.surplus == sum(x for x in off.values() if x > 0)
+    assert (
+        evaluation.rows_released
+        == evaluation.rows_original - evaluation.suppressed + evaluation.surplus
+    )
     for released_ in (made, made.folder / "data.parquet"):
         again = evaluate(voters, released_, make_voter_spec(release))
-        assert again.loss == pytest.approx(found.loss)
-        assert (again.suppressed, again.surplus) == (found.suppressed, found.surplus)
+        assert again.loss == pytest.approx(evaluation.loss)
+        assert (again.suppressed, again.surplus) == (evaluation.suppressed, evaluation.surplus)
 
 
 def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
     made = publish_unjudged(voters, make_voter_spec(FIXED.replace("draw", "k: 3, draw")))
-    said = get_statement(made.certificate)
+    statement = get_statement(made.certificate)
     r = int(float(made.certificate.parameters["r"]))
-    assert f"13 with probability {0.932545!r}, otherwise 14" in said["noise_bound"]
-    assert "3-anonymous" in said["k_anonymity"]
-    assert "at least 3 input rows" in said["k_anonymity"]
-    assert f"truncated at ±{r} " in said["noise"]
-    assert f"below {r + 3} are suppressed" in said["noise"]
-    assert "within ±3 with probability at least 0.95." in said["accuracy"]
-    assert f"near the threshold of {r + 3} are biased upward" in said["accuracy"]
+    assert f"13 with probability {0.932545!r}, otherwise 14" in statement["noise_bound"]
+    assert "3-anonymous" in statement["k_anonymity"]
+    assert "at least 3 input rows" in statement["k_anonymity"]
+    assert f"truncated at ±{r} " in statement["noise"]
+    assert f"below {r + 3} are suppressed" in statement["noise"]
+    assert "within ±3 with probability at least 0.95." in statement["accuracy"]
+    assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
     deviation = build_event_law(make_noise_event(made.certificate.parameters)).variance ** 0.5
-    assert f"{deviation:.3g} × √c" in said["noise_sums"]
+    assert f"{deviation:.3g} × √c" in statement["noise_sums"]
 
 
 def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> None:
@@ -179,7 +182,7 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
     first = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" not in list_codes(first.findings)
     told = run_command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "epsilon = 1, delta = 1e-06 would bring it to (2, 2e-06), which fits" in told
+    assert "ε = 1, δ = 1e-06 fits; total (ε, δ) = (2, 2e-06)" in told
     second = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" in list_codes(second.findings)
     with pytest.raises(IncrowdError, match="δ is used up"):
@@ -262,7 +265,7 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
         ),
         "one promise": (
             {"guarantee": promise.model_copy(update={"kind": "differential privacy"})},
-            "guarantees differential privacy",
+            "The kind of the guarantee does not match",
         ),
         "a sample's events": (
             {"events": [{"kind": "safe release", "k": 20, "beta": 0.1}]},
@@ -329,13 +332,13 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
     ("release", "draw", "words"),
     [
         (BUDGET, "counts", "smaller groups than a sample"),
-        (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of rows of the table"),
-        (f"{BUDGET}, keep: 0.5", "sample", "the spec names 'keep'"),
-        (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec names 'beta'"),
-        (f"method: safe, k: 20, epsilon: 1, {LEVELS}, beta: 0.1", "sample", "'beta'"),
-        (f"{BUDGET}, scheme: mondrian", "sample", "cuts"),
-        (f"{BUDGET}, draw: sample", "sample", "The spec asks for a sample."),
-        (f"{BUDGET}, draw: counts", "counts", "The spec asks for counts with noise."),
+        (f"{BUDGET}, k: 20", "counts", "k = 20 is the least number of original rows"),
+        (f"{BUDGET}, keep: 0.5", "sample", "the spec sets `keep`"),
+        (f"{BUDGET}, beta: 0.5, {LEVELS}", "sample", "the spec sets `beta`"),
+        (f"method: safe, k: 20, epsilon: 1, {LEVELS}, beta: 0.1", "sample", "`beta`"),
+        (f"{BUDGET}, scheme: mondrian", "sample", "`scheme: mondrian`"),
+        (f"{BUDGET}, draw: sample", "sample", "Draw: a sample, set by the spec."),
+        (f"{BUDGET}, draw: counts", "counts", "Draw: noisy counts, set by the spec."),
         (f"{BUDGET}, draw: auto", "counts", "smaller groups than a sample"),
     ],
 )
@@ -354,13 +357,13 @@ def test_how_rows_are_drawn_is_settled_and_said(
         (f"{BUDGET}, draw: counts, beta: 0.5", "'beta' is for 'draw: sample'"),
         (f"{BUDGET}, draw: counts, keep: 0.5", "'keep' is for 'draw: sample'"),
         (f"{BUDGET}, draw: counts, scheme: mondrian", "'scheme: mondrian' is for 'draw: sample'"),
-        ("method: safe, epsilon: 1, draw: counts", "needs both 'epsilon' and 'delta'"),
+        ("method: safe, epsilon: 1, draw: counts", "needs ε and δ"),
         (f"{BUDGET}, target: nobody", "names the column 'nobody'"),
-        (f"{BUDGET}, target: email", "The target 'email' is not published"),
+        (f"{BUDGET}, target: email", "Target 'email': it is not published"),
         (f"{BUDGET}, target: race, scheme: mondrian", "'target' does not go with"),
         (f"{BUDGET}, target: race, slices: 2", "'target' is for one table"),
         (f"{BUDGET}, target: race, scheme: fixed", "'target' belongs to 'scheme: search'"),
-        (f"{BUDGET}, target: race, {LEVELS}", "'target' is for a scheme that is chosen"),
+        (f"{BUDGET}, target: race, {LEVELS}", "`target` needs a search"),
         (f"{BUDGET}, draw: both", "draw"),
     ],
 )
@@ -375,12 +378,12 @@ def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFr
     levels = "levels: {zip: [4, 5], birth_year: [3, 5]}"
     made = publish(voters, make_voter_spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
     assert made.certificate.table.scheme["race"].level == 0
-    found = made.evaluation
-    assert found.target == "race"
-    assert sum(one.original for one in found.shifts) == len(voters)
-    assert sum(one.released for one in found.shifts) == found.rows_released
+    evaluation = made.evaluation
+    assert evaluation.target == "race"
+    assert sum(shift.original for shift in evaluation.shifts) == len(voters)
+    assert sum(shift.released for shift in evaluation.shifts) == evaluation.rows_released
     true = dict(voters["race"].value_counts().iter_rows())
-    assert {one.label: one.original for one in found.shifts} == true
+    assert {shift.label: shift.original for shift in evaluation.shifts} == true
     assert "What became of 'race'" in made.report().html.replace("&#39;", "'")
 
 
@@ -394,8 +397,8 @@ def test_a_plan_shows_both_ways_side_by_side() -> None:
     assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(told)
     assert told["counts"]["crowd"] == 19
     words = run_command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "56 alike" in words
-    assert "19 alike" in words
+    assert "56 people" in words
+    assert "19 people" in words
     assert "--draw counts" in words
     alone = run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--draw", "sample").stdout
     assert "19" not in alone
@@ -403,7 +406,7 @@ def test_a_plan_shows_both_ways_side_by_side() -> None:
     assert json.loads(counts.stdout)["epsilon"] == pytest.approx(0.927026)
     paper = run_command("plan", "--k", "20", "--beta", "0.1", "--epsilon", "1", "--definition", "paper", "--json")  # fmt: skip  # noqa: E501
     assert json.loads(paper.stdout)["counts"] is None
-    for wrong in (("--crowd", "19"), ("--draw", "both"), ("--table", "k", "--draw", "counts")):
+    for wrong in (("--crowd", "19"), ("--draw", "both"), ("--grid", "k", "--draw", "counts")):
         refused = run_command("plan", "--delta", "1e-6", *wrong)
         assert refused.returncode == 2
         assert "Traceback" not in refused.stderr

@@ -42,9 +42,9 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
     """What a release is certified with is what it takes; the sum is what the budget allows."""
     book = ledger(tmp_path / "table.ledger", epsilon=1.2, delta=2e-6)
     usual = USUAL.replace("}}", "}, draw: sample}")
-    one = publish_voters(voters, tmp_path / "one", usual, ledger=book)
-    known = one.certificate.guarantee
-    assert vars(book.total()) == {"epsilon": known.epsilon, "delta": known.delta}
+    item = publish_voters(voters, tmp_path / "one", usual, ledger=book)
+    guarantee = item.certificate.guarantee
+    assert vars(book.total()) == {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
     with pytest.raises(BudgetError, match=r"total would be .* = \(2, 2e-06\).*is \(1.2, 2e-06\)"):
         publish_voters(voters, tmp_path / "two", usual, ledger=book)
     assert not (tmp_path / "two").exists()
@@ -53,7 +53,7 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
     other = publish_voters(voters, tmp_path / "small", small, ledger=book)
     together = [ic.SafeRelease(14, 0.2537), ic.SafeRelease(20, 0.05)]
     assert [spend.event for spend in book.spends()] == together
-    certified = [release.certificate.guarantee.epsilon or 0.0 for release in (one, other)]
+    certified = [release.certificate.guarantee.epsilon or 0.0 for release in (item, other)]
     assert book.total().epsilon == pytest.approx(sum(certified), rel=1e-12)
     assert book.total().epsilon > ic.Accountant(together).epsilon(delta=2e-6)
     with pytest.raises(BudgetError, match="nothing was released"):
@@ -242,8 +242,8 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
         )
     )
     spec_file, out = str(on_disk / "spec.yaml"), tmp_path / "out"
-    said = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
-    assert "differential privacy" in said
+    text = run("publish", spec_file, "-o", str(out), "--ledger", str(book), "--sign", str(key))
+    assert "differential privacy" in text
     assert "Signature  by " in run("verify", str(out))
     checked = json.loads(run("verify", str(out), "--json"))
     assert (checked["ok"], checked["findings"], checked["randomness"]) == (True, [], "system")

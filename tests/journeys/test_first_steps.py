@@ -17,14 +17,14 @@ def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     assert "Wrote 2,000 voters" in run_successfully(
         "sample", "voters", "--rows", "2000", "-o", str(table)
     )
-    said = run_successfully("init", str(table), "-o", str(file))
-    assert "zip         quasi       postal code" in said
-    assert "e-mail addresses (email)" in said
+    successfully = run_successfully("init", str(table), "-o", str(file))
+    assert "zip         quasi       postal code" in successfully
+    assert "e-mail addresses (email)" in successfully
     assert "table: voters.csv" in file.read_text()
     assert "No errors, " in run_successfully("check", str(file))
-    found = json.loads(run_successfully("check", str(file), "--json"))
-    assert found["ok"] is True
-    kinds = {finding["severity"]: finding["code"] for finding in found["findings"]}
+    result = json.loads(run_successfully("check", str(file), "--json"))
+    assert result["ok"] is True
+    kinds = {finding["severity"]: finding["code"] for finding in result["findings"]}
     assert kinds == {"warning": "COLUMN_NOT_CONFIRMED", "note": "CROWD_SIZE"}
     assert "1920-1924" in run_successfully("hierarchy", "preview", str(file), "birth_year")
     counted = json.loads(

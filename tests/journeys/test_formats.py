@@ -32,20 +32,22 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     assert [path.name for path in FOLDERS] == sorted(SPECS)
     assert {path.parent.name for path in FOLDERS} == {str(FORMAT)}
     certificates = [read_certificate(folder) for folder in FOLDERS]
-    assert {known.format for known in certificates} == {FORMAT}
-    assert {known.method for known in certificates} == {
+    assert {certificate.format for certificate in certificates} == {FORMAT}
+    assert {certificate.method for certificate in certificates} == {
         "safe", "k-anonymity", "k-epsilon", "synthetic",
     }  # fmt: skip
-    assert {known.has_noisy_counts for known in certificates if known.method == "safe"} == {
+    assert {
+        certificate.has_noisy_counts for certificate in certificates if certificate.method == "safe"
+    } == {
         True,
         False,
     }
-    assert {known.slices is None for known in certificates} == {True, False}
-    assert {known.signature is None for known in certificates} == {True, False}
-    tables = [table.release for known in certificates for table in known.tables]
+    assert {certificate.slices is None for certificate in certificates} == {True, False}
+    assert {certificate.signature is None for certificate in certificates} == {True, False}
+    tables = [table.release for certificate in certificates for table in certificate.tables]
     assert {release.form for release in tables} == {"expanded", "counted"}
     assert {release.file.partition(".")[2] for release in tables} == {"parquet", "csv"}
-    assert {known.guarantee.unit for known in certificates} == {"one row", "one person"}
+    assert {certificate.guarantee.unit for certificate in certificates} == {"one row", "one person"}
 
 
 def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:

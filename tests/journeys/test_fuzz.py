@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.fuzzed import IDS, draw_case
+from support.random_cases import IDS, draw_case
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import plan_block
 from incrowd.methods.safe import method as safely
+from incrowd.methods.spec_ledger import plan_block
 from incrowd.privacy.events import Coin, Event, GeometricCounts, OneOf, SafeRelease
 from incrowd.privacy.split import BudgetSplit
 from incrowd.publication import publish
@@ -87,7 +87,7 @@ def assert_no_ids(number: int, out: Path) -> None:
             assert name not in table.scheme, f"case {number}: '{name}' is published"
         for path in out.glob("*.json"):
             text = path.read_text(encoding="utf-8")
-            assert not any(len(one) > 5 and f'"{one}"' in text for one in held), f"case {number}"
+            assert not any(len(item) > 5 and f'"{item}"' in text for item in held), f"case {number}"
         for path in (*out.glob("*.parquet"), *out.glob("*.csv")):
             data = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
             assert name not in data.columns, f"case {number}: '{name}' is published"

@@ -80,7 +80,7 @@ def on_terminal(*arguments: str, folder: Path) -> str:
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "500"},
     )  # fmt: skip
     os.close(terminal)
-    said = b""
+    result = b""
     while True:
         try:
             part = os.read(host, 1 << 16)
@@ -88,10 +88,10 @@ def on_terminal(*arguments: str, folder: Path) -> str:
             break
         if not part:
             break
-        said += part
+        result += part
     os.close(host)
     process.wait()
-    return said.decode()
+    return result.decode()
 
 
 @pytest.fixture
@@ -135,10 +135,10 @@ def evil_folder(tmp_path: Path) -> Path:
 def test_a_terminal_gets_no_codes_from_names_or_values(
     evil_folder: Path, arguments: list[str]
 ) -> None:
-    said = on_terminal(*arguments, folder=evil_folder)
+    text = on_terminal(*arguments, folder=evil_folder)
     ours = r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[1A|\x1b\[2K|\r"  # colours, the progress bar
-    assert not CONTROL.search(re.sub(ours, "", said))
-    assert re.search(r"\\(x1b|u001b)\[2J", said)
+    assert not CONTROL.search(re.sub(ours, "", text))
+    assert re.search(r"\\(x1b|u001b)\[2J", text)
 
 
 def test_what_is_piped_is_exact(evil_folder: Path) -> None:
@@ -162,9 +162,9 @@ def test_a_fault_of_ours_is_told_without_codes(
 
 def test_json_holds_no_codes(capsys: pytest.CaptureFixture[str]) -> None:
     showing.print_json({"x": ESCAPES + "\x7f"})
-    said = capsys.readouterr().out
-    assert not CONTROL.search(said)
-    assert json.loads(said) == {"x": ESCAPES + "\x7f"}
+    out = capsys.readouterr().out
+    assert not CONTROL.search(out)
+    assert json.loads(out) == {"x": ESCAPES + "\x7f"}
 
 
 HIGH = [

@@ -38,8 +38,8 @@ def test_pandas_in_pandas_out_polars_in_polars_out(voters: pl.DataFrame) -> None
 def test_what_is_to_be_known_is_warned_of(voters: pl.DataFrame) -> None:
     with pytest.warns(ic.IncrowdWarning, match="come from a seed") as seen:
         made = publish(voters.head(500), make_voter_spec(), bits=SeededRandomness(1))
-    assert [getattr(one.message, "finding", None) for one in seen] == list(made.findings)
-    assert all(one.filename == __file__ for one in seen)
+    assert [getattr(item.message, "finding", None) for item in seen] == list(made.findings)
+    assert all(item.filename == __file__ for item in seen)
 
 
 def test_a_release_is_one_line(voters: pl.DataFrame) -> None:

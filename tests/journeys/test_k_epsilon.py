@@ -21,8 +21,8 @@ from support.heights import (
     make_height_table,
 )
 from support.noise_law import compute_laplace_law, is_drawn_from
+from support.pinned_randomness import PinnedRandomness
 from support.releases import forge_certificate, get_statement
-from support.seam import PinnedRandomness
 
 from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
@@ -66,20 +66,20 @@ def test_the_measured_error_is_the_predicted_one(tmp_path: Path) -> None:
             original, make_height_spec("k: 10, epsilon: 1"), output=tmp_path / str(seed),
             bits=PinnedRandomness(seed),
         )  # fmt: skip
-        found = get_noise(made).columns["x"]
+        columns = get_noise(made).columns["x"]
         both = joined(made, original)
         by_hand = ((both["x_released"] - both["x"]).abs() / both["x"]).mean()
-        assert found.measured_error == pytest.approx(by_hand)
-        assert found.measured_error is not None
-        errors.append(found.measured_error)
+        assert columns.measured_error == pytest.approx(by_hand)
+        assert columns.measured_error is not None
+        errors.append(columns.measured_error)
     paper = 0.0
     for group in "abc":
         part = original.filter(pl.col("group") == group)["x"].to_numpy()
         paper += (part.max() - part.min()) * (1 / part).sum() / len(original)
-    assert found.expected_error == pytest.approx(paper, rel=1e-4)
-    assert found.expected_error is not None
+    assert columns.expected_error == pytest.approx(paper, rel=1e-4)
+    assert columns.expected_error is not None
     reach = 5 * float(np.std(errors, ddof=1)) / math.sqrt(len(errors))
-    assert abs(np.mean(errors) - found.expected_error) < reach < 0.04 * found.expected_error
+    assert abs(np.mean(errors) - columns.expected_error) < reach < 0.04 * columns.expected_error
 
 
 def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
 
 def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
     made = publish(draw_heights(), make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "class")
-    said = made.certificate.guarantee
-    assert said.kind == "(k, ε)-anonymity"
+    guarantee = made.certificate.guarantee
+    assert guarantee.kind == "(k, ε)-anonymity"
     sentences = get_statement(made.certificate)
     assert "NOT differential privacy" in sentences["not_differential_privacy"]
     assert "k = 5 and ε = 2:" in sentences["k_epsilon_anonymity"]
-    assert "local differential privacy" not in said.text
+    assert "local differential privacy" not in guarantee.text
     made = publish(
         draw_heights(),
         make_height_spec("k: 5, epsilon: 2, bounds: declared"),
@@ -173,11 +173,11 @@ def test_zeros_and_negative_values(tmp_path: Path) -> None:
     made = publish(
         original, make_height_spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out"
     )
-    found = get_noise(made).columns["x"]
-    assert found.zeros == 100
+    columns = get_noise(made).columns["x"]
+    assert columns.zeros == 100
     both = joined(made, original).filter(pl.col("x") != 0)
     by_hand = ((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean()
-    assert found.measured_error == pytest.approx(by_hand)
+    assert columns.measured_error == pytest.approx(by_hand)
 
 
 def test_whole_numbers_stay_whole_and_64_bits_are_kept(tmp_path: Path) -> None:
@@ -250,9 +250,9 @@ def test_an_outlier_is_noticed(tmp_path: Path) -> None:
     made = publish(
         original, make_height_spec("k: 5, epsilon: 20", "{role: noisy}"), output=tmp_path / "out"
     )
-    (found,) = [one for one in made.findings if one.code == "VALUES_EXPOSED"]
+    (result,) = [finding for finding in made.findings if finding.code == "VALUES_EXPOSED"]
     # The outlier of one class; in the other, 50 rows of two values get noise of scale 0.1
-    assert (found.column, found.values) == ("x", {"rows": 51})
+    assert (result.column, result.values) == ("x", {"rows": 51})
 
 
 def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
@@ -275,9 +275,9 @@ def test_gaussian_noise(tmp_path: Path) -> None:
         make_height_spec("k: 5, epsilon: 1, noise: gaussian, delta: 1.0e-5"),
         output=tmp_path / "out",
     )
-    found = get_noise(made).columns["x"]
-    assert found.expected_error is not None
-    assert found.measured_error == pytest.approx(found.expected_error, rel=0.1)
+    columns = get_noise(made).columns["x"]
+    assert columns.expected_error is not None
+    assert columns.measured_error == pytest.approx(columns.expected_error, rel=0.1)
     assert "δ = 1e-05" in get_statement(made.certificate)["noise"]
     assert verify(tmp_path / "out") == []
 
@@ -316,22 +316,25 @@ def test_text_in_a_noisy_column_is_named(tmp_path: Path) -> None:
 def test_choices_before_publishing_match_what_publishing_finds(tmp_path: Path) -> None:
     original = draw_heights(4000)
     file = make_height_spec("k: 10, epsilon: 4")
-    found = compute_tradeoff(
+    tradeoff = compute_tradeoff(
         file, open_table(original), bits=PinnedRandomness(1), ks=(2, 10), epsilons=(1.0, 4.0)
     )
-    assert [(choice.k, choice.epsilon) for choice in found.choices] == [
+    assert [(choice.k, choice.epsilon) for choice in tradeoff.choices] == [
         (2, 1.0), (2, 4.0), (10, 1.0), (10, 4.0),
     ]  # fmt: skip
     made = publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(2))
-    choice = found.choices[-1]
+    choice = tradeoff.choices[-1]
     assert choice.error == pytest.approx(get_noise(made).columns["x"].expected_error)
     assert choice.linking == pytest.approx(get_simulated_noise(made).linking.mean, rel=0.1)
-    assert found.choices[2].error == pytest.approx(4 * choice.error, rel=1e-3)
-    assert found.choices[2].linking < choice.linking
-    assert json.loads(json.dumps(found.as_dict()))["rows"] == 4000
+    assert tradeoff.choices[2].error == pytest.approx(4 * choice.error, rel=1e-3)
+    assert tradeoff.choices[2].linking < choice.linking
+    assert json.loads(json.dumps(tradeoff.as_dict()))["rows"] == 4000
     with pytest.raises(IncrowdError, match="for the method 'k-epsilon'"):
-        compute_tradeoff(parse_spec("columns: {a: {role: quasi, hierarchy: flat}}\nrelease: {k: 3}"),
-                open_table(original), bits=PinnedRandomness(1))  # fmt: skip
+        compute_tradeoff(
+            parse_spec("columns: {a: {role: quasi, hierarchy: flat}}\nrelease: {k: 3}"),
+            open_table(original),
+            bits=PinnedRandomness(1),
+        )
 
 
 def test_relinking_two_tables() -> None:
@@ -364,10 +367,10 @@ def test_a_column_of_nulls_alone(tmp_path: Path) -> None:
     made = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
     assert made.data["x"].null_count() == 200
     assert get_noise(made).columns["x"].nulls == 200
-    found = compute_tradeoff(
+    tradeoff = compute_tradeoff(
         make_height_spec("k: 5, epsilon: 2"), open_table(original), bits=PinnedRandomness(1)
     )
-    assert all(choice.linking == 0 for choice in found.choices)
+    assert all(choice.linking == 0 for choice in tradeoff.choices)
 
 
 def test_dates_in_text(tmp_path: Path) -> None:
@@ -386,14 +389,16 @@ def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: 
     original = make_height_table(draw.normal(75, 14, 4000).round(1).tolist())
     bounds = "{role: noisy, precision: 0.1, bounds: [74, 75]}"
     made = publish(
-        original, make_height_spec("k: 5, epsilon: 8, bounds: declared", bounds), output=tmp_path / "out",
+        original,
+        make_height_spec("k: 5, epsilon: 8, bounds: declared", bounds),
+        output=tmp_path / "out",
         bits=PinnedRandomness(1),
-    )  # fmt: skip
+    )
     both = joined(made, original)
     by_hand = float(((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean())  # type: ignore[arg-type]
-    found = get_noise(made)
-    assert found.columns["x"].measured_error == pytest.approx(by_hand)
-    assert found.columns["x"].expected_error == pytest.approx(by_hand, rel=0.01)
+    noise = get_noise(made)
+    assert noise.columns["x"].measured_error == pytest.approx(by_hand)
+    assert noise.columns["x"].expected_error == pytest.approx(by_hand, rel=0.01)
     assert get_simulated_noise(made).linking.mean < 0.2
     again = simulate_noise(
         make_height_spec("k: 5, epsilon: 8, bounds: declared", bounds), open_table(original),
@@ -421,8 +426,8 @@ def test_the_interval_of_the_linking_risk_covers_what_is_computed(tmp_path: Path
     exact = compute_tradeoff(
         file, open_table(original), bits=PinnedRandomness(1), ks=(20,), epsilons=(4.0,)
     ).choices[0]
-    found = get_simulated_noise(
+    simulated_noise = get_simulated_noise(
         publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(3))
     )
-    reach = found.linking.high - found.linking.mean
-    assert abs(found.linking.mean - exact.linking) < 2.5 * reach
+    reach = simulated_noise.linking.high - simulated_noise.linking.mean
+    assert abs(simulated_noise.linking.mean - exact.linking) < 2.5 * reach

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from support import readers
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.readers import load_certificate, reseal_certificate
+from support.unjudged import publish_unjudged
 
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 
 
 @pytest.mark.parametrize("method", ["ola", "mondrian", "search", "duplicate"])

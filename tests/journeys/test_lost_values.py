@@ -15,7 +15,7 @@ from support.pages import read_outline
 
 from incrowd.cli.results import describe_release
 from incrowd.curate.check import check
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.evaluation.report.summary import summarize_release
 from incrowd.measure.evaluation import Evaluation
 from incrowd.publication import Release, publish
@@ -41,16 +41,17 @@ def report_of(release: Release) -> str:
 
 def positives(found: Evaluation) -> str:
     """What is said of the positive tests, with the figures of a count by hand."""
-    (one,) = (one for one in found.lost.values if one.labels == ("positive",))
-    assert one.columns == ("result",)
-    assert one.rows == TABLE.filter(pl.col("result") == "positive").height
-    return f"result = positive ({100 * (1 - one.released / one.rows):.1f} % of {one.rows:,} rows"
+    (result,) = (value for value in found.lost.values if value.labels == ("positive",))
+    assert result.columns == ("result",)
+    assert result.rows == TABLE.filter(pl.col("result") == "positive").height
+    lost = 100 * (1 - result.released / result.rows)
+    return f"result = positive ({lost:.1f} % of {result.rows:,} rows"
 
 
 def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Release) -> None:
     shown = counts.data
-    (one,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
-    assert one.released == shown.filter(pl.col("result") == "positive").height
+    (item,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
+    assert item.released == shown.filter(pl.col("result") == "positive").height
     lines = [finding.message for finding in counts.evaluation.lost.findings()]
     assert len(lines) == 3
     assert positives(counts.evaluation) in lines[0]
@@ -75,10 +76,10 @@ def test_nothing_of_it_is_handed_out(counts: Release) -> None:
 
 
 def test_columns_that_show_nothing_are_not_drawn_as_perfect(counts: Release) -> None:
-    found, page = counts.evaluation, report_of(counts)
-    assert found.utility is not None
-    assert not {*HIDDEN} & {*found.utility.distance_by_column}
-    for pair in found.utility.associations:
+    result, page = counts.evaluation, report_of(counts)
+    assert result.utility is not None
+    assert not {*HIDDEN} & {*result.utility.distance_by_column}
+    for pair in result.utility.associations:
         assert not {*HIDDEN} & {pair.first, pair.second}
     for name in HIDDEN:
         row = re.findall(rf"<tr><td>{name}</td>(.*?)</tr>", page)[0]
@@ -112,7 +113,7 @@ def test_what_is_not_shown_cannot_be_inferred(tmp_path: Path) -> None:
     release = publish(TABLE, spec, output=tmp_path / "out")
     attacked = json.loads((release.curator / "attacks.json").read_text())
     assert attacked["attacks"]
-    assert "inference" not in [one["attack"] for one in attacked["attacks"]]
+    assert "inference" not in [item["attack"] for item in attacked["attacks"]]
     assert any("'result' was not run" in note for note in attacked["notes"])
 
 
@@ -141,7 +142,7 @@ def test_values_of_columns_that_are_kept_are_looked_at_too(tmp_path: Path) -> No
         "release: {method: k-anonymity, k: 50, suppression: 0.2, levels: {x: 0}}"
     )
     release = publish(table, spec, output=tmp_path / "out")
-    named = [one.name for one in release.evaluation.lost.values]
+    named = [value.name for value in release.evaluation.lost.values]
     assert named == ["s = yes", "x = d"]
     assert evaluate(table, release, spec).lost == release.evaluation.lost
 
@@ -150,15 +151,15 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     TABLE.write_parquet(tmp_path / "covid.parquet")
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
-    said = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
-    assert "result = positive (" in said
-    assert "suppressed columns: zip, day, clinic, group" in said
+    stdout = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
+    assert "result = positive (" in stdout
+    assert "suppressed columns: zip, day, clinic, group" in stdout
     (data,) = (tmp_path / "out").glob("data.*")
     again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),
         "--spec", str(spec),
     ).stdout  # fmt: skip
-    lines = [line for line in said.splitlines() if "that lost" in line]
+    lines = [line for line in stdout.splitlines() if "that lost" in line]
     assert len(lines) == 2
     assert all(line in again for line in lines)
     assert len(re.findall(r"(?m)^(?:zip|day|clinic|group|drive_through) .*suppressed", again)) == 5
@@ -167,11 +168,15 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
 def test_the_pre_flight_says_in_private_what_would_be_lost() -> None:
     """Only the part that may read the table does, and it says that it is private."""
     findings = check(TABLE, make_covid_spec(SAFE))
-    (found,) = [one for one in findings if one.code == "VALUES_EXPECTED_LOST"]
-    assert "For you only" in found.message
-    assert found.severity == "warning"
-    assert "result = positive" in found.message
-    some = [str(one) for one in findings if one.topic == "forecast" and one is not found]
+    (result,) = [finding for finding in findings if finding.code == "VALUES_EXPECTED_LOST"]
+    assert "For you only" in result.message
+    assert result.severity == "warning"
+    assert "result = positive" in result.message
+    some = [
+        str(finding)
+        for finding in findings
+        if finding.topic == "forecast" and finding is not result
+    ]
     assert some
     assert not any("positive" in line for line in some)
 

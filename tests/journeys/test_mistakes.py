@@ -206,9 +206,9 @@ def test_a_refused_table_leaves_no_thread_behind(tmp_path: Path) -> None:
         pl.DataFrame({"a": ["far"] * 9}),  # nothing but values outside the domain
     ]
     declared = {"a": {"role": "quasi", "hierarchy": {"flat": {"values": ["x", "y"]}}}}
-    asked = {"columns": declared, "release": {"epsilon": 1, "delta": 1e-6}}
+    request = {"columns": declared, "release": {"epsilon": 1, "delta": 1e-6}}
     for at, table in enumerate(tables):
         with pytest.raises(ic.IncrowdError):
-            ic.publish(table, asked, output=tmp_path / f"out{at}")
-        left = [one.name for one in set(threading.enumerate()) - before if one.is_alive()]
+            ic.publish(table, request, output=tmp_path / f"out{at}")
+        left = [item.name for item in set(threading.enumerate()) - before if item.is_alive()]
         assert not left

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from support import readers
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.readers import METHODS, load_certificate, reseal_certificate
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import Release
 from incrowd.release.certificate import hash_file
 from incrowd.spec.file import parse_spec
@@ -137,8 +137,8 @@ def test_numbers_are_measured_as_their_texts_are(tmp_path: Path, method: str) ->
     texts = frame.with_columns(
         pl.Series(name, [f"{x:g}" for x in frame[name].to_list()]) for name in numbers
     )
-    found, expected = (evaluate(people, one, spec).as_dict() for one in (frame, texts))
-    _same(found, expected)
+    result, expected = (evaluate(people, item, spec).as_dict() for item in (frame, texts))
+    _same(result, expected)
     _same(evaluate(people, tmp_path / "out" / "data.parquet", spec).as_dict(), expected)
 
 
@@ -149,8 +149,8 @@ def _same(found: Any, expected: Any) -> None:
             _same(found[name], expected[name])
     elif isinstance(expected, list | tuple):
         assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            _same(one, other)
+        for first, other in zip(found, expected, strict=True):
+            _same(first, other)
     elif isinstance(expected, float) and not math.isnan(expected):
         assert found == pytest.approx(expected)
     elif not isinstance(expected, float):

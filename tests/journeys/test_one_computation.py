@@ -17,7 +17,7 @@ from incrowd.cli.results import describe_release
 from incrowd.curate.explore import explore_schemes
 from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.publication import Release, publish
@@ -44,8 +44,8 @@ def made(folder: Path, way: str, unit: str) -> Release:
 
 
 def evaluated(release: Release, way: str, unit: str) -> Any:
-    found = evaluate(PEOPLE, release, make_covid_spec(WAYS[way], unit))
-    return json.loads(json.dumps(found.as_dict()))
+    result = evaluate(PEOPLE, release, make_covid_spec(WAYS[way], unit))
+    return json.loads(json.dumps(result.as_dict()))
 
 
 def differences(published_: Any, again: Any, at: str = "") -> list[str]:
@@ -60,7 +60,7 @@ def differences(published_: Any, again: Any, at: str = "") -> list[str]:
         ]
     if isinstance(published_, list) and len(published_) == len(again):
         pairs = enumerate(zip(published_, again, strict=True))
-        return [text for x, (one, two) in pairs for text in differences(one, two, f"{at}[{x}]")]
+        return [text for x, (item, two) in pairs for text in differences(item, two, f"{at}[{x}]")]
     if isinstance(published_, float):  # sums of the same numbers in another order
         return [] if again == pytest.approx(published_, rel=1e-11, abs=1e-12) else [at]
     return [] if published_ == again else [f"{at}: {published_} against {again}"]
@@ -89,15 +89,15 @@ def test_the_terminal_says_of_an_evaluation_what_it_says_of_the_publication(
     tmp_path: Path, unit: str
 ) -> None:
     release = made(tmp_path, "counts", unit)
-    found = evaluate(PEOPLE, release, make_covid_spec(SAFE, unit))
-    assert isinstance(found, LabelEvaluation)
-    said = "\n".join(describe_release(release))
-    assert f"Missing: {release.evaluation.suppressed:,} of " in said
-    missing = dict(evaluation_facts(found))["Missing"]
+    result = evaluate(PEOPLE, release, make_covid_spec(SAFE, unit))
+    assert isinstance(result, LabelEvaluation)
+    text = "\n".join(describe_release(release))
+    assert f"Missing: {release.evaluation.suppressed:,} of " in text
+    missing = dict(evaluation_facts(result))["Missing"]
     assert missing.startswith(f"{release.evaluation.suppressed:,} rows")
     for finding in release.evaluation.lost.findings():
-        assert finding.message in said
-        assert finding in found.findings()
+        assert finding.message in text
+        assert finding in result.findings()
 
 
 def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_explore_judges_the_rows_that_are_published(tmp_path: Path) -> None:
 
 def test_explore_says_that_one_row_of_each_person_is_judged() -> None:
     for unit, people in zip(UNITS, (False, True), strict=True):
-        found = explore_schemes(make_covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
-        assert found.one_row_each is people
-        assert found.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
+        result = explore_schemes(make_covid_spec(WAYS["classes"], unit), open_table(PEOPLE))
+        assert result.one_row_each is people
+        assert result.rows == (PEOPLE["subject"].n_unique() if people else len(PEOPLE))
 
 
 def test_pairs_of_k_and_epsilon_are_judged_by_one_row_of_each_person() -> None:
@@ -138,10 +138,10 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
             "weight": [50 + at % 40 for at in range(200)],
         }
     )
-    found = compute_tradeoff(
+    tradeoff = compute_tradeoff(
         file, open_table(people), bits=SystemRandomness(), ks=(5,), epsilons=(2.0,)
     )
-    assert found.rows == 100
+    assert tradeoff.rows == 100
 
 
 def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_curator_alone(
@@ -162,8 +162,8 @@ def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_cu
 
 
 def test_a_second_k_anonymous_release_shows_the_same_row_of_each_person(tmp_path: Path) -> None:
-    one, two = (made(tmp_path / name, "classes", UNITS[1]) for name in ("one", "two"))
-    assert one.certificate.table.release.sha256 == two.certificate.table.release.sha256
+    item, two = (made(tmp_path / name, "classes", UNITS[1]) for name in ("one", "two"))
+    assert item.certificate.table.release.sha256 == two.certificate.table.release.sha256
 
 
 def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) 
     (finding,) = evaluate(PEOPLE, data, spec).readings
     assert finding.code == "USED_ROWS_UNKNOWN"
     assert "--curator" in finding.remedy
-    found = evaluate(PEOPLE, data, spec, curator=moved)
-    assert found.readings == ()
-    assert found.suppressed == release.evaluation.suppressed
+    result = evaluate(PEOPLE, data, spec, curator=moved)
+    assert result.readings == ()
+    assert result.suppressed == release.evaluation.suppressed
     other = made(tmp_path / "other", "counts", UNITS[1])  # its rows are other ones
     assert len(evaluate(PEOPLE, data, spec, curator=other.curator).readings) == 1
 
@@ -187,6 +187,6 @@ def test_where_the_rows_of_a_release_are_not_known_that_is_said(tmp_path: Path) 
 def test_no_loss_is_above_one_whatever_noise_adds(tmp_path: Path) -> None:
     release = made(tmp_path, "counts", UNITS[0])
     assert release.evaluation.surplus
-    for found in (release.evaluation, evaluate(PEOPLE, release, make_covid_spec(SAFE))):
-        assert max(found.loss_by_column.values()) == 1.0
-        assert 0 < found.loss < 1
+    for item in (release.evaluation, evaluate(PEOPLE, release, make_covid_spec(SAFE))):
+        assert max(item.loss_by_column.values()) == 1.0
+        assert 0 < item.loss < 1

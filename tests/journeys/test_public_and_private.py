@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cli import run_command, wait_for_step
 from support.findings import list_verify_messages
+from support.pinned_randomness import PinnedRandomness
 from support.releases import forge_certificate, get_statement, list_files
-from support.seam import PinnedRandomness
 
 import incrowd as ic
 from incrowd.engine import source
@@ -160,11 +160,11 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     ]
     (tmp_path / "spec.json").write_text(json.dumps({"table": "t.parquet", **SPEC}))
     TABLE.write_parquet(tmp_path / "t.parquet")
-    said = run_command(
+    command = run_command(
         "publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "b"), "--seed", "1"
     )
-    assert "satisfies" not in said.stdout
-    assert "NOT private" in said.stdout
+    assert "satisfies" not in command.stdout
+    assert "NOT private" in command.stdout
     assert run_command("verify", str(tmp_path / "b")).returncode == 1
     # whoever takes the word out of the certificate must change the statement as well
     known = release.certificate.model_copy(update={"randomness": "system"}).with_seal()
@@ -265,8 +265,8 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     assert len(book.spends()) == 2
     alone = run_command("publish", str(tmp_path / "spec.json"), "-o", str(tmp_path / "three"))
     assert alone.returncode == 4
-    said = alone.stdout.removeprefix(expected)
-    assert said.startswith(f"Published an empty release to {tmp_path / 'three'}/: every group")
+    text = alone.stdout.removeprefix(expected)
+    assert text.startswith(f"Published an empty release to {tmp_path / 'three'}/: every group")
 
 
 @pytest.mark.parametrize(("draw", "rows"), [("counts", 1000), ("sample", 4000)])
@@ -305,10 +305,10 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": ["a"] * 60})
     usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}
     release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
-    said = " ".join(describe_release(release))
+    text = " ".join(describe_release(release))
     assert release.is_empty
-    assert "empty by chance: 100 % of rows" in said
-    assert "below the crowd size" not in said
+    assert "empty by chance: 100 % of rows" in text
+    assert "below the crowd size" not in text
     assert "by chance" in release.report().html
 
 
@@ -359,11 +359,11 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
     ) as process:  # fmt: skip
         wait_for_step(process, step)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
+        _, text = process.communicate()
     assert process.returncode == 130
     booked = step != "count"
-    assert said.startswith("incrowd: Interrupted.")
-    assert ("The spend is booked and counts, and nothing was released." in said) == booked
+    assert text.startswith("incrowd: Interrupted.")
+    assert ("The spend is booked and counts, and nothing was released." in text) == booked
     assert len(book.spends()) == booked
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out.curator").exists()
@@ -394,8 +394,8 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     assert "=cmd" in (tmp_path / "plain" / "data.csv").read_text()
     assert plain.certificate.table.release.formulas is None
     for rows in ("expanded", "counted"):
-        asked = {**spec["release"], "formulas": "escape", "rows": rows}
-        release = publish(table, {**spec, "release": asked}, output=tmp_path / rows)
+        request = {**spec["release"], "formulas": "escape", "rows": rows}
+        release = publish(table, {**spec, "release": request}, output=tmp_path / rows)
         assert list_verify_messages(tmp_path / rows) == []
         assert release.certificate.table.release.formulas == "escaped"
         data = pl.read_csv(tmp_path / rows / "data.csv", infer_schema=False)
@@ -405,10 +405,10 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
             "'=cmd|' /C calc'!A0", "'@sum", "'+1+1", "-5 to -1", "-label", "''=x", "5", "7",
         }  # fmt: skip
         assert release.data.columns[0] == "=1+1"
-        found = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
-        assert found.loss == pytest.approx(1 - found.rows_released / 2400)
+        result = ic.evaluate(table, tmp_path / rows / "data.csv", spec)  # reads them back, too
+        assert result.loss == pytest.approx(1 - result.rows_released / 2400)
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
         assert list_verify_messages(tmp_path / rows) != []
     with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
-        publish(table, {**spec, "release": {**asked, "format": "parquet"}}, output=tmp_path / "p")
+        publish(table, {**spec, "release": {**request, "format": "parquet"}}, output=tmp_path / "p")

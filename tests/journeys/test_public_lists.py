@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.release.verify import verify
 from incrowd.spec.build import build_hierarchy
@@ -41,8 +41,8 @@ def people() -> pl.DataFrame:
 
 def values(people: pl.DataFrame) -> Counter[tuple[object, ...]]:
     """The rows of the table by the values that their texts stand for."""
-    found = people.with_columns(pl.col(name).replace(texts) for name, texts in WRITTEN.items())
-    return Counter(found.iter_rows())
+    result = people.with_columns(pl.col(name).replace(texts) for name, texts in WRITTEN.items())
+    return Counter(result.iter_rows())
 
 
 @pytest.mark.parametrize("algorithm", ["ola", "mondrian"])

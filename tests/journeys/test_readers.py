@@ -12,8 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from support import readers
-from support.make import publish_unjudged
 from support.readers import WRITINGS, list_code_blocks, load_certificate, read_readme
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate, Slice
@@ -59,9 +59,9 @@ def numeric(frame: Any, name: str) -> bool:
 
 
 def numbers_of(certificate: Certificate, table: Slice) -> set[str]:
-    found = {name for name, column in table.scheme.items() if column.labels == "numbers"}
-    found |= set(certificate.noisy)
-    return found | ({"count"} if table.release.form == "counted" else set())
+    result = {name for name, column in table.scheme.items() if column.labels == "numbers"}
+    result |= set(certificate.noisy)
+    return result | ({"count"} if table.release.form == "counted" else set())
 
 
 # Examples --------------------------------------------------------------------------------------
@@ -82,14 +82,14 @@ def test_the_examples_for_python_load_what_was_released(
         assert rows == table.release.rows
         assert list(frame.columns) == original.columns
         for name in original.columns:
-            found, expected = listed(frame, name), original[name].to_list()
+            result, expected = listed(frame, name), original[name].to_list()
             if name in numbers_of(certificate, table):
                 assert numeric(frame, name)
-                assert found == pytest.approx(expected)
+                assert result == pytest.approx(expected)
             elif table.release.formulas:  # as the page says: take the apostrophe away
-                assert [text and text.removeprefix("'") for text in found] == expected
+                assert [text and text.removeprefix("'") for text in result] == expected
             else:
-                assert found == expected
+                assert result == expected
         assert not set(listed(frame, "code") if "code" in frame else []) - {
             "NA", "01234", "null", "a b", "*",
         }  # fmt: skip

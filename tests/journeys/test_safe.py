@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from pycanon import anonymity
-from support.make import publish_unjudged
 from support.releases import (
     LEVELS,
     USUAL,
@@ -21,6 +20,7 @@ from support.releases import (
     make_voter_spec,
     publish_voters,
 )
+from support.unjudged import publish_unjudged
 
 import incrowd as ic
 from incrowd.errors import IncrowdError
@@ -44,8 +44,8 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path, draw: st
     data = pl.read_parquet(tmp_path / "out" / "data.parquet")
     assert data.columns == ["zip", "sex", "birth_year", "race"]
     assert len(data) == result.certificate.table.release.rows > 2000
-    known = result.certificate.parameters
-    least = int(known["k"]) + (int(known["r"]) if draw == "counts" else 0)
+    parameters = result.certificate.parameters
+    least = int(parameters["k"]) + (int(parameters["r"]) if draw == "counts" else 0)
     assert data.group_by(data.columns).len()["len"].min() >= least  # type: ignore[operator]
     guarantee = result.certificate.guarantee
     assert guarantee.epsilon is not None
@@ -57,7 +57,7 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path, draw: st
         assert 0.99e-6 < true <= guarantee.delta == 1e-6  # a coin uses delta up
         assert guarantee.kind == "differential privacy and k-anonymity"
     else:
-        true = float(ic.delta(k=least, beta=known["beta"], epsilon=1.0))
+        true = float(ic.delta(k=least, beta=parameters["beta"], epsilon=1.0))
         assert true <= guarantee.delta <= min(true * (1 + 1e-5), 1e-6)  # rounded up, to six digits
         assert guarantee.kind == "differential privacy"
     assert (tmp_path / "out" / "scheme" / "sex.csv").read_text() == "female;Person\nmale;Person\n"
@@ -70,8 +70,8 @@ def test_an_independent_tool_finds_it_k_anonymous(voters: pl.DataFrame, tmp_path
     data = (
         pd.read_csv(tmp_path / "out" / "data.csv", dtype=str).fillna("null").reset_index(drop=True)
     )
-    found = anonymity.k_anonymity(data, list(data.columns))
-    assert found == result.certificate.table.release.smallest_class >= result.certificate.k
+    outcome = anonymity.k_anonymity(data, list(data.columns))
+    assert outcome == result.certificate.table.release.smallest_class >= result.certificate.k
 
 
 def test_counted_releases_say_the_same_in_fewer_rows(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -369,14 +369,14 @@ def test_an_existing_folder_is_left_alone(voters: pl.DataFrame, tmp_path: Path) 
 
 
 def test_seeded_releases_repeat_and_say_so(voters: pl.DataFrame, tmp_path: Path) -> None:
-    one = publish_voters(voters, tmp_path / "a", bits=SeededRandomness(3))
+    item = publish_voters(voters, tmp_path / "a", bits=SeededRandomness(3))
     two = publish_voters(voters, tmp_path / "b", bits=SeededRandomness(3))
-    assert one.certificate == two.certificate
-    assert one.certificate.randomness == "seeded: not private"
-    assert "NOT private" in str(one.findings[0])
+    assert item.certificate == two.certificate
+    assert item.certificate.randomness == "seeded: not private"
+    assert "NOT private" in str(item.findings[0])
     other = publish_voters(voters, tmp_path / "c")
     assert other.certificate.randomness == "system"
-    assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
+    assert other.certificate.table.release.sha256 != item.certificate.table.release.sha256
 
 
 @pytest.mark.parametrize("more", ["draw: sample", "draw: counts, levels: {x: 0}"])

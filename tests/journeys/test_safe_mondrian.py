@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import get_statement
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import make_demo_table
 from incrowd.errors import IncrowdError
@@ -51,13 +51,15 @@ def test_a_release_by_safe_mondrian(tmp_path: Path) -> None:
 def test_a_column_whose_levels_are_limited_is_not_cut(tmp_path: Path) -> None:
     voters = make_demo_table("voters", rows=20_000)
     result = publish_unjudged(
-        voters.to_frame(), parse_spec(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
-        output=tmp_path / "out", bits=PinnedRandomness(3),
-    )  # fmt: skip
+        voters.to_frame(),
+        parse_spec(SPEC.replace("MORE", ", levels: {sex: 0, birth_year: [4, 5]}")),
+        output=tmp_path / "out",
+        bits=PinnedRandomness(3),
+    )
     assert verify(tmp_path / "out") == []
-    found = {name: column.level for name, column in result.certificate.table.scheme.items()}
-    assert (found["sex"], found["zip"], found["race"]) == (0, None, None)
-    assert found["birth_year"] in (4, 5)
+    outcome = {name: column.level for name, column in result.certificate.table.scheme.items()}
+    assert (outcome["sex"], outcome["zip"], outcome["race"]) == (0, None, None)
+    assert outcome["birth_year"] in (4, 5)
     every = "levels: {sex: 0, birth_year: [4, 5], zip: 1, race: [0, 1]}"
     with pytest.raises(IncrowdError, match="or have 'levels'. Use 'scheme: search'"):
         publish_unjudged(

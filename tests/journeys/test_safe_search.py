@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import COLUMNS, forge_certificate, get_statement, list_files, make_voter_spec
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.anonymize.lattice import Rollups
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import search_scheme
 from incrowd.codes.frequency import Frequencies
 from incrowd.curate.demo_tables import make_demo_table
@@ -67,10 +67,10 @@ def recertified(folder: Path, **changes: Any) -> None:
 
 def restated(certificate: Certificate, **parameters: float) -> dict[str, Any]:
     """Other parameters, and the statement that goes with them."""
-    known = {**certificate.parameters, **parameters}
-    changed = certificate.model_copy(update={"parameters": known}).with_statement()
+    result = {**certificate.parameters, **parameters}
+    changed = certificate.model_copy(update={"parameters": result}).with_statement()
     assert changed.guarantee != certificate.guarantee
-    return {"parameters": known, "guarantee": changed.guarantee}
+    return {"parameters": result, "guarantee": changed.guarantee}
 
 
 def test_a_searched_release_holds_together(good: Path) -> None:
@@ -152,10 +152,10 @@ def search_last(certificate: Certificate) -> dict[str, Any]:
 
 def fixed_scheme(certificate: Certificate) -> dict[str, Any]:
     """The words for a scheme that does not depend on the table."""
-    known = {name: x for name, x in certificate.parameters.items() if name != "search_epsilon"}
-    changed = certificate.model_copy(update={"parameters": known}).with_statement()
+    result = {name: x for name, x in certificate.parameters.items() if name != "search_epsilon"}
+    changed = certificate.model_copy(update={"parameters": result}).with_statement()
     assert "fixed before" in get_statement(changed)["generalization"]
-    return {"parameters": known, "guarantee": changed.guarantee}
+    return {"parameters": result, "guarantee": changed.guarantee}
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -
         made = published(
             people, tmp_path / str(at), f"levels: {{{limit}}}", bits=PinnedRandomness(1)
         )
-        found = levels(made)
-        assert found["race"] == found["sex"] == 1 - at
-        assert found["zip"] in ((4, 5), (3, 4))[at]
+        result = levels(made)
+        assert result["race"] == result["sex"] == 1 - at
+        assert result["zip"] in ((4, 5), (3, 4))[at]
         assert list_verify_messages(tmp_path / str(at)) == []
 
 
@@ -281,12 +281,12 @@ def test_the_ledger_books_the_search_and_the_release(
 
 
 def test_seeded_searches_repeat_and_others_do_not(people: pl.DataFrame, tmp_path: Path) -> None:
-    one = published(people, tmp_path / "a", bits=PinnedRandomness(3))
+    item = published(people, tmp_path / "a", bits=PinnedRandomness(3))
     two = published(people, tmp_path / "b", bits=PinnedRandomness(3))
-    assert one.certificate == two.certificate
+    assert item.certificate == two.certificate
     assert list_verify_messages(tmp_path / "a") == []
     other = published(people, tmp_path / "c", bits=PinnedRandomness(4))
-    assert other.certificate.table.release.sha256 != one.certificate.table.release.sha256
+    assert other.certificate.table.release.sha256 != item.certificate.table.release.sha256
 
 
 def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
                 table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1)
             )
             assert again.certificate == made[name].certificate
-    assert {name: levels(one)["x"] for name, one in made.items()} == {
+    assert {name: levels(item)["x"] for name, item in made.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
     }  # fmt: skip
     assert (
@@ -346,7 +346,7 @@ def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
     assert selection == Selection(0.0314)
     assert given["epsilon"] == Fraction("0.0314")
     assert isinstance(choice, OneOf)
-    assert tuple(SafeRelease(one.k, one.beta) for one in ramps) == choice.events
+    assert tuple(SafeRelease(ramp.k, ramp.beta) for ramp in ramps) == choice.events
     assert given["power"] == 2
     assert given["weights"].tolist() == [1.0] * 4
 
@@ -355,12 +355,12 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
     people: pl.DataFrame, tmp_path: Path
 ) -> None:
     """Where only one scheme and one pair are left, the search still uses its words up."""
-    one = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
-    made = published(people, tmp_path / "searched", one, bits=PinnedRandomness(6))
+    item = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
+    made = published(people, tmp_path / "searched", item, bits=PinnedRandomness(6))
     k = int(made.certificate.parameters["k"])
     fixed = publish_unjudged(
         people,
-        make_voter_spec(f"release: {{epsilon: 1, k: {k}, {one}}}"),
+        make_voter_spec(f"release: {{epsilon: 1, k: {k}, {item}}}"),
         output=tmp_path / "fixed",
         bits=PinnedRandomness(6),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.releases import list_files
-from support.sliced import (
+from support.slice_tables import (
     BASE,
     CHOSEN,
     COLUMNS,
@@ -27,7 +27,7 @@ from support.sliced import (
 )
 
 from incrowd.anonymize import safe_slices as slicing
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_slices import choose_slices
 from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
@@ -92,7 +92,7 @@ def test_slices_hold_together(
         assert list(data.columns) == [*table.scheme, *(["count"] if rows == "counted" else [])]
         for name, column in table.scheme.items():
             hashes[name].add(column.sha256)
-    assert all(len(found) == 1 for found in hashes.values())  # one file for all slices
+    assert all(len(item) == 1 for item in hashes.values())  # one file for all slices
     assert hashes["z"] == {None}  # a rule: what values there are is not told
     pages = (made.curator / "report.html").read_text()
     assert f"{number} files with " in pages
@@ -278,12 +278,12 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
         for table in tables
     ]
     if scheme == "mondrian":  # a slice may show intervals of values
-        counts = [{"all": sum(one.values())} for one in counts]
-    for one, other in itertools.combinations(counts, 2):
-        assert set(one) == set(other)
-        assert one != other
+        counts = [{"all": sum(count.values())} for count in counts]
+    for first, other in itertools.combinations(counts, 2):
+        assert set(first) == set(other)
+        assert first != other
         # Each is Binomial(some 750, 0.5) but for what was dropped: 7 deviations of a difference.
-        assert all(abs(one[value] - other[value]) < 150 for value in one)
+        assert all(abs(first[value] - other[value]) < 150 for value in first)
 
 
 # What once went wrong.
@@ -326,8 +326,12 @@ def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
         bits=SeededRandomness(3),
     )  # fmt: skip
     assert made.evaluation.slices
-    strong = [one for one in made.evaluation.associations if one.second == f"{one.first}2"]
-    assert [one.slice is not None for one in strong] == [True] * 3
+    strong = [
+        association
+        for association in made.evaluation.associations
+        if association.second == f"{association.first}2"
+    ]
+    assert [item.slice is not None for item in strong] == [True] * 3
     assert "likely to survive" in made.reasons[-1]
 
 

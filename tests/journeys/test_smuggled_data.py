@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 from support.findings import list_verify_messages
-from support.forged import Structure, change_footer, find_field
-from support.seam import PinnedRandomness
-from support.sliced import change_certificate, load_certificate
+from support.parquet_footer import Structure, change_footer, find_field
+from support.pinned_randomness import PinnedRandomness
+from support.slice_tables import change_certificate, load_certificate
 
 from incrowd.publication import publish
 from incrowd.release.certificate import hash_file
@@ -342,9 +342,9 @@ def test_a_label_is_written_in_one_way(tmp_path: Path, label: str) -> None:
 def test_a_scheme_is_written_in_one_way(folder: Path, change: Callable[[str], str]) -> None:
     path = folder / "scheme" / "a.csv"
     path.write_bytes(change(path.read_text()).encode())
-    known = load_certificate(folder).table.scheme
-    column = known["a"].model_copy(update={"sha256": hash_file(path)})
-    change_certificate(folder, scheme={**known, "a": column})
+    scheme = load_certificate(folder).table.scheme
+    column = scheme["a"].model_copy(update={"sha256": hash_file(path)})
+    change_certificate(folder, scheme={**scheme, "a": column})
     assert any(
         "the scheme of 'a' is not written" in problem for problem in list_verify_messages(folder)
     )

@@ -19,7 +19,7 @@ from incrowd.engine.spark.engine import SparkEngine
 from incrowd.engine.table import TooManyTuplesError
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.attacks.attack import attack
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
 from incrowd.release.ledger import Ledger
@@ -69,8 +69,8 @@ def spec(release: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def files(release: Release) -> dict[str, bytes]:
-    found = sorted(release.folder.glob("data*"))
-    return {path.name: path.read_bytes() for path in found}
+    result = sorted(release.folder.glob("data*"))
+    return {path.name: path.read_bytes() for path in result}
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +80,10 @@ def engine(spark_session: SparkSession) -> SparkEngine:
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_seed_makes_the_same_files_here_and_on_spark(engine: SparkEngine, name: str) -> None:
-    asked = spec(RELEASES[name])
+    request = spec(RELEASES[name])
     here, there = (
-        publish(one.from_columns(PEOPLE), asked, bits=SeededRandomness(7))
-        for one in (local_engine(), engine)
+        publish(item.from_columns(PEOPLE), request, bits=SeededRandomness(7))
+        for item in (local_engine(), engine)
     )
     assert files(here) == files(there)
     assert here.certificate.parameters == there.certificate.parameters
@@ -99,43 +99,43 @@ def test_a_search_on_the_cluster_chooses_what_one_here_does(
 ) -> None:
     """Tuples stay there, but cells of the chosen levels fit here, so that draws are made here."""
     few = {"levels": {"zip": [2, 4], "sex": 0}}  # schemes: each of them is counted there
-    asked = spec(RELEASES[name] | few)
-    here = publish(local_engine().from_columns(PEOPLE), asked, bits=SeededRandomness(7))
+    request = spec(RELEASES[name] | few)
+    here = publish(local_engine().from_columns(PEOPLE), request, bits=SeededRandomness(7))
     far = SparkEngine(most_tuples=2500)
     with pytest.raises(TooManyTuplesError):
         list(far.from_columns(PEOPLE).iter_tallies(["zip", "sex", "age", "ill"]))
-    there = publish(far.from_columns(PEOPLE), asked, bits=SeededRandomness(7))
+    there = publish(far.from_columns(PEOPLE), request, bits=SeededRandomness(7))
     assert files(here) == files(there)
 
 
 def test_cells_that_are_too_many_are_drawn_on_executors(spark_session: SparkSession) -> None:
     for draw in ("sample", "counts"):
-        asked = spec(SAFE | {"draw": draw, "levels": {"zip": 1, "sex": 1, "age": 1, "ill": 1}})
-        there = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), asked)
+        request = spec(SAFE | {"draw": draw, "levels": {"zip": 1, "sex": 1, "age": 1, "ill": 1}})
+        there = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), request)
         assert list_verify_messages(there.folder) == []
-        here = publish(local_engine().from_columns(PEOPLE), asked)
-        one, other = here.evaluation, there.evaluation
-        assert other.rows_original == one.rows_original == ROWS
-        assert other.cells_original == one.cells_original
-        assert (one.cells_original or 0) > 48  # more than fit here
-        assert other.likely_share == one.likely_share
-        assert other.sizes_original == one.sizes_original
+        here = publish(local_engine().from_columns(PEOPLE), request)
+        item, other = here.evaluation, there.evaluation
+        assert other.rows_original == item.rows_original == ROWS
+        assert other.cells_original == item.cells_original
+        assert (item.cells_original or 0) > 48  # more than fit here
+        assert other.likely_share == item.likely_share
+        assert other.sizes_original == item.sizes_original
         # Two draws of one law: the rows shown are within six deviations of each other.
-        assert abs(other.rows_released - one.rows_released) < 6 * np.sqrt(2 * ROWS * 0.25) + 100
+        assert abs(other.rows_released - item.rows_released) < 6 * np.sqrt(2 * ROWS * 0.25) + 100
         assert other.suppressed == ROWS - other.rows_released + other.surplus
 
 
 def test_rows_of_classes_are_joined_where_they_are_too_many(spark_session: SparkSession) -> None:
     """Classes are formed of quasi columns alone; kept ones would be too many tuples to be here."""
-    asked = spec(
+    request = spec(
         {"method": "k-anonymity", "k": 5, "levels": {"zip": 3}},
         columns={"height": {"role": "sensitive"}},
     )
-    here = publish(local_engine().from_columns(PEOPLE), asked)
-    there = publish(SparkEngine(most_tuples=5000).from_columns(PEOPLE), asked)
+    here = publish(local_engine().from_columns(PEOPLE), request)
+    there = publish(SparkEngine(most_tuples=5000).from_columns(PEOPLE), request)
     assert files(here) == files(there)
     # Of columns that are kept, groups are counted only where all tuples are here.
-    groups = [one for one in here.evaluation.subgroups if one.level is not None]
+    groups = [subgroup for subgroup in here.evaluation.subgroups if subgroup.level is not None]
     # and no classifier is trained on them
     assert here.evaluation.utility is not None
     utility = replace(here.evaluation.utility, accuracy=None)
@@ -147,16 +147,16 @@ def test_cuts_of_tuples_that_are_not_here_are_refused_before_anything_is_spent(
 ) -> None:
     ledger = Ledger(tmp_path / "table.ledger")
     ledger.set_budget(epsilon=3, delta=1e-3)
-    table, asked = SparkEngine(most_tuples=40).from_columns(PEOPLE), spec(RELEASES["mondrian"])
+    table, request = SparkEngine(most_tuples=40).from_columns(PEOPLE), spec(RELEASES["mondrian"])
     with pytest.raises(IncrowdError, match="'scheme: mondrian' cuts them here"):
-        publish(table, asked, ledger=ledger, output=tmp_path / "out")
+        publish(table, request, ledger=ledger, output=tmp_path / "out")
     assert ledger.spends() == []
     assert not (tmp_path / "out").exists()
 
 
 def test_noise_is_drawn_on_executors_by_its_law(engine: SparkEngine) -> None:
     """Of 6,000 values 0 and one of 100 in a class, all get Laplace noise of scale 100 / epsilon."""
-    asked = spec(
+    request = spec(
         {"method": "k-epsilon", "k": 5, "epsilon": 0.5},
         columns={
             "zip": {"role": "drop"}, "age": {"role": "drop"}, "ill": {"role": "drop"},
@@ -165,33 +165,33 @@ def test_noise_is_drawn_on_executors_by_its_law(engine: SparkEngine) -> None:
     )  # fmt: skip
     people = PEOPLE | {"height": [100 if at < 4 else 0 for at in range(ROWS)]}
     table = engine.from_columns({**people, "sex": ["female"] * 3000 + ["male"] * 3000})
-    release = publish(table, asked)
+    release = publish(table, request)
     assert list_verify_messages(release.folder) == []
-    found = open_table(release.folder / "data.parquet").to_frame()
-    noise = found.filter(found["sex"] == "female")["height"].to_numpy().astype(float)
+    result = open_table(release.folder / "data.parquet").to_frame()
+    noise = result.filter(result["sex"] == "female")["height"].to_numpy().astype(float)
     # E|X| = 200 with a deviation of 200 / sqrt(3000) = 3.7; a scale off by a tenth is 5.4 off.
     assert abs(np.abs(noise).mean() - 200) < 17
     assert abs(np.median(noise)) < 20
-    assert (found.filter(found["sex"] == "male")["height"] == 0).all()  # a single value, no noise
-    assert "VALUES_WITHOUT_NOISE" in [one.code for one in release.findings]
+    assert (result.filter(result["sex"] == "male")["height"] == 0).all()  # a single value, no noise
+    assert "VALUES_WITHOUT_NOISE" in [finding.code for finding in release.findings]
 
 
 def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> None:
-    asked = spec(
+    request = spec(
         {"method": "k-epsilon", "k": 20, "epsilon": 2, "confidence": 0.9},
         columns={"height": {"role": "noisy", "precision": 0.1}},
     )
     here, there = (
-        publish(one.from_columns(PEOPLE), asked, bits=SeededRandomness(4)).evaluation
-        for one in (local_engine(), engine)
+        publish(item.from_columns(PEOPLE), request, bits=SeededRandomness(4)).evaluation
+        for item in (local_engine(), engine)
     )
     assert here.noise is not None
     assert there.noise is not None
-    one, other = here.noise.columns["height"], there.noise.columns["height"]
-    assert other.expected_error == pytest.approx(one.expected_error)
-    assert other.mean_scale == pytest.approx(one.mean_scale)
-    assert other.measured_error == pytest.approx(one.measured_error, rel=0.1)
-    assert other.classes_without_noise == one.classes_without_noise
+    first, other = here.noise.columns["height"], there.noise.columns["height"]
+    assert other.expected_error == pytest.approx(first.expected_error)
+    assert other.mean_scale == pytest.approx(first.mean_scale)
+    assert other.measured_error == pytest.approx(first.measured_error, rel=0.1)
+    assert other.classes_without_noise == first.classes_without_noise
     risks = [noise.simulated.linking for noise in (here.noise, there.noise) if noise.simulated]
     assert risks[1].mean == pytest.approx(risks[0].mean, rel=0.15)
     assert there.noise.suppressed_by_confidence == pytest.approx(
@@ -202,12 +202,12 @@ def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> N
 
 def test_a_bad_value_is_told_by_the_driver(engine: SparkEngine) -> None:
     people = PEOPLE | {"height": ["tall", *map(str, PEOPLE["height"][1:])]}
-    asked = spec(
+    request = spec(
         {"method": "k-epsilon", "k": 20, "epsilon": 2},
         columns={"height": {"role": "noisy", "precision": 0.1}},
     )
     with pytest.raises(IncrowdError, match="'tall' in the noisy column 'height' is no number"):
-        publish(engine.from_columns(people), asked)
+        publish(engine.from_columns(people), request)
 
 
 def test_each_person_is_one_row(engine: SparkEngine) -> None:
@@ -218,16 +218,16 @@ def test_each_person_is_one_row(engine: SparkEngine) -> None:
 
 def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path: Path) -> None:
     frame = SparkEngine().from_columns(PEOPLE).to_frame()
-    asked = spec(RELEASES["counts"])
-    release = publish(frame, asked, output=tmp_path / "out")
+    request = spec(RELEASES["counts"])
+    release = publish(frame, request, output=tmp_path / "out")
     assert type(release.data).__module__.startswith("pyspark")
     shown = release.evaluation.rows_released
     assert release.data.count() == shown
-    assert [found.code for found in check(frame, asked) if found.severity == "error"] == []
-    measured = evaluate(frame, release, asked)
+    assert [item.code for item in check(frame, request) if item.severity == "error"] == []
+    measured = evaluate(frame, release, request)
     assert measured.rows_released == shown
     assert measured.rows_original == ROWS
-    tried = attack(frame, release, asked, only=("linkage",), tries=200, seed=1)
+    tried = attack(frame, release, request, only=("linkage",), tries=200, seed=1)
     assert tried.estimates[0].success.value < 0.1
 
 
@@ -265,13 +265,13 @@ def test_the_ledger_knows_the_table_in_any_order(
     engine = SparkEngine()
     frame = engine.from_columns(PEOPLE).to_frame()
     marks = {
-        engine.open(one).compute_fingerprint(b"key")
-        for one in (frame, frame.repartition(5), frame.orderBy("age"), frame.select("*"))
+        engine.open(item).compute_fingerprint(b"key")
+        for item in (frame, frame.repartition(5), frame.orderBy("age"), frame.select("*"))
     }
     assert len(marks) == 1
     others = {
-        engine.open(one).compute_fingerprint(b"key")
-        for one in (
+        engine.open(item).compute_fingerprint(b"key")
+        for item in (
             frame.limit(ROWS - 1),
             frame.union(frame.limit(1)),
             frame.withColumnRenamed("age", "years"),

@@ -100,8 +100,8 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     table = pl.scan_parquet(people / "people.write_parquet")
     true = table.group_by(*map(low, QUASI)).len("true").collect()
     shown = pl.scan_parquet(out / "data.parquet")
-    found = shown.group_by(*map(low, QUASI)).len("shown").collect()
-    both = true.join(found, on=QUASI, how="full", coalesce=True)
+    result = shown.group_by(*map(low, QUASI)).len("shown").collect()
+    both = true.join(result, on=QUASI, how="full", coalesce=True)
     assert both["true"].null_count() == 0
     hidden = both.filter(pl.col("shown").is_null())  # so many rows are shown whatever the noise
     assert (hidden["true"] < 2 * reach + least).all()
@@ -144,4 +144,4 @@ def test_a_worker_dies_while_noise_is_drawn(spark_cluster: SparkCluster, tmp_pat
     )
     changed = made.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
     before = table.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
-    assert all(one != other for one, other in zip(changed, before, strict=True))
+    assert all(first != other for first, other in zip(changed, before, strict=True))

@@ -86,8 +86,8 @@ def refused(
 def published(on_disk: Path, book: Ledger, *more: str, **environment: str) -> str:
     """What a release says that fails."""
     out, spent = book.path.parent / "out", ("--ledger", str(book.path))
-    given = make_arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
-    return refused(run_incrowd(*given, environment=os.environ | environment), book)
+    arguments = make_arguments(on_disk / "spec.yaml", out, *spent, *more, settings=IMPATIENT)
+    return refused(run_incrowd(*arguments, environment=os.environ | environment), book)
 
 
 def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
@@ -97,8 +97,8 @@ def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
 
 def test_without_java(on_disk: Path, book: Ledger) -> None:
     folder = str(on_disk / "nothing")
-    said = published(on_disk, book, PATH=folder, JAVA_HOME="")
-    assert "Spark needs Java: there is none on the PATH, and JAVA_HOME is not set" in said
+    text = published(on_disk, book, PATH=folder, JAVA_HOME="")
+    assert "Spark needs Java: there is none on the PATH, and JAVA_HOME is not set" in text
 
 
 def test_with_an_old_java(on_disk: Path, book: Ledger) -> None:
@@ -106,8 +106,8 @@ def test_with_an_old_java(on_disk: Path, book: Ledger) -> None:
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
-    said = published(on_disk, book, JAVA_HOME=str(on_disk / "old"))
-    assert f"Spark needs Java 17 or later: {java} is version 11.0.2. Install" in said
+    text = published(on_disk, book, JAVA_HOME=str(on_disk / "old"))
+    assert f"Spark needs Java 17 or later: {java} is version 11.0.2. Install" in text
 
 
 def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
@@ -122,19 +122,19 @@ def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
         "from incrowd.cli.main import main\n"
         "main()\n"
     )
-    given = make_arguments(
+    arguments = make_arguments(
         on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
     )
     done = subprocess.run(
-        [sys.executable, "-c", hidden, *given], capture_output=True, text=True, timeout=WAIT
+        [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, timeout=WAIT
     )
-    said = refused(done, book)
-    assert said == "incrowd: Spark needs the package pyspark: pip install 'incrowd[spark]'.\n"
+    text = refused(done, book)
+    assert text == "incrowd: Spark needs the package pyspark: pip install 'incrowd[spark]'.\n"
 
 
 def test_a_master_that_does_not_answer(on_disk: Path, book: Ledger) -> None:
-    said = published(on_disk, book, "--master", "spark://127.0.0.1:1")
-    assert "Cannot reach the Spark master 'spark://127.0.0.1:1': Connection refused." in said
+    text = published(on_disk, book, "--master", "spark://127.0.0.1:1")
+    assert "Cannot reach the Spark master 'spark://127.0.0.1:1': Connection refused." in text
 
 
 @pytest.fixture(scope="module")
@@ -145,11 +145,11 @@ def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkClust
 
 
 def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
-    said = published(
+    text = published(
         on_disk, book, "--master", lone_master.master, **lone_master.make_environment()
     )
-    assert f"No worker of '{lone_master.master}' has given this application an executor" in said
-    assert "within 2 seconds" in said
+    assert f"No worker of '{lone_master.master}' has given this application an executor" in text
+    assert "within 2 seconds" in text
 
 
 @pytest.mark.parametrize("booked", [False, True])
@@ -168,8 +168,8 @@ def test_all_workers_are_lost(
         wait_until(lambda: bool(book.spends() if booked else watched.list_busy_workers()), process)
         for worker in spark_cluster.list_live_workers():
             spark_cluster.kill_worker(worker)
-        said = refused(ended(process), book, booked=booked)
-    assert "all executors were lost, and none came back. Are the workers running?" in said
+        text = refused(ended(process), book, booked=booked)
+    assert "all executors were lost, and none came back. Are the workers running?" in text
 
 
 def can_mount(folder: Path) -> bool:
@@ -189,10 +189,10 @@ def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: Sp
         with start_release(
             lone_master, on_disk / "spec.yaml", book.path.parent / "out", "--ledger", str(book.path)
         ) as process:
-            said = refused(ended(process), book)
+            text = refused(ended(process), book)
     finally:
         lone_master.kill_worker(worker)
-    assert FULL in said
+    assert FULL in text
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_a_kind_of_column_that_only_spark_has(
     shown, dropped = folder.parent / f"{folder.name}-shown.yaml", folder / "dropped.yaml"
     shown.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
     given = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
-    said = refused(run_command("publish", str(shown), *given), book)
-    assert f"The column 'odd' holds {kind}, not single values that a release can show." in said
+    text = refused(run_command("publish", str(shown), *given), book)
+    assert f"The column 'odd' holds {kind}, not single values that a release can show." in text
     dropped.write_text(f"{columns}{{role: drop}}\n{release}")
     done = run_command("publish", str(dropped), *given)
     assert done.returncode == 0, done.stderr

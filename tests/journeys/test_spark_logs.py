@@ -95,17 +95,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "spark.sql.debug.maxToStringFields": "1000",  # plans as they are, not cut short
         "spark.master": "local[2]",
     }
-    asked = []
+    request = []
     for name, (release, more, few) in RELEASES.items():
         (folder / f"{name}.yaml").write_text(spec(release, more))
         given = [*(f"{key}={value}" for key, value in settings.items()), *filter(None, [few])]
-        conf = [part for one in given for part in ("--conf", one)]
-        asked.append(json.dumps(
+        conf = [part for item in given for part in ("--conf", item)]
+        request.append(json.dumps(
             ["publish", str(folder / f"{name}.yaml"), "-o", str(folder / name), *conf]
         ))  # fmt: skip
     with (folder / "stderr").open("wb") as log:
         done = subprocess.run(
-            [sys.executable, "-c", COMMANDS], input="\n".join(asked), stdout=subprocess.PIPE,
+            [sys.executable, "-c", COMMANDS], input="\n".join(request), stdout=subprocess.PIPE,
             stderr=log, text=True, timeout=WAIT,
         )  # fmt: skip
     log_end = (folder / "stderr").read_text(errors="replace")[-2000:]

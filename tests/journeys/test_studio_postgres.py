@@ -31,9 +31,9 @@ def test_a_table_that_takes_a_password(studio: RunningStudio, table: str) -> Non
     assert refused.status == 422
     assert "password" in refused.text
     place = table.replace("asked@", "asked:open%20sesame@")
-    asked = browser.post("/open", place=place).place
-    assert "sesame" not in browser.get(asked).text
-    work = browser.post(asked).place.removesuffix("/data")
+    request = browser.post("/open", place=place).place
+    assert "sesame" not in browser.get(request).text
+    work = browser.post(request).place.removesuffix("/data")
     page = browser.wait_for_words(f"{work}/data", "data-follow", gone=True)
     assert "f: 2,000 rows" in page
     file = studio.folder / "people.yaml"

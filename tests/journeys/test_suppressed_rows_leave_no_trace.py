@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.make import publish_unjudged
 from support.releases import list_files
+from support.unjudged import publish_unjudged
 
-from incrowd.anonymize import counts, safe
+from incrowd.anonymize import safe_counts, safe_sample
 from incrowd.anonymize import safe_search as search
 from incrowd.methods.safe import draw as drawing
-from incrowd.privacy import class_noise
+from incrowd.privacy import k_epsilon
 from incrowd.release.verify import verify
 
 LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
@@ -70,13 +70,13 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
     def still(cells: int, _law: object, _r: int, _bits: object) -> Any:
         return np.zeros(cells, dtype=np.int64)
 
-    monkeypatch.setattr(safe, "sample_binomial", thinned)
+    monkeypatch.setattr(safe_sample, "sample_binomial", thinned)
     monkeypatch.setattr(drawing, "sample_binomial", thinned)  # the coin between two bounds
     for name in ("geometric_noise", "gaussian_noise"):
-        monkeypatch.setattr(counts, name, still)
+        monkeypatch.setattr(safe_counts, name, still)
     monkeypatch.setattr(search, "sample_one_sided_noise", noiseless)
     monkeypatch.setattr(
-        class_noise.ClassNoise,
+        k_epsilon.ClassNoise,
         "draw",
         lambda _self, members, _bits: np.zeros(len(members), np.int64),
     )
@@ -127,8 +127,8 @@ def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: s
     assert verify(tmp_path / "without") == []
     for number, stranger in enumerate(STRANGERS):
         folder = tmp_path / f"with {number}"
-        one = pl.DataFrame([stranger], schema=base.schema)
-        release = publish_unjudged(pl.concat([base, one]), spec, output=folder)
+        first = pl.DataFrame([stranger], schema=base.schema)
+        release = publish_unjudged(pl.concat([base, first]), spec, output=folder)
         assert release.evaluation.rows_original == len(base) + 1
         assert release.certificate.tables[0].release.rows > 100
         assert list_files(folder) == list_files(tmp_path / "without")

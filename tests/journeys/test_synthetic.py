@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 import pytest
 from support.findings import list_codes
-from support.make import publish_unjudged
 from support.readers import load_certificate, reseal_certificate
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
+from support.unjudged import publish_unjudged
 
 import incrowd as ic
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.errors import IncrowdError
 from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
@@ -349,7 +349,7 @@ def test_intervals_of_the_readme_hold_what_is_true(folder: Path) -> None:
     table = make_patients()
     part = load_certificate(folder).synthetic
     assert part is not None
-    number = next(at for at, one in enumerate(part.measured) if one.columns == ["sex"])
+    number = next(at for at, item in enumerate(part.measured) if item.columns == ["sex"])
     measured = pl.read_csv(folder / f"measured/{number:03d}.csv")
     for sex in ("female", "male"):
         line = measured.filter(pl.col("sex") == sex)

@@ -29,8 +29,8 @@ TABLE = pl.DataFrame(
 
 
 def publish(folder: Path, *, unit: str = "", **release: Any) -> ic.Release:
-    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}, **release}
-    spec: dict[str, Any] = {"columns": COLUMNS, "release": asked}
+    request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}, **release}
+    spec: dict[str, Any] = {"columns": COLUMNS, "release": request}
     if unit:
         spec["unit"] = {"id": unit}
     return ic.publish(TABLE, spec, output=folder)
@@ -145,8 +145,8 @@ def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path)
     from incrowd.cli.results import describe_release
     from incrowd.privacy.randomness import SeededRandomness
 
-    asked = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
-    spec = {"columns": COLUMNS, "release": asked}
+    request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
+    spec = {"columns": COLUMNS, "release": request}
     seeded = ic.publish(TABLE, spec, output=tmp_path / "out", bits=SeededRandomness(1))
     assert "Protects" not in "\n".join(describe_release(seeded))
     assert "Protects: one row, not all rows of a person together." in "\n".join(
@@ -171,8 +171,10 @@ def test_nobody_says_that_totals_are_too_small(tmp_path: Path) -> None:
 
 def certificate_with(folder: Path, **parameters: float | str) -> list[str]:
     """What verify says of a release with other parameters, sealed as if they were true."""
-    known = load_certificate(folder)
-    changed = known.model_copy(update={"parameters": {**known.parameters, **parameters}})
+    certificate = load_certificate(folder)
+    changed = certificate.model_copy(
+        update={"parameters": {**certificate.parameters, **parameters}}
+    )
     reseal_certificate(folder, changed)
     return list_verify_messages(folder)
 

@@ -22,7 +22,7 @@ from support.pairs import (
 )
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.measure import association
 from incrowd.measure.association import (
@@ -47,10 +47,10 @@ def seen(rows: Floats, noise: CountNoise | None) -> float:
 
 
 def independent(total: float, *margins: list[float]) -> Floats:
-    found = np.array(total)
+    result = np.array(total)
     for margin in margins:
-        found = found[..., None] * (np.array(margin) / sum(margin))
-    return np.asarray(found)
+        result = result[..., None] * (np.array(margin) / sum(margin))
+    return np.asarray(result)
 
 
 EVEN = independent(40_000, [3, 2, 1, 1], [4, 2, 1])
@@ -94,8 +94,8 @@ def test_noise_in_coarse_labels_is_spread_like_their_rows() -> None:
     released = make_frequencies([(0, 0, 500), (0, 1, 500), (1, 0, 500), (1, 1, 500)])
     shares = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     pair = make_pair(released, released, shares, np.eye(2))
-    found = association._compute_noise_variance(pair, CountNoise(16.0, 50.0), 0, 1)
-    assert found == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
+    noise_variance = association._compute_noise_variance(pair, CountNoise(16.0, 50.0), 0, 1)
+    assert noise_variance == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
 
 
 def test_missing_cells_are_filled_as_independence_has_them() -> None:
@@ -104,9 +104,9 @@ def test_missing_cells_are_filled_as_independence_has_them() -> None:
     shown = np.where(whole >= crowd, np.rint(whole), 0.0)
     lost = int((shown == 0).sum())
     assert lost > 3
-    found = fill_missing_cells(grid(shown), crowd)
+    result = fill_missing_cells(grid(shown), crowd)
     rows = np.zeros(whole.shape)
-    rows[tuple(found.codes.T)] = found.counts
+    rows[tuple(result.codes.T)] = result.counts
     assert rows[shown > 0] == pytest.approx(shown[shown > 0])
     expected = np.minimum(whole, crowd / 4)
     assert rows[shown == 0] == pytest.approx(expected[shown == 0], rel=0.05)
@@ -124,9 +124,9 @@ def test_rare_labels_do_not_look_associated() -> None:
 def test_no_more_than_a_quarter_of_the_crowd_is_filled_in() -> None:
     """A cell that independence would make large was small, or it would be shown."""
     shown = np.array([[5000.0, 0.0], [0.0, 5000.0], [900.0, 900.0]])
-    found = fill_missing_cells(grid(shown), 80.0)
+    result = fill_missing_cells(grid(shown), 80.0)
     rows = np.zeros(shown.shape)
-    rows[tuple(found.codes.T)] = found.counts
+    rows[tuple(result.codes.T)] = result.counts
     assert rows[0, 1] == rows[1, 0] == 20.0
     assert seen(shown, CountNoise(1e-9, 80.0)) > 0.8
 
@@ -191,13 +191,13 @@ def test_an_association_is_chi_square_of_all_pairs_of_bins(pair: TablePair) -> N
 
     got = compute_associations(pair)
     assert len(got) == len(pair.names) * (len(pair.names) - 1) // 2
-    for found in got:
-        at = pair.names.index(found.first), pair.names.index(found.second)
-        assert 0 <= found.original <= 1
-        assert 0 <= found.released <= 1
+    for item in got:
+        at = pair.names.index(item.first), pair.names.index(item.second)
+        assert 0 <= item.original <= 1
+        assert 0 <= item.released <= 1
         # The reference takes the root of a difference of ones: 1e-16 becomes 1e-8.
-        assert found.original == pytest.approx(v(pair.original, pair.exact_shares, *at), abs=1e-6)
-        assert found.released == pytest.approx(v(pair.released, pair.shares, *at), abs=1e-6)
+        assert item.original == pytest.approx(v(pair.original, pair.exact_shares, *at), abs=1e-6)
+        assert item.released == pytest.approx(v(pair.released, pair.shares, *at), abs=1e-6)
 
 
 @given(pair=utility_pairs())
@@ -210,9 +210,9 @@ def test_distances_and_associations_do_not_see_how_counts_are_split(pair: TableP
         pair.ordered,
     )
     assert compute_distances(apart) == pytest.approx(compute_distances(pair), abs=1e-12)
-    for one, two in zip(compute_associations(apart), compute_associations(pair), strict=True):
-        assert one.original == pytest.approx(two.original, abs=1e-9)
-        assert one.released == pytest.approx(two.released, abs=1e-9)
+    for first, two in zip(compute_associations(apart), compute_associations(pair), strict=True):
+        assert first.original == pytest.approx(two.original, abs=1e-9)
+        assert first.released == pytest.approx(two.released, abs=1e-9)
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
@@ -226,9 +226,9 @@ def test_labels_too_many_for_a_grid_give_the_same(
     grid = compute_associations(pair)
     monkeypatch.setattr(association, "_GRID", 0)
     monkeypatch.setattr(association, "_CHUNK", chunk)
-    for one, two in zip(compute_associations(pair), grid, strict=True):
-        assert one.original == pytest.approx(two.original)
-        assert one.released == pytest.approx(two.released)
+    for first, two in zip(compute_associations(pair), grid, strict=True):
+        assert first.original == pytest.approx(two.original)
+        assert first.released == pytest.approx(two.released)
 
 
 def test_ten_thousand_labels_fit_in_memory() -> None:
@@ -253,8 +253,8 @@ def test_constant_columns_and_empty_tables_have_no_association() -> None:
 
 
 def test_the_mean_error_of_associations() -> None:
-    found = [Association("a", "b", 0.5, 0.25), Association("a", "c", 0.0, 0.75)]
-    assert compute_mean_error(found) == 0.5
+    result = [Association("a", "b", 0.5, 0.25), Association("a", "c", 0.0, 0.75)]
+    assert compute_mean_error(result) == 0.5
     assert compute_mean_error([]) == 0.0
     assert (
         compute_mean_error(

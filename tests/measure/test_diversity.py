@@ -113,9 +113,17 @@ def test_closeness_as_in_the_paper() -> None:
 
 
 RULES: list[DiversityRule] = [
-    DistinctRule(1), DistinctRule(2), DistinctRule(3), EntropyRule(1.5), EntropyRule(2), EntropyRule(2.5),
-    ClosenessRule(0.1), ClosenessRule(0.3), ClosenessRule(0.15, ordered=True), ClosenessRule(0.3, ordered=True),
-]  # fmt: skip
+    DistinctRule(1),
+    DistinctRule(2),
+    DistinctRule(3),
+    EntropyRule(1.5),
+    EntropyRule(2),
+    EntropyRule(2.5),
+    ClosenessRule(0.1),
+    ClosenessRule(0.3),
+    ClosenessRule(0.15, ordered=True),
+    ClosenessRule(0.3, ordered=True),
+]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -130,10 +138,10 @@ def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
     good = every[holds]
     assert len(good) > 0
     assert len(good) < len(every) or rule == DistinctRule(1)
-    for one in good:
-        assert rule.check_classes(good + one, table).all()
+    for item in good:
+        assert rule.check_classes(good + item, table).all()
         if rule.monotone:
-            assert rule.check_classes(every + one, table).all()
+            assert rule.check_classes(every + item, table).all()
 
 
 @pytest.mark.parametrize(
@@ -168,11 +176,11 @@ def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int
     at, first, second, counts = (np.array(column) for column in zip(*rows, strict=True))
     named, number = np.unique(at, return_inverse=True)
     columns, expected = [], np.ones(len(named), dtype=bool)
-    asked: list[tuple[DiversityRule, ...]] = [
+    diversity_ruleses: list[tuple[DiversityRule, ...]] = [
         (DistinctRule(2), ClosenessRule(0.4)),
         (EntropyRule(1.2),),
     ]
-    for codes, values, rules in zip((first, second), (3, 2), asked, strict=True):
+    for codes, values, rules in zip((first, second), (3, 2), diversity_ruleses, strict=True):
         overall = [int(counts[codes == x].sum()) for x in range(values)]
         columns.append(SensitiveColumn(codes.astype(np.int32), np.array(overall), rules))
         spread = [

@@ -76,9 +76,9 @@ def test_everybody_hit_leaves_nothing_to_add() -> None:
 
 
 def test_attacks_as_plain_values() -> None:
-    found = AttackReport(
+    result = AttackReport(
         (estimate(Rate.from_hits(5, 10), Rate.from_value(0.1)),), 10, 0, ("a note",)
     ).as_dict()
-    (one,) = found["attacks"]
-    assert (one["success"]["hits"], one["succeeds"], found["notes"]) == (5, True, ["a note"])
-    assert set(one["excess"]) == {"value", "low", "high"}
+    (item,) = result["attacks"]
+    assert (item["success"]["hits"], item["succeeds"], result["notes"]) == (5, True, ["a note"])
+    assert set(item["excess"]) == {"value", "low", "high"}

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 from support.findings import list_codes
 
-from incrowd.codes.counted import PublishedTable
+from incrowd.codes.counted_table import PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
@@ -59,10 +59,12 @@ def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[FinenessEx
     shown = PublishedTable(tuple(labels), merge_tuples(np.array(codes, dtype=np.int32).T, ones))
     axes = whole.axes
     points, _, covers = locate_tuples(whole, axes, shown)
-    found = find_examples(whole.names, points, whole.frequencies.counts, covers, shown.frequencies)
+    examples = find_examples(
+        whole.names, points, whole.frequencies.counts, covers, shown.frequencies
+    )
     points, _, covers = locate_tuples(whole, axes, shown)
-    assert bool(found) == bool(find_selection(whole, shown, points, covers))
-    return found
+    assert bool(examples) == bool(find_selection(whole, shown, points, covers))
+    return examples
 
 
 def shown_finely(
@@ -77,15 +79,15 @@ def shown_finely(
 def test_fineness_that_follows_another_column_is_named() -> None:
     """Who earns little is shown as married, who earns much as present: all married earn little."""
     table = people()
-    (found,) = looked_at(table, shown_finely(table, (table["income"] == "low").to_numpy()))
-    assert (found.column, found.other, found.value) == ("status", "income", "low")
-    assert (found.label, found.coarse) == ("married", "present")
-    assert found.released == 1
+    (result,) = looked_at(table, shown_finely(table, (table["income"] == "low").to_numpy()))
+    assert (result.column, result.other, result.value) == ("status", "income", "low")
+    assert (result.label, result.coarse) == ("married", "present")
+    assert result.released == 1
     married = table.filter(pl.col("status") == "married")
-    assert found.original == pytest.approx((married["income"] == "low").mean())
-    assert found.rows == int((married["income"] == "low").sum())
-    assert found.distance == pytest.approx(1 - found.original)
-    assert str(found).startswith(f"100% of the {found.rows:,} rows shown as 'married' have 'low'")
+    assert result.original == pytest.approx((married["income"] == "low").mean())
+    assert result.rows == int((married["income"] == "low").sum())
+    assert result.distance == pytest.approx(1 - result.original)
+    assert str(result).startswith(f"100% of the {result.rows:,} rows shown as 'married' have 'low'")
 
 
 def test_fineness_by_chance_is_not(tmp_path: Path) -> None:
@@ -107,10 +109,10 @@ def test_half_of_it_is_found_too_and_the_worst_comes_first() -> None:
     table = people()
     draw = np.random.default_rng(5)
     chance = np.where(table["income"] == "low", 0.9, 0.4)
-    (found,) = looked_at(table, shown_finely(table, draw.random(len(table)) < chance))
-    assert found.label == "married"
-    assert 0.6 < found.released < 0.8
-    assert found.original == pytest.approx(0.5, abs=0.03)
+    (result,) = looked_at(table, shown_finely(table, draw.random(len(table)) < chance))
+    assert result.label == "married"
+    assert 0.6 < result.released < 0.8
+    assert result.original == pytest.approx(0.5, abs=0.03)
 
 
 def test_labels_that_are_coarse_in_the_other_column_are_read_to_the_best(tmp_path: Path) -> None:
@@ -127,8 +129,8 @@ def by_program(low: list[int], high: list[int], shares: list[float], truth: list
     rows = np.zeros((len(low) + len(truth), len(pairs)))
     for at, (a, b) in enumerate(pairs):
         rows[a, at] = rows[len(low) + b, at] = 1
-    found = linprog(-np.ones(len(pairs)), A_ub=rows, b_ub=[*shares, *truth], method="highs")
-    return float(1 + found.fun)
+    result = linprog(-np.ones(len(pairs)), A_ub=rows, b_ub=[*shares, *truth], method="highs")
+    return float(1 + result.fun)
 
 
 def test_the_distance_is_the_smallest_of_all_readings() -> None:
@@ -202,8 +204,10 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
         uneven(), cut_spec("method: k-anonymity, k: 20, algorithm: mondrian"),
         output=tmp_path / "out",
     )  # fmt: skip
-    (found,) = (one for one in made.findings if one.code == "FINENESS_DEPENDS_ON_COLUMNS")
-    assert "'age': " in found.message
+    (result,) = (
+        finding for finding in made.findings if finding.code == "FINENESS_DEPENDS_ON_COLUMNS"
+    )
+    assert "'age': " in result.message
     levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
     assert "FINENESS_DEPENDS_ON_COLUMNS" not in list_codes(levels.findings)
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))

@@ -79,9 +79,9 @@ def named(axis: Axis) -> list[str | None]:
 def read(kind: str, label: object, other: str | None = None) -> set[str | None]:
     places, _ = reader_of(kind, other).read_label(label)
     names = named(axis_of(kind, other))
-    found = [names[place] for place in places.tolist()]
-    assert len(set(found)) == len(found)
-    return set(found)
+    result = [names[place] for place in places.tolist()]
+    assert len(set(result)) == len(result)
+    return set(result)
 
 
 def whole(first: int, last: int, step: int = 1) -> set[str | None]:
@@ -263,8 +263,8 @@ def test_what_local_recoding_shows_is_read_back(data: st.DataObject, kind: str) 
         assert read(kind, label) >= set(axis.hierarchy.values)
     else:  # of the values; whether the root also stands for null is another matter
         expected = smallest(axis, run)
-        found = read(kind, label)
-        assert (found if expected == {None} else found - {None, OUTSIDE}) == expected
+        result = read(kind, label)
+        assert (result if expected == {None} else result - {None, OUTSIDE}) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,22 +12,22 @@ from support.class_rows import make_arrays, tables
 
 from incrowd.anonymize import k_epsilon
 from incrowd.measure.linkage import compute_run_mean, linking_risk, predict_linking
-from incrowd.privacy import class_noise
+from incrowd.privacy.k_epsilon import make_gaussian_noise, make_laplace_noise
 from incrowd.privacy.randomness import SeededRandomness
 
 
 @given(tables)
 def test_linking_is_the_nearest_neighbour_ties_included(rows: list[tuple[int, int, int]]) -> None:
     classes, originals, released = make_arrays(rows)
-    found = linking_risk(classes=classes, originals=[originals], released=[released])
+    result = linking_risk(classes=classes, originals=[originals], released=[released])
     won = shared = 0.0
     for at in range(len(rows)):
         apart = np.abs(originals[classes == classes[at]] - released[at])
         if abs(originals[at] - released[at]) == apart.min():
             won += 1
             shared += 1 / (apart == apart.min()).sum()
-    assert found.risk == pytest.approx(won / len(rows))
-    assert found.shared == pytest.approx(shared / len(rows))
+    assert result.risk == pytest.approx(won / len(rows))
+    assert result.shared == pytest.approx(shared / len(rows))
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -38,7 +38,7 @@ def test_linking_by_several_columns(rows: list[tuple[int, int, int]], random: ob
     other = second + draw.integers(-3, 4, len(rows))
     number = int(classes.max()) + 1
     scales = [np.full(number, 2.0), np.full(number, 4.0)]
-    found = linking_risk(
+    result = linking_risk(
         classes=classes, originals=[first, second], released=[shown, other], scales=scales
     )
     won = shared = 0.0
@@ -49,8 +49,8 @@ def test_linking_by_several_columns(rows: list[tuple[int, int, int]], random: ob
         if own == apart.min():
             won += 1
             shared += 1 / (apart == apart.min()).sum()
-    assert found.risk == pytest.approx(won / len(rows))
-    assert found.shared == pytest.approx(shared / len(rows))
+    assert result.risk == pytest.approx(won / len(rows))
+    assert result.shared == pytest.approx(shared / len(rows))
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
@@ -60,9 +60,9 @@ def test_the_predicted_risk_is_what_linking_finds(kind: str) -> None:
     originals = draw.normal(1700, 70, 3000).round().astype(np.int64)
     widths = k_epsilon.compute_diameters(originals, classes, 60)
     noise = (
-        class_noise.make_laplace_noise(widths, Fraction(4))
+        make_laplace_noise(widths, Fraction(4))
         if kind == "laplace"
-        else class_noise.make_gaussian_noise(widths, Fraction(4), 1e-3)
+        else make_gaussian_noise(widths, Fraction(4), 1e-3)
     )
     bits = SeededRandomness(9)
 
@@ -86,10 +86,7 @@ def test_averaging_copies_gains_nothing_unless_epsilon_is_spent_on_each() -> Non
 
     def error(parts: list[Fraction]) -> float:
         """How far the mean of noisy copies is from the value."""
-        copies = [
-            values + class_noise.make_laplace_noise(widths, part).draw(members, bits)
-            for part in parts
-        ]
+        copies = [values + make_laplace_noise(widths, part).draw(members, bits) for part in parts]
         return float(np.abs(np.mean(copies, axis=0) - values).mean())
 
     single = error(k_epsilon.split_epsilon(2, [1]))

@@ -66,8 +66,8 @@ def test_normalised_loss_row_by_row(values: list[str | None], level: int) -> Non
 @given(values=tables, level=st.integers(0, 2))
 def test_precision_is_the_level_over_the_highest(values: list[str | None], level: int) -> None:
     hierarchy = build_from_rows(TREE)
-    found = summed(compute_precision_costs(hierarchy), hierarchy, values, level)
-    assert found == pytest.approx(len(values) * level / 2)
+    result = summed(compute_precision_costs(hierarchy), hierarchy, values, level)
+    assert result == pytest.approx(len(values) * level / 2)
 
 
 @given(values=tables, level=st.integers(0, 2))
@@ -83,9 +83,9 @@ def test_entropy_is_the_share_of_bits_lost(values: list[str | None], level: int)
     lost = sum(math.log2(groups[label(value)] / alike[value]) for value in values)
     most = sum(math.log2(len(values) / alike[value]) for value in values)
     held = np.bincount(hierarchy.encode(values), minlength=7).astype(float)
-    found = summed(compute_entropy_costs(hierarchy, held), hierarchy, values, level)
+    result = summed(compute_entropy_costs(hierarchy, held), hierarchy, values, level)
     # The costs of the values themselves cancel over all rows, not in each.
-    assert found / len(values) == pytest.approx(lost / most if most else 0.0, abs=1e-12)
+    assert result / len(values) == pytest.approx(lost / most if most else 0.0, abs=1e-12)
 
 
 def test_the_scale_of_entropy() -> None:
@@ -125,9 +125,9 @@ def test_null_is_one_value_and_a_stranger_shown_as_the_root_is_all() -> None:
 def test_discernibility_pair_by_pair(sizes: list[int], suppressed: int) -> None:
     """The pairs of rows (each with itself too) that cannot be told apart, over all pairs."""
     rows = [at for at, size in enumerate(sizes) for _ in range(size)] + [-1] * suppressed
-    alike = sum(one == -1 or one == two for one in rows for two in rows)
-    found = compute_discernibility(np.array(sizes, np.int64), suppressed, len(rows))
-    assert found == pytest.approx(alike / len(rows) ** 2 if rows else 0.0)
+    alike = sum(row == -1 or row == two for row in rows for two in rows)
+    discernibility = compute_discernibility(np.array(sizes, np.int64), suppressed, len(rows))
+    assert discernibility == pytest.approx(alike / len(rows) ** 2 if rows else 0.0)
 
 
 def test_discernibility_of_many_rows_does_not_overflow() -> None:
@@ -154,8 +154,8 @@ def test_which_losses_are_sums_over_columns() -> None:
         costs = sums[name]  # type: ignore[index]
         assert costs is not None
         for column, hierarchy in zip(costs, hierarchies, strict=True):
-            for one, two in zip(column, alone(hierarchy), strict=True):
-                assert one.tolist() == two.tolist()
+            for first, two in zip(column, alone(hierarchy), strict=True):
+                assert first.tolist() == two.tolist()
     costs = sums["entropy"]
     assert costs is not None
     assert [x.tolist() for x in costs[1]] == [

@@ -32,7 +32,7 @@ TABLE = {
 
 
 def tuples(rows: dict[tuple[str, str], int]) -> Frequencies:
-    codes = [[INSURERS.index(one), RESULTS.index(other)] for one, other in rows]
+    codes = [[INSURERS.index(first), RESULTS.index(other)] for first, other in rows]
     return merge_tuples(np.array(codes, dtype=np.int32), np.array([*rows.values()], dtype=np.int64))
 
 
@@ -63,8 +63,8 @@ def test_half_of_the_positives_are_named_with_their_shares_and_a_pair_that_lost_
     (pair,) = found(rows).pairs  # the others lost what the value lost
     assert pair.labels == ("charity", "positive")
     assert pair.lost == 1.0
-    one, other = map(str, found(rows).findings())
-    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in one
+    item, other = map(str, found(rows).findings())
+    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in item
     assert "insurer = charity with result = positive (all of 30 rows)" in other
 
 
@@ -79,8 +79,8 @@ def test_a_loss_that_a_random_choice_of_rows_explains_is_not_named() -> None:
 def test_surplus_rows_do_not_make_a_loss_negative_or_more_than_all() -> None:
     rows = {key: 2 * count for key, count in TABLE.items()} | {("charity", "positive"): 0}
     every = [*found(rows).values, *found(rows).pairs]
-    assert [one.labels for one in every] == [("charity", "positive")]
-    assert [one.lost for one in every] == [1.0]
+    assert [item.labels for item in every] == [("charity", "positive")]
+    assert [item.lost for item in every] == [1.0]
 
 
 def test_what_the_release_alone_has_and_empty_tables_are_no_loss() -> None:
@@ -125,22 +125,22 @@ def test_named_are_those_that_the_definition_names(held: list[int], left: list[i
     )
     overall = min(sum(left) / max(sum(held), 1), 1.0)
     every = [*((0, x) for x in "abc"), *((1, x) for x in "xyz")]
-    assert {one.labels for one in seen.values} == {
+    assert {value.labels for value in seen.values} == {
         (label,)
         for at, label in every
         if sum(left) and is_lost(one_of(before, at, label), one_of(after, at, label), overall)
     }
-    for one in (*seen.values, *seen.pairs):
-        assert 0 <= one.lost <= 1
-        assert one.rows >= LEAST_ROWS
-        assert one.released < (1 - LOST) * one.rows
+    for item in (*seen.values, *seen.pairs):
+        assert 0 <= item.lost <= 1
+        assert item.rows >= LEAST_ROWS
+        assert item.released < (1 - LOST) * item.rows
 
 
 def one_of(rows: dict[tuple[str, str], int], at: int, label: str) -> int:
-    found = Counter[str]()
+    result = Counter[str]()
     for key, count in rows.items():
-        found[key[at]] += count
-    return found[label]
+        result[key[at]] += count
+    return result[label]
 
 
 def is_lost(rows: int, released: int, rate: float) -> bool:

@@ -209,11 +209,11 @@ def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:
     counts = rng.integers(1, 5, 60)
     test = Frequencies(np.zeros((60, 1), dtype=np.int32), counts)
     won = total = 0.0
-    for one in np.flatnonzero(second):
+    for item in np.flatnonzero(second):
         for other in np.flatnonzero(~second):
-            weight = float(counts[one] * counts[other])
+            weight = float(counts[item] * counts[other])
             total += weight
-            won += weight * ((scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other]))
+            won += weight * ((scores[item] > scores[other]) + 0.5 * (scores[item] == scores[other]))
     assert prediction._compute_auc(scores, test, second) == pytest.approx(won / total)
 
 

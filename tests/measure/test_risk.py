@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import open_table
-from incrowd.evaluation.measures import evaluate_tables
+from incrowd.evaluation.evaluate import evaluate_tables
 from incrowd.measure import risk as module
 from incrowd.measure.labels import LabelCover
 from incrowd.measure.risk import Risk, compute_risk, compute_unique_share, count_by_size
@@ -87,13 +87,13 @@ def test_the_attackers_row_by_row(
         if data.draw(st.booleans()):
             released.append(labels)
     shares = [members(sets[0], 6), members(sets[1], 4)]
-    found = compute_risk(frequencies(rows, 2), frequencies(released, 2), shares)
+    risk = compute_risk(frequencies(rows, 2), frequencies(released, 2), shares)
     if not released:
-        assert (found.highest, found.mean, found.journalist, found.marketer) == (0, 0, 0, 0)
-        assert found.sizes == []
+        assert (risk.highest, risk.mean, risk.journalist, risk.marketer) == (0, 0, 0, 0)
+        assert risk.sizes == []
         return
     fits: list[Fits] = [lambda s, x: x in sets[0][s], lambda s, x: x in sets[1][s]]  # type: ignore[call-overload]
-    checked(found, brute(list(rows), list(released), fits))
+    checked(risk, brute(list(rows), list(released), fits))
 
 
 def test_both_ways_of_counting_agree() -> None:
@@ -103,11 +103,11 @@ def test_both_ways_of_counting_agree() -> None:
     labels = [(a // 3, (0, 1, 2, 2)[b]) for a, b in rows]
     apart = [members(FULL[0], 7), members(FULL[1], 4)]
     overlap = [members([{0, 1, 2, 6}, {3, 4, 5, 6}], 7), apart[1]]
-    found = [
+    result = [
         compute_risk(frequencies(rows, 2), frequencies(labels, 2), x) for x in (apart, overlap)
     ]
-    assert found[0] == found[1]
-    assert found[0].journalist == found[0].highest
+    assert result[0] == result[1]
+    assert result[0].journalist == result[0].highest
 
 
 def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,21 +116,21 @@ def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(x, y) for x in range(6) for y in range(4)] * 2
     labels = [((0, 0, 1, 2, 2, 3)[a], (0, 1, 3, 2)[b]) for a, b in rows]
     shares = [members(LOCAL[0], 6), members(LOCAL[1], 4)]
-    found = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    risk = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
     again = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    assert found == again
+    assert risk == again
     monkeypatch.undo()
     whole = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    assert (found.compared, whole.compared) == (3, len(set(labels)))
-    assert found.journalist <= whole.journalist
-    assert (found.highest, found.mean, found.sizes) == (whole.highest, whole.mean, whole.sizes)
+    assert (risk.compared, whole.compared) == (3, len(set(labels)))
+    assert risk.journalist <= whole.journalist
+    assert (risk.highest, risk.mean, risk.sizes) == (whole.highest, whole.mean, whole.sizes)
 
 
 def test_one_column_and_an_empty_table() -> None:
     rows, labels = [(x,) for x in (0, 1, 1, 2, 3, 5)], [(0,), (0,), (1,), (1,), (2,), (3,)]
     cover = members(LOCAL[0], 6)
-    found = compute_risk(frequencies(rows, 1), frequencies(labels, 1), [cover])
-    checked(found, brute(list(rows), list(labels), [lambda s, x: x in LOCAL[0][s]]))  # type: ignore[call-overload]
+    risk = compute_risk(frequencies(rows, 1), frequencies(labels, 1), [cover])
+    checked(risk, brute(list(rows), list(labels), [lambda s, x: x in LOCAL[0][s]]))  # type: ignore[call-overload]
     assert compute_risk(frequencies([], 1), frequencies(labels, 1), [cover]).journalist == 1
 
 
@@ -184,17 +184,17 @@ def test_domains_of_many_values_are_told_value_by_value(release: str) -> None:
     file = parse_spec(f"{WIDE}\nrelease: {{method: k-anonymity, k: 3, {release}}}")
     result = publish(table, file)
     expected = brute(list(table.iter_rows()), list(result.data.iter_rows()), [interval, flat])
-    found = result.evaluation
-    assert found.risk is not None
-    checked(found.risk, expected)
+    evaluation = result.evaluation
+    assert evaluation.risk is not None
+    checked(evaluation.risk, expected)
     rows = Counter(table.iter_rows()).values()
-    assert found.risk.sizes_original == count_by_size(np.array(list(rows)))
+    assert evaluation.risk.sizes_original == count_by_size(np.array(list(rows)))
 
 
 def test_null_and_strangers_fit_the_root() -> None:
     """They are shown as the root, so whoever sees the root must reckon with them."""
     original = pl.DataFrame({"x": [1, 2, None, 5000] * 5, "y": ["p", "p", "p", "q"] * 5})
     released = pl.DataFrame({"x": ["*"] * 8, "y": ["p"] * 8})
-    found = evaluate_tables(open_table(original), open_table(released), parse_spec(WIDE).spec)
-    checked(found.risk, brute(list(original.iter_rows()), list(released.iter_rows()),
+    tables = evaluate_tables(open_table(original), open_table(released), parse_spec(WIDE).spec)
+    checked(tables.risk, brute(list(original.iter_rows()), list(released.iter_rows()),
                               [interval, flat]))  # fmt: skip

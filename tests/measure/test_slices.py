@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.sliced import (
+from support.slice_tables import (
     LEVELS,
     make_sliced_people,
     publish_slices,
@@ -19,7 +19,7 @@ from support.sliced import (
 )
 
 from incrowd.cli.evaluation_facts import survivals
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
@@ -100,7 +100,7 @@ def survived(four: CountedTable, parts: Sequence[Made]) -> Evaluation:
 
 def test_survival_is_what_the_textbook_says(four: CountedTable) -> None:
     counts = {"ab": (9, 1, 3, 8), "bc": (4, 4, 1, 5), "cd": (3, 3, 6, 0)}
-    found = survived(four, [by_hand(four, names, pairs_of(n)) for names, n in counts.items()])
+    result = survived(four, [by_hand(four, names, pairs_of(n)) for names, n in counts.items()])
     original = {
         pair: phi([int(four.frequencies.counts[
             (four.frequencies.codes[:, "abcd".index(pair[0])] == x)
@@ -110,21 +110,23 @@ def test_survival_is_what_the_textbook_says(four: CountedTable) -> None:
     }  # fmt: skip
     assert original["ab"] == pytest.approx(phi((18, 6, 6, 10)))
     assert original["ad"] == 0.0
-    assert [one.first + one.second for one in found.associations] == list(original)
-    for one in found.associations:
-        pair = one.first + one.second
-        assert one.original == pytest.approx(original[pair], abs=1e-12)
+    assert [association.first + association.second for association in result.associations] == list(
+        original
+    )
+    for item in result.associations:
+        pair = item.first + item.second
+        assert item.original == pytest.approx(original[pair], abs=1e-12)
         if pair in counts:
-            assert one.released == pytest.approx(phi(counts[pair]), abs=1e-12)
-            assert one.slice == 1 + list(counts).index(pair)
+            assert item.released == pytest.approx(phi(counts[pair]), abs=1e-12)
+            assert item.slice == 1 + list(counts).index(pair)
         else:  # nothing is known of them, and that is said
-            assert one.released == 0.0
-            assert one.slice is None
+            assert item.released == 0.0
+            assert item.slice is None
     errors = [abs(original[pair] - phi(counts.get(pair, (0, 0, 0, 0)))) for pair in original]
-    assert found.association_error == pytest.approx(sum(errors) / 6)
-    assert found.rows_original == 40
-    assert found.rows_released == 21 + 14 + 12
-    assert found.columns == (("a", "b"), ("b", "c"), ("c", "d"))
+    assert result.association_error == pytest.approx(sum(errors) / 6)
+    assert result.rows_original == 40
+    assert result.rows_released == 21 + 14 + 12
+    assert result.columns == (("a", "b"), ("b", "c"), ("c", "d"))
 
 
 def test_of_slices_that_share_a_pair_the_largest_shows_it(four: CountedTable) -> None:
@@ -132,12 +134,20 @@ def test_of_slices_that_share_a_pair_the_largest_shows_it(four: CountedTable) ->
     triple: Cells = {(*pair, "0"): n for pair, n in pairs_of(many).items()}
     for order in ((0, 1), (1, 0)):
         parts = [by_hand(four, "ab", pairs_of(few)), by_hand(four, "abc", triple)]
-        found = survived(four, [parts[at] for at in order])
-        (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+        result = survived(four, [parts[at] for at in order])
+        (first,) = (
+            association
+            for association in result.associations
+            if (association.first, association.second) == ("a", "b")
+        )
         assert first.released == pytest.approx(phi(many))
         assert first.slice == 1 + order.index(1)
-        assert found.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
-        (third,) = (one for one in found.associations if (one.first, one.second) == ("a", "c"))
+        assert result.loss == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)  # by columns
+        (third,) = (
+            association
+            for association in result.associations
+            if (association.first, association.second) == ("a", "c")
+        )
         assert (third.released, third.slice) == (0.0, None)  # c shows one value
         assert third.silent == 1 + order.index(1)
 
@@ -146,17 +156,23 @@ def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Co
     """Nor does it stand before a smaller one that shows both."""
     blank: Cells = {("0", "*", "0"): 20, ("1", "*", "1"): 10}
     alone = survived(four, [by_hand(four, "abc", blank), by_hand(four, "cd", pairs_of([1] * 4))])
-    found = {one.first + one.second: one for one in alone.associations}
+    result = {
+        association.first + association.second: association for association in alone.associations
+    }
     for pair in ("ab", "bc"):
-        assert (found[pair].slice, found[pair].silent, found[pair].released) == (None, 1, 0.0)
-    assert (found["ac"].slice, found["ac"].silent) == (1, None)
-    assert (found["ad"].slice, found["ad"].silent) == (None, None)
-    said = survivals(alone)
-    assert said.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
+        assert (result[pair].slice, result[pair].silent, result[pair].released) == (None, 1, 0.0)
+    assert (result["ac"].slice, result["ac"].silent) == (1, None)
+    assert (result["ad"].slice, result["ad"].silent) == (None, None)
+    text = survivals(alone)
+    assert text.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
     both = survived(
         four, [by_hand(four, "abc", blank), by_hand(four, "ab", pairs_of((5, 1, 1, 5)))]
     )
-    (first,) = (one for one in both.associations if (one.first, one.second) == ("a", "b"))
+    (first,) = (
+        association
+        for association in both.associations
+        if (association.first, association.second) == ("a", "b")
+    )
     assert (first.slice, first.silent) == (2, None)
     assert first.released == pytest.approx(phi((5, 1, 1, 5)))
 
@@ -166,12 +182,16 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
     made = publish_slices(people, tmp_path / "out", more + levels, by=publish)
     assert made.evaluation.slices
-    silent = [one for one in made.evaluation.associations if one.silent is not None]
-    assert [(one.first, one.second) for one in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
+    silent = [
+        association
+        for association in made.evaluation.associations
+        if association.silent is not None
+    ]
+    assert [(item.first, item.second) for item in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
     page = (tmp_path / "out.curator" / "report.html").read_text()
     assert "Together in a table that shows nothing of one, and so lost as well: " in page
     assert "b, c (slice 2)" in page
-    kept = sum(one.slice is not None for one in made.evaluation.associations)
+    kept = sum(association.slice is not None for association in made.evaluation.associations)
     assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
     assert "2 of 15 pairs of columns are shown together" in page
 
@@ -179,8 +199,12 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
 def test_what_is_hidden_is_taken_to_be_anything(four: CountedTable) -> None:
     """Rows that show * are spread over both values, which weakens the association."""
     cells: Cells = {("0", "0"): 6, ("1", "1"): 6, ("0", "*"): 4, ("*", "1"): 2}
-    found = survived(four, [by_hand(four, "ab", cells), by_hand(four, "cd", pairs_of([1] * 4))])
-    (first,) = (one for one in found.associations if (one.first, one.second) == ("a", "b"))
+    result = survived(four, [by_hand(four, "ab", cells), by_hand(four, "cd", pairs_of([1] * 4))])
+    (first,) = (
+        association
+        for association in result.associations
+        if (association.first, association.second) == ("a", "b")
+    )
     assert first.released == pytest.approx(phi((8, 2 + 1, 0, 6 + 1)))
 
 
@@ -191,16 +215,20 @@ def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_pa
     assert made.evaluation.slices
     tables = [read_slice(tmp_path / "out", table) for table in made.certificate.tables]
     shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
-    for one in made.evaluation.associations:
-        pair = (one.first, one.second)
-        assert one.slice == (shown[pair] + 1 if pair in shown else None)
-        assert one.silent == (3 if pair == ("e", "z") else None)  # all zip codes begin alike
+    for association in made.evaluation.associations:
+        pair = (association.first, association.second)
+        assert association.slice == (shown[pair] + 1 if pair in shown else None)
+        assert association.silent == (
+            3 if pair == ("e", "z") else None
+        )  # all zip codes begin alike
         if pair not in shown:
-            assert one.released == 0.0
+            assert association.released == 0.0
         else:
-            assert one.released == pytest.approx(cramer(tables[shown[pair]], *pair), abs=1e-9)
+            assert association.released == pytest.approx(
+                cramer(tables[shown[pair]], *pair), abs=1e-9
+            )
             weighted = people.select(pl.col(*pair).cast(pl.String)).group_by(*pair).len("count")
-            assert one.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)
+            assert association.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)
 
 
 def cramer(table: pl.DataFrame, first: str, second: str) -> float:

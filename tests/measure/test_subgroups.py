@@ -40,10 +40,10 @@ def people() -> pl.DataFrame:
 
 def groups_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     written = json.loads((folder / "evaluation.json").read_text())["subgroups"]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for one in written:
-        found.setdefault(one["column"], []).append(one)
-    return found
+    result: dict[str, list[dict[str, Any]]] = {}
+    for item in written:
+        result.setdefault(item["column"], []).append(item)
+    return result
 
 
 def released(people: pl.DataFrame, folder: Path, release: dict[str, Any], **more: Any) -> Any:
@@ -72,17 +72,19 @@ def test_a_safe_release_by_levels(people: pl.DataFrame, tmp_path: Path, draw: st
             hidden[name, label] += cell not in shown
     for row in made.data.to_dicts():
         after.update((name, row[name]) for name in ("age", "race"))
-    found = groups_of(tmp_path / "private")
+    result = groups_of(tmp_path / "private")
     assert sum(hidden.values())
     for name in ("age", "race"):
-        got = {one["label"]: (one["rows"], one["hidden"], one["released"]) for one in found[name]}
+        got = {
+            item["label"]: (item["rows"], item["hidden"], item["released"]) for item in result[name]
+        }
         assert got == {
             label: (rows[key, label], hidden[key, label], after[key, label])
             for key, label in rows
             if key == name
         }
-        assert {one["level"] for one in found[name]} == {1 if name == "age" else 0}
-    (all_,) = found["code"]  # of which nothing is shown
+        assert {item["level"] for item in result[name]} == {1 if name == "age" else 0}
+    (all_,) = result["code"]  # of which nothing is shown
     assert (all_["label"], all_["rows"]) == ("*", 1500)
 
 
@@ -100,18 +102,18 @@ def test_classes_and_columns_that_are_kept(people: pl.DataFrame, tmp_path: Path)
         for key in (("age", ages), ("race", row["race"]), ("ill", row["ill"])):
             rows[key] += 1
             hidden[key] += gone
-    found = groups_of(tmp_path / "private")
-    assert 0 < sum(one["hidden"] for one in found["race"]) == made.evaluation.suppressed
+    result = groups_of(tmp_path / "private")
+    assert 0 < sum(item["hidden"] for item in result["race"]) == made.evaluation.suppressed
     for name in ("age", "race", "ill"):
-        got = {one["label"]: (one["rows"], one["hidden"]) for one in found[name]}
+        got = {item["label"]: (item["rows"], item["hidden"]) for item in result[name]}
         assert got == {
             label: (rows[key, label], hidden[key, label]) for key, label in rows if key == name
         }
-        assert sum(one["released"] for one in found[name]) == pytest.approx(len(made.data))
-    codes = found["code"]  # 30 values, of which the rare are one group
+        assert sum(item["released"] for item in result[name]) == pytest.approx(len(made.data))
+    codes = result["code"]  # 30 values, of which the rare are one group
     assert len(codes) == MOST
     assert codes[-1]["others"] == people["code"].n_unique() - MOST + 1
-    assert sum(one["rows"] for one in codes) == 1500
+    assert sum(code["rows"] for code in codes) == 1500
     # Of a column that shows nothing, a reader takes every value to be equally likely.
     assert codes[0]["released"] == pytest.approx(len(made.data) / 30)
 
@@ -121,19 +123,19 @@ def test_where_labels_overlap_nobody_knows_who_is_hidden(
 ) -> None:
     release = {"method": "k-anonymity", "k": 12, "algorithm": "mondrian"}
     released(people, tmp_path, release)
-    found = groups_of(tmp_path / "private")
-    assert {one["hidden"] for group in found.values() for one in group} == {None}
-    for group in found.values():
-        assert sum(one["released"] for one in group) == pytest.approx(1500)
+    result = groups_of(tmp_path / "private")
+    assert {item["hidden"] for group in result.values() for item in group} == {None}
+    for group in result.values():
+        assert sum(item["released"] for item in group) == pytest.approx(1500)
 
 
 def test_on_whom_it_falls() -> None:
     def of(label: str, rows: int, hidden: int | None) -> Subgroup:
         return Subgroup("race", label, rows, 0.0, hidden)
 
-    one = measure_burden([of("a", 900, 9), of("b", 60, 6), of("c", 40, 20)])
-    assert one == SuppressionBurden(0.035, 0.26, 0.01, of("c", 40, 20))
-    assert one.is_uneven
+    burden = measure_burden([of("a", 900, 9), of("b", 60, 6), of("c", 40, 20)])
+    assert burden == SuppressionBurden(0.035, 0.26, 0.01, of("c", 40, 20))
+    assert burden.is_uneven
     other = measure_burden([of("a", 900, 90), of("b", 60, 6)])
     assert other is not None
     assert not other.is_uneven

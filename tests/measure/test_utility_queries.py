@@ -157,12 +157,12 @@ def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(pair=utility_pairs())
 def test_answers_by_cells_are_those_by_rows(pair: TablePair) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        found = []
+        result = []
         for dense in (0, 1 << 30):
             patch.setattr(utility, "_DENSE", dense)
-            found.append(measure_query_errors(pair, count=20))
-    assert found[0].median_error == pytest.approx(found[1].median_error, abs=1e-9)
-    assert found[0].mean_error == pytest.approx(found[1].mean_error, abs=1e-9)
+            result.append(measure_query_errors(pair, count=20))
+    assert result[0].median_error == pytest.approx(result[1].median_error, abs=1e-9)
+    assert result[0].mean_error == pytest.approx(result[1].mean_error, abs=1e-9)
 
 
 def test_too_many_tuples_are_sampled_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from support.cli import run_command
 
 from incrowd.curate.check import check
-from incrowd.curate.promise import plan_guarantee
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
@@ -63,21 +63,21 @@ def words(expectation: Expectation) -> str:
 
 
 def test_without_a_size_it_says_how_many_people_it_takes() -> None:
-    found = expect(untouchable(), spec())
-    needed, crowd = found.findings()
+    result = expect(untouchable(), spec())
+    needed, crowd = result.findings()
     uniform, skewed = needed.values["uniform"], needed.values["skewed"]
     assert needed.message == (
         f"Table size: about {uniform:,} people needed to publish 90 % of rows with every column "
         f"informative (uniform data; {skewed:,} if skewed)."
     )
-    for one, number in zip(found.each, (uniform, skewed), strict=True):
+    for first, number in zip(result.each, (uniform, skewed), strict=True):
         assert isinstance(number, int)
-        assert one.whole <= number <= 1.1 * one.whole + 1
-    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": found.crowd_size})
+        assert first.whole <= number <= 1.1 * first.whole + 1
+    assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
     assert "`size: NUMBER`" in crowd.remedy
-    assert not found.is_doubtful
-    assert all(one.rows is None and one.empty is None for one in found.each)
-    assert found.each[0].told.keys() == {"sex", "age", "zip", "job"}
+    assert not result.is_doubtful
+    assert all(item.rows is None and item.empty is None for item in result.each)
+    assert result.each[0].told.keys() == {"sex", "age", "zip", "job"}
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-5)])
@@ -87,19 +87,19 @@ def test_a_crowd_is_the_number_of_people_that_plan_says(
 ) -> None:
     """Of a scheme that is fixed, since plan knows no search; where a coin decides, both sides."""
     levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
-    asked = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
-    number = expect(untouchable(), spec(asked)).crowd_size
+    request = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
+    number = expect(untouchable(), spec(request)).crowd_size
     planned = plan(epsilon=epsilon, delta=delta, draw=draw)
     assert re.search(rf"Groups of {number} or more people ", planned.words())
-    assert make_crowd(plan_guarantee(spec(asked)).crowd).people == number
+    assert make_crowd(plan_guarantee(spec(request)).crowd).people == number
 
 
 def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
     levels = "levels: {sex: 0, age: 1, zip: 4, job: 1}"
-    for draw, said in (("sample", 56), ("counts", 19)):
+    for draw, text in (("sample", 56), ("counts", 19)):
         file = spec(f"{SAFE}, draw: {draw}, {levels}")
-        assert expect(None, file).crowd_size == said
-        assert make_method(file).planned_release.likely(np.array([float(said)]))[0] > 0.5
+        assert expect(None, file).crowd_size == text
+        assert make_method(file).planned_release.likely(np.array([float(text)]))[0] > 0.5
     assert (
         expect(None, spec(f"{SAFE}, {levels}, already_sampled: 0.1, draw: sample")).crowd_size == 36
     )
@@ -108,9 +108,9 @@ def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
 @pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
 def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: str) -> None:
     """The number that is asked for without a size is one that is enough with it."""
-    for one in expect(None, spec(release)).each:
-        again = expect(None, spec(release, size=round(one.whole * 1.1))).each
-        (same,) = [other for other in again if other.assumption == one.assumption]
+    for item in expect(None, spec(release)).each:
+        again = expect(None, spec(release, size=round(item.whole * 1.1))).each
+        (same,) = [other for other in again if other.assumption == item.assumption]
         assert set(same.told) == {"sex", "age", "zip", "job"}
         assert same.rows is not None
         assert same.rows >= 0.9
@@ -118,43 +118,43 @@ def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: s
 
 
 def test_with_a_size_it_says_what_could_be_told() -> None:
-    found = expect(untouchable(), spec(size=5000))
-    for finding, one in zip(found.findings(), found.each, strict=True):
+    result = expect(untouchable(), spec(size=5000))
+    for finding, first in zip(result.findings(), result.each, strict=True):
         assert finding.code == "RELEASE_FORECAST"
         assert finding.message.startswith("With 5,000 people (")
-        assert finding.values["informative"] == len(one.told)
-        for name, shown in one.told.items():
+        assert finding.values["informative"] == len(first.told)
+        for name, shown in first.told.items():
             assert f"{name} ({shown})" in finding.message
-        assert finding.values["rows"] == one.rows
-        assert ("For every column, use about" in finding.remedy) == (len(one.told) < 4)
-        assert "nothing" not in one.told.values()
+        assert finding.values["rows"] == first.rows
+        assert ("For every column, use about" in finding.remedy) == (len(first.told) < 4)
+        assert "nothing" not in first.told.values()
 
 
 def test_more_columns_than_can_be_named_are_counted() -> None:
     columns = "columns:\n" + "".join(
         f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
     )
-    found = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
-    assert "9 of 9 columns informative: c0 (unchanged)" in words(found)
-    assert "c5 (unchanged) and 3 more." in words(found)
-    assert "c6" not in words(found)
+    result = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
+    assert "9 of 9 columns informative: c0 (unchanged)" in words(result)
+    assert "c5 (unchanged) and 3 more." in words(result)
+    assert "c6" not in words(result)
 
 
 def test_few_people_are_told_that_nothing_would_be_shown() -> None:
     for release in (SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 50"):
-        found = expect(None, spec(release, size=10))
-        assert found.is_doubtful
-        assert all(one.empty is not None and one.empty > 0.5 for one in found.each)
-        assert [one.code for one in found.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
-        assert {one.values["crowd"] for one in found.warnings()} == {found.crowd_size}
-        assert "fewer columns" in words(found)
+        result = expect(None, spec(release, size=10))
+        assert result.is_doubtful
+        assert all(item.empty is not None and item.empty > 0.5 for item in result.each)
+        assert [item.code for item in result.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
+        assert {item.values["crowd"] for item in result.warnings()} == {result.crowd_size}
+        assert "fewer columns" in words(result)
 
 
 def test_many_people_leave_no_doubt() -> None:
-    found = expect(None, spec(size=10**7))
-    assert not found.is_doubtful
-    assert found.warnings() == []
-    assert "4 of 4 columns informative" in words(found)
+    result = expect(None, spec(size=10**7))
+    assert not result.is_doubtful
+    assert result.warnings() == []
+    assert "4 of 4 columns informative" in words(result)
 
 
 def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None:
@@ -162,49 +162,49 @@ def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None
     release = "method: k-anonymity, k: 20, levels: {x: 0}"
     met = []
     for size in range(30, 130, 5):
-        for one in (found := expect(None, spec(release, size=size, columns=columns))).each:
-            assert one.empty is not None
-            if 0.05 < one.empty < 0.5:
+        for item in (result := expect(None, spec(release, size=size, columns=columns))).each:
+            assert item.empty is not None
+            if 0.05 < item.empty < 0.5:
                 met.append(size)
-                assert one.is_doubtful
-                assert found.is_doubtful
-                assert f"and nothing with probability {one.empty:.2g}." in words(found)
-            assert one.is_doubtful == (one.empty > 0.05)
+                assert item.is_doubtful
+                assert result.is_doubtful
+                assert f"and nothing with probability {item.empty:.2g}." in words(result)
+            assert item.is_doubtful == (item.empty > 0.05)
     assert met
 
 
 def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
     """Rows without any value are no release that somebody waits for."""
     columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 9}}}}"
-    found = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
-    silent = [one for one in found.each if not one.told]
+    result = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
+    silent = [item for item in result.each if not item.told]
     assert silent
-    assert all(one.is_doubtful and one.empty is not None and one.empty < 0.05 for one in silent)
-    assert "RELEASE_UNINFORMATIVE" in [one.code for one in found.warnings()]
-    assert "100 % of rows are published, with no informative column of 1." in words(found)
+    assert all(item.is_doubtful and item.empty is not None and item.empty < 0.05 for item in silent)
+    assert "RELEASE_UNINFORMATIVE" in [item.code for item in result.warnings()]
+    assert "100 % of rows are published, with no informative column of 1." in words(result)
 
 
 def test_fixed_levels_are_taken_as_they_are() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
-    found = expect(None, spec(f"{SAFE}, {levels}", size=1000))
-    assert found.fixed
-    assert words(found).count("at the levels of the spec.") == 2
-    for one in found.each:
-        assert one.told.keys() == {"sex", "age", "zip"}
-        assert "1 of 5 characters" in one.told["zip"]
-        assert one.rows is not None
-        assert one.rows < 0.9
-    assert "For 90 % of rows, use about" in words(found)
+    result = expect(None, spec(f"{SAFE}, {levels}", size=1000))
+    assert result.fixed
+    assert words(result).count("at the levels of the spec.") == 2
+    for item in result.each:
+        assert item.told.keys() == {"sex", "age", "zip"}
+        assert "1 of 5 characters" in item.told["zip"]
+        assert item.rows is not None
+        assert item.rows < 0.9
+    assert "For 90 % of rows, use about" in words(result)
     open_size = expect(None, spec(f"{SAFE}, {levels}")).findings()
     assert open_size[0].code == "TABLE_SIZE_AT_LEVELS"
     assert not expect(None, spec(SAFE)).fixed
 
 
 def test_of_slices_the_widest_is_told() -> None:
-    found = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
-    assert found.tables == 2
-    assert all(one.columns == 3 for one in found.each)
-    assert words(found).count(", widest of 2 slices)") == 2
+    result = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
+    assert result.tables == 2
+    assert all(item.columns == 3 for item in result.each)
+    assert words(result).count(", widest of 2 slices)") == 2
     whole = expect(None, spec(f"{SAFE}", size=5000))
     assert whole.tables == 1
     assert "widest of" not in words(whole)
@@ -232,9 +232,9 @@ def people(rows: int = 60) -> pl.DataFrame:
 
 def test_a_public_size_counts_rows_or_people() -> None:
     table = open_table(people())
-    assert {one.size for one in expect(table, spec(size="public")).each} == {60}
+    assert {item.size for item in expect(table, spec(size="public")).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
-    assert {one.size for one in expect(table, spec(size="public", more=unit)).each} == {29}
+    assert {item.size for item in expect(table, spec(size="public", more=unit)).each} == {29}
     with pytest.raises(IncrowdError, match="no table is named"):
         expect(None, spec(size="public"))
 
@@ -256,13 +256,13 @@ def test_a_draft_is_told_what_to_expect() -> None:
 
 
 def findings(file: SpecFile) -> list[Finding]:
-    return [one for one in check(open_table(people()), file) if one.topic == "forecast"]
+    return [item for item in check(open_table(people()), file) if item.topic == "forecast"]
 
 
 def test_check_says_it_and_doubts_where_that_is_due() -> None:
     for file, severity in ((spec(size=10**7), "note"), (spec(size=10), "warning")):
-        assert [one.severity.value for one in findings(file)] == [severity] * 2
-    assert [one.code for one in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
+        assert [item.severity.value for item in findings(file)] == [severity] * 2
+    assert [item.code for item in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
     assert "With 60 people (" in findings(spec(size="public"))[0].message
     assert findings(spec(size=10**7)) == expect(None, spec(size=10**7)).findings()
 
@@ -289,14 +289,14 @@ def written(folder: Path, release: str, size: object) -> Path:
 @pytest.mark.parametrize("size", [None, 600, "public"])
 def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", size)
-    found = expect(open_table(people(600)), parse_spec(path.read_text(), path=path))
+    result = expect(open_table(people(600)), parse_spec(path.read_text(), path=path))
     checked = run_command("check", str(path), columns=1000)
     done = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
     assert done.returncode == 0, done.stderr
-    for finding in found.findings():
+    for finding in result.findings():
         assert f"{finding} [{finding.code}]" in checked.stdout
     first, second = done.stdout.splitlines()[:2]
-    assert first == f"{found.summarize()} Details: incrowd check {path}"
+    assert first == f"{result.summarize()} Details: incrowd check {path}"
     assert second.startswith("Published ")
     assert ("600 people" in done.stdout) == (size is not None)
 
@@ -306,7 +306,8 @@ def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     assert expect(None, spec()).summarize() == "Forecast: crowd size 19 rows."
     none = expect(None, spec(size=10))
     assert none.summarize() == (
-        f"Forecast for 10 people: an empty release, because groups need about {none.crowd_size} people."
+        f"Forecast for 10 people: an empty release, because groups need about {none.crowd_size} "
+        "people."
     )
     few, many = expect(None, spec(size=5000)), expect(None, spec(size=10**7))
     even, skewed = few.each
@@ -328,10 +329,10 @@ def test_json_is_left_alone(tmp_path: Path) -> None:
     done = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["method"] == "k-anonymity"
-    found = json.loads(run_command("check", str(path), "--json").stdout)["findings"]
-    (one, _) = [one for one in found if one["code"] == "RELEASE_FORECAST"]
-    assert set(one) == {"code", "severity", "column", "values", "message", "remedy"}
-    assert one["values"]["size"] == 600
+    result = json.loads(run_command("check", str(path), "--json").stdout)["findings"]
+    (first, _) = [item for item in result if item["code"] == "RELEASE_FORECAST"]
+    assert set(first) == {"code", "severity", "column", "values", "message", "remedy"}
+    assert first["values"]["size"] == 600
 
 
 def test_a_sample_and_counts_are_expected_side_by_side() -> None:

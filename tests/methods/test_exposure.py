@@ -48,8 +48,8 @@ def comments() -> list[str]:
 
 
 def wrong(spec: dict[str, Any], frame: pl.DataFrame, column: str) -> list[Finding]:
-    found = check(local_engine().open(frame), spec)
-    return [one for one in found if one.column == column and one.severity == "error"]
+    findings = check(local_engine().open(frame), spec)
+    return [item for item in findings if item.column == column and item.severity == "error"]
 
 
 @pytest.mark.parametrize("method", ["k-anonymity", "k-epsilon"])
@@ -120,12 +120,12 @@ def test_values_outside_the_bounds_are_counted(
         "release": {"method": "k-epsilon", "k": 5, "epsilon": 5, **more},
     }
     outside = sum(not 0 <= at % 100 - 19 <= 10 for at in range(ROWS))
-    said = [
-        one for one in check(local_engine().open(frame), spec)
-        if one.column == "gain" and one.values.get("rows") == outside
+    text = [
+        item for item in check(local_engine().open(frame), spec)
+        if item.column == "gain" and item.values.get("rows") == outside
     ]  # fmt: skip
-    assert [one.severity.value for one in said] == ["error" if refused else "warning"]
-    assert "-19 to 80" in said[0].message
+    assert [item.severity.value for item in text] == ["error" if refused else "warning"]
+    assert "-19 to 80" in text[0].message
     if refused:
         with pytest.raises(IncrowdError, match=r"outside the bounds \[0, 10\].*clamp"):
             publish(frame, spec, output=tmp_path / "out")
@@ -145,8 +145,10 @@ def test_noise_as_large_as_the_values_is_warned_of(tmp_path: Path) -> None:
     }
 
     def doubts() -> list[str]:
-        found = check(local_engine().open(frame), spec)
-        return [one.code for one in found if one.column == "gain" and one.severity == "warning"]
+        result = check(local_engine().open(frame), spec)
+        return [
+            item.code for item in result if item.column == "gain" and item.severity == "warning"
+        ]
 
     assert "NOISE_TOO_LARGE" in doubts()
     with pytest.warns(IncrowdWarning, match=r"'gain': the expected relative error is [\d,]+%"):

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from markupsafe import escape
 
-from incrowd.anonymize import looks
+from incrowd.anonymize import node_evaluator
 from incrowd.cli.results import describe_release
 from incrowd.errors import IncrowdError, IncrowdWarning
-from incrowd.evaluation.measures import evaluate
+from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
 from incrowd.release.verify import verify
 
@@ -34,11 +34,11 @@ def test_too_many_schemes_are_cut_and_it_is_said(tmp_path: Path) -> None:
     assert verify(tmp_path / "out") == []
     noisy, spec = wide(10, method="k-epsilon", epsilon=1.0)
     spec["columns"]["c9"] = {"role": "noisy"}
-    found = publish(noisy, spec, output=tmp_path / "noisy")
-    assert found.certificate.parameters["algorithm"] == "mondrian"
-    assert found.reasons == release.reasons
+    result = publish(noisy, spec, output=tmp_path / "noisy")
+    assert result.certificate.parameters["algorithm"] == "mondrian"
+    assert result.reasons == release.reasons
     assert verify(tmp_path / "noisy") == []
-    assert 0 < evaluate(noisy, found, spec).loss < 1
+    assert 0 < evaluate(noisy, result, spec).loss < 1
 
 
 def test_what_can_be_searched_is_searched() -> None:
@@ -62,7 +62,7 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
         read.append(float(len(read)))
         return read[-1]
 
-    monkeypatch.setattr(looks, "monotonic", clock)
+    monkeypatch.setattr(node_evaluator, "monotonic", clock)
     table, spec = wide(9, **asked)
     if noisy:
         table = table.with_columns(pl.Series("c9", range(200)))
@@ -74,19 +74,19 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
     assert release.certificate.table.release.smallest_class >= 5
     assert verify(release.folder) == []
     assert 0 <= read[-1] - asked.get("search_seconds", 60) < 20
-    found = release.evaluation.search
-    assert found is not None
-    assert not found.optimum
-    assert -1e-9 <= found.least < found.loss
-    assert escape(found.description) in release.report().html
-    assert found.description not in describe_release(release)
+    search = release.evaluation.search
+    assert search is not None
+    assert not search.optimum
+    assert -1e-9 <= search.least < search.loss
+    assert escape(search.description) in release.report().html
+    assert search.description not in describe_release(release)
 
 
 def test_a_search_that_came_to_its_end_says_so() -> None:
     release = publish(*wide(3))
-    found = release.evaluation.search
-    assert found is not None
-    assert found.optimum
+    search = release.evaluation.search
+    assert search is not None
+    assert search.optimum
     words = "No other of 343 schemes has a smaller loss (normalised)."
     assert f"Search: {words}" in describe_release(release)
     assert words in release.report().html

@@ -11,7 +11,7 @@ from incrowd.engine.source import open_table
 from incrowd.methods.k_anonymity.classes import form_classes
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.k_epsilon.rows import make_noisy_rows
-from incrowd.privacy import class_noise
+from incrowd.privacy import k_epsilon
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import parse_spec
 
@@ -28,13 +28,13 @@ def test_noisy_columns_share_epsilon_and_delta() -> None:
     table = open_table(pl.DataFrame({"a": ["x", "y"] * 30, **values}))
     method = KEpsilon(file)
     rows = method.count_tuples(table)
-    found = form_classes(rows, method.all_columns, method.release, bits=SeededRandomness(1))
-    data = make_noisy_rows(rows, found, method.noisy, method.release)
+    result = form_classes(rows, method.all_columns, method.release, bits=SeededRandomness(1))
+    data = make_noisy_rows(rows, result, method.noisy, method.release)
     for column, share in zip(data.columns, (Fraction(1, 2), Fraction(3, 2)), strict=True):
         widths = np.array(
-            [np.ptp(column.originals[data.members == one]) for one in range(data.classes)]
+            [np.ptp(column.originals[data.members == item]) for item in range(data.classes)]
         )
-        needed = class_noise.make_gaussian_noise(widths, share, 1e-4 / 2).sigma
+        needed = k_epsilon.make_gaussian_noise(widths, share, 1e-4 / 2).sigma
         assert needed is not None
         assert column.noise.sigma is not None
         assert column.noise.sigma.tolist() == needed.tolist()

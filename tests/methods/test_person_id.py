@@ -133,16 +133,19 @@ def visits(tmp_path: Path) -> Path:
 
 
 def test_the_unit_is_asked_first_with_rows_per_id(visits: Path) -> None:
-    asked = list(task.list_questions(read_spec_file(visits)))
-    assert (asked[0].column, asked[0].entry) == ("unit", "unit")
-    said = " ".join(asked[0].seen)
-    assert "1,000" in said
-    assert "3,000" in said
-    assert "median 3, largest 3" in said
+    questions = list(task.list_questions(read_spec_file(visits)))
+    assert (questions[0].column, questions[0].entry) == ("unit", "unit")
+    text = " ".join(questions[0].seen)
+    assert "1,000" in text
+    assert "3,000" in text
+    assert "median 3, largest 3" in text
 
 
 def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
-    roles = [(one.column, one.entry) for one in task.list_questions(read_spec_file(visits))][1:]
+    roles = [
+        (question.column, question.entry)
+        for question in task.list_questions(read_spec_file(visits))
+    ][1:]
     task.save_spec(task.confirm(read_spec_file(visits), roles))
     refused = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert refused.returncode == 2
@@ -152,8 +155,8 @@ def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
     assert run_command("confirm", str(visits), "--unit").returncode == 0
     done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
-    for said in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
-        assert "one person; one row of each" in said
+    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one person; one row of each" in item
 
 
 @pytest.mark.parametrize("method", ["safe", "k-anonymity"])
@@ -162,13 +165,16 @@ def test_a_guessed_unit_is_refused_by_every_method(visits: Path, method: str) ->
     if method != "safe":
         text = f"{text[: text.index('release:')]}release: {{method: {method}, k: 5}}\n"
     visits.write_text(text, encoding="utf-8")
-    roles = [(one.column, one.entry) for one in task.list_questions(read_spec_file(visits))][1:]
+    roles = [
+        (question.column, question.entry)
+        for question in task.list_questions(read_spec_file(visits))
+    ][1:]
     task.save_spec(task.confirm(read_spec_file(visits), roles))
     assert "unit" in run_command("publish", str(visits), "-o", str(visits.parent / "out")).stderr
 
 
 def test_check_says_that_the_unit_is_not_confirmed(visits: Path) -> None:
-    assert any(one.code == "UNIT_NOT_CONFIRMED" for one in check(None, read_spec_file(visits)))
+    assert any(item.code == "UNIT_NOT_CONFIRMED" for item in check(None, read_spec_file(visits)))
 
 
 def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
@@ -177,8 +183,8 @@ def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
     visits.write_text(f"table: t.csv\n{text}{release}", encoding="utf-8")
     done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
     assert done.returncode == 0, done.stderr
-    for said in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
-        assert "one row, not all rows of a person" in said
+    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one row, not all rows of a person" in item
 
 
 # What check says ---------------------------------------------------------------------------------
@@ -193,16 +199,18 @@ def test_check_names_every_id_of_several_rows(name: str, role: str) -> None:
         "age: {role: drop}}"
     )
     table = table_of(name, [f"P{at:05}" for at in people_of()])
-    said = [str(one) for one in check(table, file) if one.column == name and one.severity != "note"]
-    assert any("unit: {id:" in one and "rows per value: median" in one for one in said)
+    text = [
+        str(item) for item in check(table, file) if item.column == name and item.severity != "note"
+    ]
+    assert any("unit: {id:" in item and "rows per value: median" in item for item in text)
     quiet = table_of(name, [f"P{at:05}" for at in range(ROWS)])
-    assert not any("unit: {id:" in str(one) for one in check(quiet, file))
+    assert not any("unit: {id:" in str(item) for item in check(quiet, file))
 
 
 def test_counts_of_ids_are_of_the_whole_table() -> None:
     table = open_table(pl.DataFrame({"patient": [f"K{at:06}" for at in range(250_000)] * 2}))
-    found = find_ids(table)
-    assert (found["patient"].ids, found["patient"].median, found["patient"].largest) == (
+    result = find_ids(table)
+    assert (result["patient"].ids, result["patient"].median, result["patient"].largest) == (
         250_000, 2, 2,
     )  # fmt: skip
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from support.cli import run_successfully
-from support.make import publish_unjudged
+from support.pinned_randomness import PinnedRandomness
 from support.releases import choose_scheme_by, make_voter_spec
-from support.seam import PinnedRandomness
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
@@ -76,8 +76,8 @@ def decision(file: SpecFile) -> tuple[type, str]:
     ],
 )
 def test_each_decision_has_its_reason(release: str, scheme: type, reason: str) -> None:
-    found, words = decision(make_voter_spec(f"release: {{{release}}}"))
-    assert found is scheme
+    result, words = decision(make_voter_spec(f"release: {{{release}}}"))
+    assert result is scheme
     assert reason in words
 
 
@@ -199,9 +199,9 @@ def test_a_column_of_which_nothing_is_left_is_named() -> None:
     }
     file = load_spec({"columns": columns, "release": {"epsilon": 1, "delta": 1e-6}})
     _, reasons = choose_scheme_by(file, "quasi")
-    (said,) = [reason for reason in reasons if "too many schemes" in reason]
-    assert "Suppressed without search: A0, A1" in said
-    assert "A0 →" not in said
+    (text,) = [reason for reason in reasons if "too many schemes" in reason]
+    assert "Suppressed without search: A0, A1" in text
+    assert "A0 →" not in text
 
 
 def test_advice_names_settings_that_exist() -> None:
@@ -225,15 +225,15 @@ def test_a_stated_size_decides_what_a_choice_spends(size: int | None, spent: flo
     chosen = [event for event in method.events if isinstance(event, Selection)]
     assert sum(event.epsilon for event in chosen) == pytest.approx(spent)
     assert method.promise.epsilon == 1.0
-    said = " ".join(choose_scheme_by(file, "quasi", "sensitive", size=size)[1])
-    assert (f"({spent:g} per choice)" in said) is (spent > 0.05)
+    text = " ".join(choose_scheme_by(file, "quasi", "sensitive", size=size)[1])
+    assert (f"({spent:g} per choice)" in text) is (spent > 0.05)
 
 
 def test_a_size_that_is_public_decides_nothing(tmp_path: Path) -> None:
     table = make_demo_table("voters", rows=1500)
     file = load_spec({**parse_spec(SPECS["voters"]).document, "size": "public"})
-    known = publish_unjudged(table, file, output=tmp_path / "out").certificate
-    assert known.parameters["search_epsilon"] == 0.05
+    certificate = publish_unjudged(table, file, output=tmp_path / "out").certificate
+    assert certificate.parameters["search_epsilon"] == 0.05
     assert verify(tmp_path / "out") == []
 
 
@@ -248,7 +248,7 @@ def test_few_people_bear_fewer_schemes() -> None:
         scheme, reasons = deciding.choose_scheme(file.spec.release, declared, size)
         assert isinstance(scheme, SearchedScheme)
         schemes[size] = scheme.make_lattice(declared.names).size
-        left_out = any("too many schemes" in one for one in reasons)
+        left_out = any("too many schemes" in reason for reason in reasons)
         assert left_out is (schemes[size] < schemes[None])
     assert schemes[None] == 7**6
     assert 20_000 < schemes[5_000] <= 60_000

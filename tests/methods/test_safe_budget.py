@@ -61,12 +61,12 @@ def test_the_settled_pair_holds_although_everybody_else_is_known(
     (pair,) = list_sample_draws(budget)
     true = enumerated(pair, rate, epsilon, range(1, 3 * math.ceil(pair.k / pair.beta)))
     assert budget.events == [SampledEvent(pair, rate)]
-    found = Accountant(budget.events).delta(epsilon=epsilon)
-    assert true <= found <= true * (1 + 1e-9)
-    assert found <= budget.delta <= 1e-6
+    result = Accountant(budget.events).delta(epsilon=epsilon)
+    assert true <= result <= true * (1 + 1e-9)
+    assert result <= budget.delta <= 1e-6
     floor = rate * pair.beta**pair.k
     assert floor <= 0.25e-6  # a second release of the table must have an epsilon
-    assert max(found / 1e-6, floor / 0.25e-6) > 0.9  # and what is allowed is used
+    assert max(result / 1e-6, floor / 0.25e-6) > 0.9  # and what is allowed is used
 
 
 def largest_rate(k: int, rate: float, epsilon: float, delta: float) -> float:
@@ -127,18 +127,18 @@ def test_the_direction_of_the_absent_counts_too() -> None:
 def test_what_is_given_is_accounted_by_the_same_formula() -> None:
     given = {"k": 20, "beta": 0.5, "already_sampled": 0.2}
     event = SampledEvent(SafeRelease(20, 0.5), 0.2)
-    one, other = settled(epsilon=1.0, **given), settled(delta=1e-5, **given)
-    assert one.events == other.events == [event]
-    assert one.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
+    item, other = settled(epsilon=1.0, **given), settled(delta=1e-5, **given)
+    assert item.events == other.events == [event]
+    assert item.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
     assert other.epsilon == pytest.approx(Accountant(event).epsilon(delta=1e-5), rel=1e-5)
     with pytest.raises(IncrowdError, match="more than 1e-12 of the spec"):
         settled(epsilon=1.0, delta=1e-12, **given)
 
 
 def test_a_sample_that_cannot_be_settled_says_what_is_missing() -> None:
-    for known in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
+    for item in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
         with pytest.raises(IncrowdError, match="`epsilon` and `delta`.*`k` and `beta`"):
-            settled(already_sampled=0.5, **known)
+            settled(already_sampled=0.5, **item)
     with pytest.raises(UnsolvableError, match=r"No k up to 10,000,000 .* already_sampled = 0.9"):
         settled(epsilon=1e-9, delta=1e-9, beta=0.99, already_sampled=0.9)
 
@@ -158,13 +158,13 @@ def test_a_sample_rarer_than_delta_has_an_answer() -> None:
 
 def test_several_tables_have_the_rate_of_the_smallest_crowd() -> None:
     release = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1)
-    found = split_fixed_budget(release, tables=3)
-    (pair,) = list_sample_draws(found)
-    assert found.events == [SampledEvent(Composition([pair] * 3), 0.1)]
-    assert Accountant(found.events).delta(epsilon=1.0) <= 1e-6
+    fixed_budget = split_fixed_budget(release, tables=3)
+    (pair,) = list_sample_draws(fixed_budget)
+    assert fixed_budget.events == [SampledEvent(Composition([pair] * 3), 0.1)]
+    assert Accountant(fixed_budget.events).delta(epsilon=1.0) <= 1e-6
     for beta in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
-        given = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
-        (other,) = list_sample_draws(split_fixed_budget(given, tables=3))
+        safe_spec = SafeSpec(epsilon=1.0, delta=1e-6, already_sampled=0.1, beta=beta)
+        (other,) = list_sample_draws(split_fixed_budget(safe_spec, tables=3))
         assert pair.k / pair.beta <= other.k / other.beta * 1.03
     (chosen,) = list_sample_draws(split_search_budget(release, selections=(0.02,), tables=3))
     assert chosen.beta == pair.beta
@@ -197,12 +197,12 @@ def test_two_releases_of_a_sample_have_a_price(tmp_path: Path, rate: float) -> N
 
 
 def test_one_of_planned_releases_is_certified_by_itself_and_all_together() -> None:
-    one, together = split_single_release(
+    item, together = split_single_release(
         split_fixed_budget(SafeSpec(epsilon=1.0, delta=1e-6), tables=6), 3
     )
-    assert one.tables == 2
-    assert together == Guarantee(1.0, one.delta)
-    assert one.delta <= 1e-6
-    assert Accountant(one.events).delta(epsilon=one.epsilon) <= one.delta
-    assert Accountant(one.events * 3).delta(epsilon=1.0) <= 1e-6
-    assert one.epsilon < 1.0
+    assert item.tables == 2
+    assert together == Guarantee(1.0, item.delta)
+    assert item.delta <= 1e-6
+    assert Accountant(item.events).delta(epsilon=item.epsilon) <= item.delta
+    assert Accountant(item.events * 3).delta(epsilon=1.0) <= 1e-6
+    assert item.epsilon < 1.0

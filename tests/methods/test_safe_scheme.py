@@ -10,7 +10,7 @@ from incrowd.engine.table import RemoteTuples, Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import method as making
 from incrowd.methods.safe.method import Safe
-from incrowd.methods.safe.spread import RemoteCountedTable
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import load_spec
 

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from support.cli import run_successfully
 from support.releases import list_sample_draws
-from support.sliced import (
+from support.slice_tables import (
     BASE,
     CHOSEN,
     COLUMNS,
@@ -103,9 +103,9 @@ def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_
     assert [table.parameters for table in made.certificate.tables] == [
         {"k": float(planned.k), "beta": planned.beta}
     ] * 3
-    asked = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
-    said = json.loads(run_successfully(*asked))
-    assert (said["k"], said["beta"]) == (planned.k, planned.beta)
+    request = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
+    text = json.loads(run_successfully(*request))
+    assert (text["k"], text["beta"]) == (planned.k, planned.beta)
     pair = leaves(settled(f"{DECLARED}, draw: sample, scheme: search").events[-1])[-1]
     assert isinstance(pair, SafeRelease)
     assert pair.beta == round_down_rate(planned.beta)
@@ -127,16 +127,16 @@ def test_with_a_rate_the_smallest_k_is_planned() -> None:
 
 def test_what_is_not_given_is_accounted_for_all_slices() -> None:
     pair = SafeRelease(20, 0.25)
-    one = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="delta: 1.0e-6")
+    first = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="delta: 1.0e-6")
     other = settled(f"{DECLARED}, scheme: fixed, k: 20, beta: 0.25", base="epsilon: 1")
-    assert one.events == other.events == [pair] * 3
-    for found, true in (
-        (one.promise.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
+    assert first.events == other.events == [pair] * 3
+    for result, true in (
+        (first.promise.epsilon, Accountant([pair] * 3).epsilon(delta=1e-6)),
         (other.promise.delta, Accountant([pair] * 3).delta(epsilon=1.0)),
     ):
-        assert found is not None
-        assert true < found < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
-    assert one.promise.delta == 1e-6
+        assert result is not None
+        assert true < result < true * (1 + 1e-5)  # rounded up, so that it holds elsewhere too
+    assert first.promise.delta == 1e-6
     assert other.promise.epsilon == 1.0
 
 
@@ -308,28 +308,28 @@ class Tiny:
 
     def by_slice(self, method: Safe, rows: Rows) -> list[dict[Shows, float]]:
         """What each slice shows, over all its coins."""
-        found: list[dict[Shows, float]] = [{}, {}]
+        result: list[dict[Shows, float]] = [{}, {}]
         for coins in itertools.product((True, False), repeat=len(rows)):
-            for law, shows in zip(found, self.shown(method, rows, [coins] * 2), strict=True):
+            for law, shows in zip(result, self.shown(method, rows, [coins] * 2), strict=True):
                 law[shows] = law.get(shows, 0.0) + self.weight(coins)
-        return found
+        return result
 
     def from_one_sample(self, rows: Rows) -> Law:
         """The planted fault: who is drawn for one slice is drawn for the other."""
-        method, found = self.method(), Law()
+        method, result = self.method(), Law()
         for coins in itertools.product((True, False), repeat=len(rows)):
             each = [self.ordered(rows, coins, columns) for columns in self.columns]
             shows = self.shown(method, rows, each)
-            found[shows] = found.get(shows, 0.0) + self.weight(coins)
-        return found
+            result[shows] = result.get(shows, 0.0) + self.weight(coins)
+        return result
 
     def from_all_coins(self, rows: Rows) -> Law:
-        method, found = self.method(), Law()
+        method, result = self.method(), Law()
         every = list(itertools.product((True, False), repeat=len(rows)))
-        for one, other in itertools.product(every, every):
-            shows = self.shown(method, rows, [one, other])
-            found[shows] = found.get(shows, 0.0) + self.weight((*one, *other))
-        return found
+        for first, other in itertools.product(every, every):
+            shows = self.shown(method, rows, [first, other])
+            result[shows] = result.get(shows, 0.0) + self.weight((*first, *other))
+        return result
 
 
 def _weighted(rows: pl.DataFrame) -> Shows:
@@ -339,8 +339,8 @@ def _weighted(rows: pl.DataFrame) -> Shows:
 
 def product(laws: Sequence[Mapping[Shows, float]]) -> Law:
     return {
-        (one, other): p * q
-        for (one, p), (other, q) in itertools.product(*(x.items() for x in laws))
+        (item, other): p * q
+        for (item, p), (other, q) in itertools.product(*(x.items() for x in laws))
     }
 
 
@@ -355,9 +355,9 @@ def used_up(tiny: Tiny, pairs: Iterable[tuple[Law, Law]]) -> float:
     worst = 0.0
     for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0, 3.0):
         claimed = accountant.delta(epsilon=epsilon)
-        for one, other in pairs:
-            worst = max(worst, divergence(one, other, epsilon) / claimed)
-            worst = max(worst, divergence(other, one, epsilon) / claimed)
+        for first, other in pairs:
+            worst = max(worst, divergence(first, other, epsilon) / claimed)
+            worst = max(worst, divergence(other, first, epsilon) / claimed)
     return worst
 
 

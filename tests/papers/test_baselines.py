@@ -41,14 +41,14 @@ def test_who_stands_for_a_cluster_is_drawn() -> None:
 @pytest.mark.parametrize("by", ["cluster", "mondrian"])
 def test_ends_of_local_recoding_are_peoples_values(by: str) -> None:
     points = draw_people(400, np.random.default_rng(3))
-    found = recode_clusters(AXES, points, k=7, by=by)
-    assert found.boxes.sizes.min() >= 7
+    clusters = recode_clusters(AXES, points, k=7, by=by)
+    assert clusters.boxes.sizes.min() >= 7
     for column in range(len(SIZES)):
-        for number, shown in enumerate(found.list_value_sets(column)):
-            own = points[found.members == number, column]
+        for number, shown in enumerate(clusters.list_value_sets(column)):
+            own = points[clusters.members == number, column]
             assert shown.tolist() == sorted(set(own.tolist()))
-            assert found.boxes.low[number, column] == own.min()
-            assert found.boxes.high[number, column] == own.max()
+            assert clusters.boxes.low[number, column] == own.min()
+            assert clusters.boxes.high[number, column] == own.max()
 
 
 def test_delta_sampling_shows_as_many_as_delta_says() -> None:

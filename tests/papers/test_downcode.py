@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.victims import make_bits
 
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.codes.frequency import map_levels, merge_tuples
 from incrowd.measure.estimate import compute_interval
 from incrowd.papers.downcode import (
@@ -17,7 +17,7 @@ from incrowd.papers.downcode import (
     compute_departure_chance,
     make_level_classes,
 )
-from incrowd.papers.recoder import recode_minimally
+from incrowd.papers.minimal_recoder import recode_minimally
 
 
 def test_the_chance_is_that_of_one_who_departs() -> None:
@@ -36,9 +36,9 @@ def test_the_chance_is_that_of_one_who_departs() -> None:
 def test_minimal_records_are_made_finer(k: int, columns: int) -> None:
     rng = np.random.default_rng(10 * k)
     villages = Villages.draw_villages(500, k=k, columns=columns, width=3, rng=rng)
-    found = recode_minimally(villages.hierarchies, villages.codes, k=k)
-    assert len(found.classes.counts) == 500  # each village is a class of its own
-    attack = attack_by_downcoding(found.classes, villages, name="minimal", rng=rng)
+    minimally = recode_minimally(villages.hierarchies, villages.codes, k=k)
+    assert len(minimally.classes.counts) == 500  # each village is a class of its own
+    attack = attack_by_downcoding(minimally.classes, villages, name="minimal", rng=rng)
     departing = villages.members.any(axis=2).sum(axis=1)
     alone = int((departing == 1).sum())
     assert alone <= attack.success.hits <= alone + int((departing == k).sum())  # as proved

@@ -20,15 +20,17 @@ def test_k_duplication_names_people_with_all_they_have() -> None:
     shown = publish_duplicates(
         [make_number_axis(size) for size in SIZES], members, k=10, bits=make_bits(rng)
     )
-    found = attack_duplicates(shown, members, others, known=KNOWN, name="10-Duplication", rng=rng)
+    duplicates = attack_duplicates(
+        shown, members, others, known=KNOWN, name="10-Duplication", rng=rng
+    )
     # A group misses with probability about 2000 / 240,000 / 2: three of a hundred or more, 8e-3;
     # more than eight, 1e-9.
-    assert found.success.tries >= 95
-    assert found.success.hits >= found.success.tries - 8
-    assert found.control is not None
-    assert found.control.hits == 0
-    assert found.succeeds
-    assert float(found.details["rows in a group"]) >= 10
+    assert duplicates.success.tries >= 95
+    assert duplicates.success.hits >= duplicates.success.tries - 8
+    assert duplicates.control is not None
+    assert duplicates.control.hits == 0
+    assert duplicates.succeeds
+    assert float(duplicates.details["rows in a group"]) >= 10
 
 
 def test_a_safe_release_names_nobody_better_than_a_guess() -> None:
@@ -37,12 +39,12 @@ def test_a_safe_release_names_nobody_better_than_a_guess() -> None:
     shown = SteppedRelease((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(
         members, make_bits(rng)
     )
-    found = attack_duplicates(shown, members, others, known=KNOWN, name="safe", rng=rng)
-    assert found.success.tries >= 10
-    assert found.success.hits <= 2  # each is right with probability 1/200
-    assert found.control is not None
-    assert found.success.low <= found.control.high
-    assert not found.succeeds
+    duplicates = attack_duplicates(shown, members, others, known=KNOWN, name="safe", rng=rng)
+    assert duplicates.success.tries >= 10
+    assert duplicates.success.hits <= 2  # each is right with probability 1/200
+    assert duplicates.control is not None
+    assert duplicates.success.low <= duplicates.control.high
+    assert not duplicates.succeeds
 
 
 def test_one_of_several_who_fit_is_named_at_random() -> None:
@@ -51,7 +53,7 @@ def test_one_of_several_who_fit_is_named_at_random() -> None:
     members = np.array([[1, 2, 3, 4, 5], [1, 2, 3, 9, 9]], dtype=np.int32)
     rows = np.repeat(members[:1], 2000, axis=0)
     shown = ClassBounds(rows, rows, np.full(2000, 5))
-    found = attack_duplicates(
+    duplicates = attack_duplicates(
         shown, members, draw_people(1, rng) + 20, known=KNOWN, name="twins", rng=rng
     )
-    assert 0.44 < found.success.value < 0.56  # fails with probability 1e-7
+    assert 0.44 < duplicates.success.value < 0.56  # fails with probability 1e-7

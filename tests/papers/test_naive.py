@@ -18,7 +18,7 @@ from incrowd.papers.naive import (
     find_reachable,
     publish_reused_sample,
 )
-from incrowd.privacy.noise import sample_laplace
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import SeededRandomness
 
 RUNS = 600
@@ -66,10 +66,10 @@ def test_every_float_that_comes_out_is_reachable_and_many_are_not() -> None:
 def test_a_search_that_ends_exactly_names_the_best_of_what_it_has_seen() -> None:
     bits = SeededRandomness(5)
     scores = np.array([5, 9, 9, 1])
-    found = choose_by_exact_score(
+    result = choose_by_exact_score(
         scores, steps=30, sensitivity=1, epsilon=Fraction(1), runs=50, bits=bits
     )
-    assert set(found.tolist()) == {1}
+    assert set(result.tolist()) == {1}
 
 
 def test_a_sample_reused_shows_no_cell_below_k() -> None:

@@ -19,8 +19,8 @@ from incrowd.papers.paper_a_attacks import Exhibit, run_attacks
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper") / "attacks"
-    said = run_successfully("reproduce", "attacks", "-o", str(folder))
-    assert "index.html" in said
+    successfully = run_successfully("reproduce", "attacks", "-o", str(folder))
+    assert "index.html" in successfully
     return folder
 
 
@@ -106,4 +106,4 @@ def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_attacks_take_no_table() -> None:
     done = run_command("reproduce", "attacks", "-o", "x", "--quick")
     assert done.returncode == 2
-    assert "are for paper b" in done.stderr
+    assert "apply to paper b only" in done.stderr

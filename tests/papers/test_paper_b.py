@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from incrowd.anonymize import k_epsilon
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.count import count_tuples_with_kept
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import linking_risk
@@ -22,7 +22,7 @@ from incrowd.methods.k_epsilon.rows import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import ClassLayout
 from incrowd.papers.paper_b_data import QUICK, ClassSummary, DataSet, PaperNumbers, ResultCell
-from incrowd.privacy import class_noise
+from incrowd.privacy.k_epsilon import make_laplace_noise
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.build import ColumnHierarchies
 
@@ -94,10 +94,10 @@ def test_a_low_risk_is_attainable(florida: tuple[DataSet, DistinctRows]) -> None
 def test_two_runs_agree_in_all_but_times(folder: Path, stored: Any, tmp_path: Path) -> None:
     _, numbers = paper_b.compute_numbers(quick=True)
     again = json.loads(json.dumps(asdict(numbers)))
-    for one in (before := {name: stored[name] for name in again}), again:
-        one["widened"] = [
-            {name: value for name, value in found.items() if not name.startswith("times")}
-            for found in one["widened"]
+    for first in (before := {name: stored[name] for name in again}), again:
+        first["widened"] = [
+            {name: value for name, value in item.items() if not name.startswith("times")}
+            for item in first["widened"]
         ]
     assert before == again
     figure = paper_b_figures.list_figures(numbers)[3]
@@ -121,9 +121,7 @@ def shown(florida: tuple[DataSet, DistinctRows], algorithm: str, k: int) -> Nois
 
 
 def noise_for(layout: ClassLayout, epsilon: float, seed: int) -> Any:
-    noise = class_noise.make_laplace_noise(
-        layout.widths, k_epsilon.split_epsilon(epsilon, [1.0])[0]
-    )
+    noise = make_laplace_noise(layout.widths, k_epsilon.split_epsilon(epsilon, [1.0])[0])
     return noise, noise.draw(layout.members, SeededRandomness(seed))
 
 
@@ -135,11 +133,11 @@ def test_a_run_is_measured_as_the_library_measures_it(
     layout = ClassLayout(shown(florida, algorithm, 3))
     noise, drawn = noise_for(layout, epsilon, seed=7)
     released = layout.steps + drawn
-    found = linking_risk(classes=layout.members, originals=[layout.steps], released=[released])
+    result = linking_risk(classes=layout.members, originals=[layout.steps], released=[released])
     assert layout.compute_linking_risk(drawn) == pytest.approx(
-        (found.risk, found.shared), abs=1e-12
+        (result.risk, result.shared), abs=1e-12
     )
-    assert found.risk > found.shared  # there are ties, so that they are tested
+    assert result.risk > result.shared  # there are ties, so that they are tested
     for confidence in (0.3, 0.9, 0.99):
         radii = noise.radius(confidence)
         kept = k_epsilon.select_confident_rows(layout.members, layout.steps, released, radii, k=3)
@@ -154,9 +152,9 @@ def test_one_draw_serves_every_epsilon() -> None:
     members = np.zeros(rows, dtype=np.int64)
     every = paper_b_data.make_noises(width, (0.5, 1, 8))
     drawn = list(paper_b_data.draw_nested_noise(members, every, SeededRandomness(3)))
-    for epsilon, found in zip((0.5, 1, 8), drawn, strict=True):
-        assert chi_square(found, epsilon / 9) < 5.2
-        assert chi_square(found, 1.03 * epsilon / 9) > 5.2
+    for epsilon, result in zip((0.5, 1, 8), drawn, strict=True):
+        assert chi_square(result, epsilon / 9) < 5.2
+        assert chi_square(result, 1.03 * epsilon / 9) > 5.2
 
 
 def chi_square(found: Any, rate: float) -> float:
@@ -237,10 +235,10 @@ def rebuilt(stored: Any) -> PaperNumbers:
 
     return PaperNumbers(
         QUICK,
-        tuple(ClassSummary(**found) for found in stored["grouped"]),
-        tuple(cell(found) for found in stored["cells"]),
-        tuple(widened(found) for found in stored["widened"]),
-        tuple(paper_b_data.NoiseComparison(**found) for found in stored["compared"]),
+        tuple(ClassSummary(**item) for item in stored["grouped"]),
+        tuple(cell(item) for item in stored["cells"]),
+        tuple(widened(item) for item in stored["widened"]),
+        tuple(paper_b_data.NoiseComparison(**item) for item in stored["compared"]),
     )
 
 
@@ -257,8 +255,8 @@ def test_the_real_adult_table_takes_the_samples_place(tmp_path: Path, delimiter:
     first = paper_b_data.make_data_sets(QUICK, path)[0]
     assert (first.paper, first.rows) == ("Adult", 400)
     rows = count_tuples_with_kept(first.table, ColumnHierarchies(first.quasi), (first.attribute,))
-    found, cells = paper_b.measure_setting(first, "ola", 2, rows, QUICK)
-    assert found.smallest >= 2
+    result, cells = paper_b.measure_setting(first, "ola", 2, rows, QUICK)
+    assert result.smallest >= 2
     assert len(cells) == 2
     heights = first.table.to_frame().get_column("height").to_numpy()
     women = np.arange(400) % 5 == 0

@@ -9,8 +9,8 @@ import pytest
 from support.victims import draw_people, make_bits
 
 from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success
-from incrowd.privacy.binomial import delta
 from incrowd.privacy.events import GeometricCounts, SafeRelease
+from incrowd.privacy.sample import delta
 
 
 def test_cells_are_public_and_hold_k_drawn_rows() -> None:

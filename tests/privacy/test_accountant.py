@@ -358,15 +358,15 @@ def floats(x: list[float]) -> Floats:
 
 
 def test_cut_mass_is_never_lost() -> None:
-    one = pld.LossDistribution(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
-    cut = pld.compose_losses(one, one, 1e-6)
+    loss_distribution = pld.LossDistribution(0.1, -1, floats([0.2, 0.5, 0.3 - 1e-9, 1e-9]), 0.0)
+    cut = pld.compose_losses(loss_distribution, loss_distribution, 1e-6)
     assert cut.masses.sum() + cut.infinite == pytest.approx(1.0, abs=1e-15)
     assert cut.infinite > 0
     low = pld.LossDistribution(0.1, -1, floats([1e-9, 0.5, 0.5 - 1e-9]), 0.0)
     cut_below = pld.compose_losses(low, low, 1e-6)
     assert cut_below.masses.size < 5
     assert cut_below.masses.sum() + cut_below.infinite == pytest.approx(1.0, abs=1e-15)
-    exact = pld.compose_losses(one, one, 0.0)
+    exact = pld.compose_losses(loss_distribution, loss_distribution, 0.0)
     grid = np.linspace(0, 0.6, 13)
     assert np.all(cut.delta(grid) >= exact.delta(grid))
 

@@ -47,9 +47,9 @@ def exactly(event: GeometricCounts | GaussianCounts) -> Weights:
         power: Callable[[int], mpmath.mpf] = lambda x: -mpmath.mpf(repr(event.epsilon)) * abs(x)  # noqa: E731
     else:
         power = lambda x: -mpmath.mpf(x * x) / (2 * mpmath.mpf(repr(event.variance)))  # noqa: E731
-    found = {x: mpmath.exp(power(x)) for x in range(-event.r, event.r + 1)}
-    total = sum(found.values())
-    return {x: value / total for x, value in found.items()}
+    weights = {x: mpmath.exp(power(x)) for x in range(-event.r, event.r + 1)}
+    total = sum(weights.values())
+    return {x: value / total for x, value in weights.items()}
 
 
 def shown(event: GeometricCounts | GaussianCounts, n: int, k: int, threshold: int) -> Weights:
@@ -79,14 +79,14 @@ def test_no_cell_tells_more_than_the_profile_and_a_large_one_tells_all_of_it(
 ) -> None:
     with mpmath.workdps(50):
         for epsilon in (0.0, 0.05, 0.31, 0.7, 1.0, 1.5):
-            found = Accountant(event).delta(epsilon=epsilon)
+            result = Accountant(event).delta(epsilon=epsilon)
             worst = 0.0
             for n in range(3 * event.r + k + 2):
                 less, more = (shown(event, m, k, event.r + k) for m in (n, n + 1))
                 true = max(divergence(less, more, epsilon), divergence(more, less, epsilon))
-                assert true <= found
+                assert true <= result
                 worst = max(worst, true)
-            assert worst == pytest.approx(found, rel=1e-10)
+            assert worst == pytest.approx(result, rel=1e-10)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
@@ -150,22 +150,22 @@ def test_what_the_law_says_of_cells() -> None:
     assert law.compute_tail(15) == 0.0
     assert law.compute_tail(-14) == 1.0
     assert law.compute_tail(14) == pytest.approx(law.min_delta)
-    for one in (law, build_gaussian_law(7.5, 9)):
-        both = one.tail[0] + 2 * one.tail[1:].sum()
+    for item in (law, build_gaussian_law(7.5, 9)):
+        both = item.tail[0] + 2 * item.tail[1:].sum()
         assert both == pytest.approx(1, abs=1e-12)
         for x in range(-9, 10):
-            assert one.compute_tail(x) - one.compute_tail(x + 1) == pytest.approx(
-                one.tail[abs(x)], abs=1e-15
+            assert item.compute_tail(x) - item.compute_tail(x + 1) == pytest.approx(
+                item.tail[abs(x)], abs=1e-15
             )
 
 
 def composed(law: NoiseLaw, times: int, epsilon: float) -> float:
     """Delta of several releases, by enumerating what each of them may show."""
     p = np.concatenate([law.tail[:0:-1], law.tail])
-    one, other = np.append(p, 0.0), np.append(0.0, p)
+    item, other = np.append(p, 0.0), np.append(0.0, p)
     joint, beside = np.ones(1), np.ones(1)
     for _ in range(times):
-        joint, beside = np.outer(joint, one).ravel(), np.outer(beside, other).ravel()
+        joint, beside = np.outer(joint, item).ravel(), np.outer(beside, other).ravel()
     return float(np.maximum(joint - math.exp(epsilon) * beside, 0).sum())
 
 
@@ -179,9 +179,9 @@ def test_several_tables_compose_as_their_pairs_do(event: GeometricCounts | Gauss
     for times in (2, 3):
         for epsilon in (0.3, 0.8, 1.1):
             true = composed(law, times, epsilon)
-            found = Accountant([event] * times).delta(epsilon=epsilon)
-            assert true <= found * (1 + 1e-12)
-            assert found <= true * 1.01
+            result = Accountant([event] * times).delta(epsilon=epsilon)
+            assert true <= result * (1 + 1e-12)
+            assert result <= true * 1.01
 
 
 def test_from_three_tables_on_the_gaussian_needs_the_smaller_crowd() -> None:

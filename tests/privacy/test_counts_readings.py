@@ -26,7 +26,7 @@ from incrowd.privacy.events import (
     Mechanism,
     Selection,
 )
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import split_for_counts
 
 mp = mpmath.mpf
@@ -66,16 +66,16 @@ def law(event: GeometricCounts | GaussianCounts) -> dict[int, Any]:
 
 def divergence(p: dict[Any, Any], q: dict[Any, Any], x: Any) -> Any:
     grown = mpmath.exp(x)
-    return mpmath.fsum(max(p[one] - grown * q.get(one, mp(0)), mp(0)) for one in p)
+    return mpmath.fsum(max(p[item] - grown * q.get(item, mp(0)), mp(0)) for item in p)
 
 
 def cell(event: GeometricCounts | GaussianCounts, n: int, k: int) -> dict[int, Any]:
     """What a cell of n rows shows; 0 stands for nothing."""
-    found: dict[int, Any] = {}
+    result: dict[int, Any] = {}
     for noise, chance in law(event).items():
         seen = n + noise if n + noise >= event.r + k else 0
-        found[seen] = found.get(seen, mp(0)) + chance
-    return found
+        result[seen] = result.get(seen, mp(0)) + chance
+    return result
 
 
 def readings(x: float) -> tuple[Any, Any]:
@@ -91,11 +91,11 @@ def test_no_cell_is_reported_below_the_truth_at_its_own_epsilon(r: int) -> None:
         inside = mpmath.fsum(p[x] for x in range(1 - r, 1))
         accountant = Accountant(event)
         for x in near(epsilon):
-            found = accountant.delta(epsilon=x)
+            result = accountant.delta(epsilon=x)
             for reading in readings(x):
                 gap = max(-mpmath.expm1(reading - exact(read_as_decimal(epsilon))), mp(0))
-                assert p[r] + gap * inside <= found, (epsilon, x)
-            assert found <= (p[r] + mp("4e-15") * max(epsilon, 1)) * (1 + mp("1e-11"))
+                assert p[r] + gap * inside <= result, (epsilon, x)
+            assert result <= (p[r] + mp("4e-15") * max(epsilon, 1)) * (1 + mp("1e-11"))
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -105,12 +105,12 @@ def test_no_cell_of_any_size_and_in_neither_direction(epsilon: float, r: int, k:
     event = GeometricCounts(r, epsilon)
     accountant = Accountant(event)
     for n in {1, k, r + k, 2 * r + k - 1, 2 * r + k, 2 * r + k + 1}:
-        one, other = cell(event, n, k), cell(event, n - 1, k) if n > 1 else {0: mp(1)}
+        item, other = cell(event, n, k), cell(event, n - 1, k) if n > 1 else {0: mp(1)}
         for x in near(epsilon):
-            found = accountant.delta(epsilon=x)
+            result = accountant.delta(epsilon=x)
             for reading in readings(x):
-                assert divergence(one, other, reading) <= found, (n, x)
-                assert divergence(other, one, reading) <= found, (n, x)
+                assert divergence(item, other, reading) <= result, (n, x)
+                assert divergence(other, item, reading) <= result, (n, x)
 
 
 @pytest.mark.parametrize("variance", [0.3, 1.7, 46.1, 2.345])
@@ -136,16 +136,16 @@ def test_choices_and_counts_at_the_sum_of_their_epsilons(
     event = GeometricCounts(40, epsilon)
     p: dict[Any, Any] = dict(law(event))
     q: dict[Any, Any] = {x + 1: chance for x, chance in p.items()}
-    for one in chosen:
-        yes = 1 / (1 + mpmath.exp(-exact(read_as_decimal(one))))
+    for item in chosen:
+        yes = 1 / (1 + mpmath.exp(-exact(read_as_decimal(item))))
         p = {(x, sign): c * (yes if sign else 1 - yes) for x, c in p.items() for sign in (0, 1)}
         q = {(x, sign): c * (1 - yes if sign else yes) for x, c in q.items() for sign in (0, 1)}
     accountant = Accountant([*map(Selection, chosen), event])
     total = float(sum(map(read_as_decimal, (*chosen, epsilon))))
     for x in near(total):
-        found = accountant.delta(epsilon=x)
+        result = accountant.delta(epsilon=x)
         for reading in readings(x):
-            assert divergence(p, q, reading) <= found, x
+            assert divergence(p, q, reading) <= result, x
     least = law(event)[event.r]  # nothing but a rounding is added
     assert accountant.delta(epsilon=total) <= least * (1 + mp("1e-11")) + mp("1e-15")
 
@@ -192,7 +192,7 @@ def test_what_is_settled_holds_by_either_reading(epsilon: float, delta: float) -
     """Of these the binary number is the smaller one."""
     assert Fraction(epsilon) < read_as_decimal(epsilon)
     split = split_for_counts(epsilon=epsilon, delta=delta)
-    found = mp(0)
+    result = mp(0)
     sides = [(1.0, split.draws[0])]
     if isinstance(split.event, Coin):
         chance = split.event.chance
@@ -201,5 +201,5 @@ def test_what_is_settled_holds_by_either_reading(epsilon: float, delta: float) -
         assert isinstance(event, GeometricCounts)
         p = law(event)
         q = {x + 1: c for x, c in p.items()}
-        found += share * divergence(p, q, exact(Fraction(epsilon)))
-    assert found <= delta
+        result += share * divergence(p, q, exact(Fraction(epsilon)))
+    assert result <= delta

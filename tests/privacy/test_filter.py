@@ -110,13 +110,13 @@ def test_a_block_composes_tightly_while_others_interleave() -> None:
     between: list[Counts] = [
         GaussianCounts(80, 200.0), GaussianCounts(300, 3000.0), GeometricCounts(160, 0.1),
     ]  # fmt: skip
-    most = max(charge_at(one, 5e-7).guarantee.epsilon for one in between)
+    most = max(charge_at(item, 5e-7).guarantee.epsilon for item in between)
     charges = [charge_guarantee(repeat_event(event, 2), block)]
     budget = Guarantee(block.epsilon + most + 1e-9, 1e-6)
-    assert all(charges_fit([*charges, charge_at(one, 5e-7)], budget) for one in between)
+    assert all(charges_fit([*charges, charge_at(item, 5e-7)], budget) for item in between)
     each = [
-        excess(together(pair_of(event), pair_of(event), pair_of(one)), budget.epsilon, 1)
-        for one in between
+        excess(together(pair_of(event), pair_of(event), pair_of(item)), budget.epsilon, 1)
+        for item in between
     ]
     assert 0 < float(np.max(each, axis=0).sum()) <= 1e-6
     # The block by itself is worth what it is booked at, not the sum of two releases.
@@ -182,9 +182,9 @@ def test_sums_are_never_below_the_truth(listed: list[tuple[Event, float | None]]
 def test_amplified_guarantees_of_one_sample_do_not_add() -> None:
     """Two of (0.9, 1e-6), each amplified: (1.8, 2e-6) is false by four orders of magnitude."""
     inside = invert_amplification(epsilon=0.9, delta=1e-6, rate=0.01)
-    one = SampledEvent(Mechanism(inside.epsilon, inside.delta), 0.01)
-    charges = [charge_guarantee(one, Guarantee(0.9, 1e-6))] * 2
-    true = Accountant(repeat_event(one, 2))
+    sampled_event = SampledEvent(Mechanism(inside.epsilon, inside.delta), 0.01)
+    charges = [charge_guarantee(sampled_event, Guarantee(0.9, 1e-6))] * 2
+    true = Accountant(repeat_event(sampled_event, 2))
     assert true.delta(epsilon=1.8) > 0.009
     assert not charges_fit(charges, Guarantee(1.8, 2e-6))
     assert charges_fit(charges[:1], Guarantee(0.9, 1e-6))

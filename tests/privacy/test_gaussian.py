@@ -28,9 +28,9 @@ def exact_normal_delta(epsilon: float, mu: float) -> mpmath.mpf:
 @pytest.mark.parametrize("mu", [0.003, 0.05, 0.24, 1.0, 3.2])
 def test_the_normal_delta_is_right_and_never_below(mu: float) -> None:
     epsilons = np.array([0.0, 0.1 * mu, mu, 3 * mu, 5 * mu + mu * mu, 20 * mu])
-    for epsilon, found in zip(epsilons, normal_delta(epsilons, mu), strict=True):
+    for epsilon, result in zip(epsilons, normal_delta(epsilons, mu), strict=True):
         truth = exact_normal_delta(float(epsilon), mu)
-        assert truth <= found <= truth * (1 + 1e-9) + 1e-290
+        assert truth <= result <= truth * (1 + 1e-9) + 1e-290
 
 
 def test_the_profile_is_that_of_mu_and_covers_the_remainder() -> None:
@@ -38,16 +38,16 @@ def test_the_profile_is_that_of_mu_and_covers_the_remainder() -> None:
         profile = of_measurements(information)
         for epsilon in (0.2, 1.0, 3.0):
             truth = exact_normal_delta(epsilon - 2.4e-16, math.sqrt(information))
-            found = float(profile.delta(np.array([epsilon]))[0])
-            assert truth <= found <= truth * (1 + 1e-9)
+            result = float(profile.delta(np.array([epsilon]))[0])
+            assert truth <= result <= truth * (1 + 1e-9)
 
 
 def law(variance: int, reach: int) -> Floats:
     """The discrete Gaussian of a whole variance, from -reach to reach."""
     y = np.arange(-reach, reach + 1)
     weights = np.exp(-(y**2) / (2 * variance))
-    found: Floats = weights / weights.sum()
-    return found
+    result: Floats = weights / weights.sum()
+    return result
 
 
 def shift_delta(variance: int, shift: tuple[int, ...], epsilon: float) -> float:
@@ -77,11 +77,11 @@ def test_discrete_noise_costs_no_more_than_its_part(part: str, shift: tuple[int,
 
 def test_without_the_rounding_variance_it_would_cost_more() -> None:
     """A planted fault: noise of variance D^2 / tau, as if it were continuous."""
-    found = [
+    result = [
         shift_delta(2, (1,), float(epsilon)) / normal_delta(np.array([epsilon]), math.sqrt(0.5))[0]
         for epsilon in EPSILONS[:8]
     ]
-    assert max(found) > 1.02
+    assert max(result) > 1.02
 
 
 def composed(parts: list[float], threshold: float, epsilon: float) -> float:

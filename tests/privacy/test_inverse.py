@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.privacy.binomial import Definition, delta
 from incrowd.privacy.inverse import beta, crowd_size, epsilon
+from incrowd.privacy.sample import Definition, delta
 
 definitions = st.sampled_from(["tight", "paper"])
 targets = st.floats(-30, -0.7).map(lambda x: 10**x)

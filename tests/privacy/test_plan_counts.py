@@ -18,11 +18,11 @@ from incrowd.privacy.plan_counts import CountsPlan, plan_counts
     [(0.5, 1, 26, 51), (1, 1, 15, 29), (1, 5, 19, 33), (2, 3, 10, 17)],
 )
 def test_the_crowd_of_a_budget(epsilon: float, k: int, crowd: int, always: int) -> None:
-    found = plan_counts(epsilon=epsilon, delta=1e-6, k=k)
-    assert (found.crowd, found.certain_crowd, found.r) == (crowd, always, crowd - k)
-    assert found.law.compute_tail(found.r + k - crowd) > 0.5
-    assert found.law.compute_tail(found.r + k - always) == 1.0
-    assert 0.95 <= found.law.find_error_bound(0.95) <= found.r
+    counts = plan_counts(epsilon=epsilon, delta=1e-6, k=k)
+    assert (counts.crowd, counts.certain_crowd, counts.r) == (crowd, always, crowd - k)
+    assert counts.law.compute_tail(counts.r + k - crowd) > 0.5
+    assert counts.law.compute_tail(counts.r + k - always) == 1.0
+    assert 0.95 <= counts.law.find_error_bound(0.95) <= counts.r
 
 
 def test_k_is_five_where_nobody_says_it() -> None:
@@ -30,10 +30,10 @@ def test_k_is_five_where_nobody_says_it() -> None:
 
 
 def test_the_error_of_a_count_holds_for_95_of_100_cells() -> None:
-    found = plan_counts(epsilon=1, delta=1e-6)
+    counts = plan_counts(epsilon=1, delta=1e-6)
     law = build_geometric_law(1.0, 14)
-    inside = law.compute_tail(-found.error) - law.compute_tail(found.error + 1)
-    less = law.compute_tail(1 - found.error) - law.compute_tail(found.error)
+    inside = law.compute_tail(-counts.error) - law.compute_tail(counts.error + 1)
+    less = law.compute_tail(1 - counts.error) - law.compute_tail(counts.error)
     assert inside >= 0.95 > less
 
 
@@ -50,28 +50,28 @@ def test_the_budget_of_a_crowd() -> None:
 
 @pytest.mark.parametrize("given", [{"delta": 1e-6}, {"epsilon": 1.0}])
 def test_the_budget_of_a_crowd_for_several_tables(given: dict[str, float]) -> None:
-    found = plan_counts(crowd=50, releases=4, **given)  # type: ignore[arg-type]
-    assert found.crowd <= 50
-    events = [found.noise] * 4
-    assert Accountant(events).delta(epsilon=found.epsilon) <= found.delta
-    assert found.epsilon == pytest.approx(1.0, rel=0.03)
+    counts = plan_counts(crowd=50, releases=4, **given)  # type: ignore[arg-type]
+    assert counts.crowd <= 50
+    events = [counts.noise] * 4
+    assert Accountant(events).delta(epsilon=counts.epsilon) <= counts.delta
+    assert counts.epsilon == pytest.approx(1.0, rel=0.03)
 
 
 def test_a_plan_asks_for_counts() -> None:
-    found = ic.plan(draw="counts", epsilon=1, delta=1e-6)
-    assert isinstance(found, CountsPlan)
-    assert found == plan_counts(epsilon=1, delta=1e-6)
+    result = ic.plan(draw="counts", epsilon=1, delta=1e-6)
+    assert isinstance(result, CountsPlan)
+    assert result == plan_counts(epsilon=1, delta=1e-6)
     assert ic.plan(epsilon=1, delta=1e-6) == ic.plan(epsilon=1, delta=1e-6, draw="sample")
-    assert set(found.as_dict()) == {
+    assert set(result.as_dict()) == {
         "k", "r", "crowd", "always", "error", "epsilon", "delta", "noise", "noise_epsilon",
         "chance", "releases",
     }  # fmt: skip
     assert (
-        "Groups of 19 or more people are published with probability above 1/2" in found.describe()
+        "Groups of 19 or more people are published with probability above 1/2" in result.describe()
     )
-    assert "groups of 33 or more always" in str(found)
+    assert "groups of 33 or more always" in str(result)
     assert "noise_variance" in ic.plan(draw="counts", epsilon=1, delta=1e-6, releases=4).as_dict()
-    assert "<th>crowd</th><td>19</td>" in found._repr_html_()
+    assert "<th>crowd</th><td>19</td>" in result._repr_html_()
 
 
 @pytest.mark.parametrize(

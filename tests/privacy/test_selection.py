@@ -31,11 +31,11 @@ def fits(drawn: Counts, rate: float) -> bool:
     """Whether a chi-square test accepts P[X >= x] = exp(-x rate); about 40 equal groups."""
     edges = np.unique(np.ceil(-np.log1p(-np.arange(40) / 40) / rate).astype(np.int64))
     tails = np.append(np.exp(-edges * rate), 0.0)
-    asked = -np.diff(tails) * len(drawn)
+    request = -np.diff(tails) * len(drawn)
     seen = np.bincount(np.searchsorted(edges, drawn, side="right"), minlength=len(edges) + 1)
     if seen[0]:
         return False  # below 0
-    chance = stats.chi2.sf(((seen[1:] - asked) ** 2 / asked).sum(), len(asked) - 1)
+    chance = stats.chi2.sf(((seen[1:] - request) ** 2 / request).sum(), len(request) - 1)
     return bool(chance > FALSE_ALARM)
 
 
@@ -71,7 +71,7 @@ def law(scores: Sequence[int], q: Fraction) -> Law:
     later. Nothing is won while some g_j + x <= 0; from then on the product of 1 - q**(g_j + x)
     is a polynomial in q**x, and each of its terms a geometric series.
     """
-    found = []
+    result = []
     for i, own in enumerate(scores):
         gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
         start = max([0, *(-gap for gap in gaps)])
@@ -81,8 +81,8 @@ def law(scores: Sequence[int], q: Fraction) -> Law:
             longer, shifted = [*terms, Fraction(0)], [Fraction(0), *terms]
             terms = [a - share * b for a, b in zip(longer, shifted, strict=True)]
         series = (term * (1 - q) / (1 - q ** (n + 1)) for n, term in enumerate(terms))
-        found.append(q**start * sum(series, Fraction(0)))
-    return found
+        result.append(q**start * sum(series, Fraction(0)))
+    return result
 
 
 class Fixed:
@@ -183,8 +183,8 @@ def worst_ratio(mechanism: Mechanism, count: int, low: int = 0) -> Fraction | fl
         return known[bare]
 
     worst: Fraction | float = Fraction(0)
-    for one, other in neighbours(count, low):
-        for p, q in zip(of(one), of(other), strict=True):
+    for first, other in neighbours(count, low):
+        for p, q in zip(of(first), of(other), strict=True):
             if p == q:
                 continue
             worst = max(worst, p / q if q else math.inf, q / p if p else math.inf)
@@ -242,11 +242,11 @@ def best_seen(q: Fraction, steps: int) -> Mechanism:
     def mechanism(scores: Scores) -> Law:
         each = law(scores, q)
         order = sorted(range(len(scores)), key=lambda at: (scores[at], -at))
-        found, below = [Fraction(0)] * len(scores), Fraction(0)
+        result, below = [Fraction(0)] * len(scores), Fraction(0)
         for at in order:  # the best seen is at, if all chosen are at or worse, not all worse
-            found[at] = (below + each[at]) ** steps - below**steps
+            result[at] = (below + each[at]) ** steps - below**steps
             below += each[at]
-        return found
+        return result
 
     return mechanism
 

@@ -21,8 +21,8 @@ FALSE_ALARM = 1e-6
 
 def law(scores: Sequence[int], epsilon: float) -> Floats:
     weights = np.exp(epsilon * (np.array(scores) - max(scores)))
-    found: Floats = weights / weights.sum()
-    return found
+    result: Floats = weights / weights.sum()
+    return result
 
 
 def accepts(seen: Floats, expected: Floats) -> bool:

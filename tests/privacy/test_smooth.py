@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.privacy.binomial import delta
+from incrowd.privacy.sample import delta
 from incrowd.privacy.smooth import delta_sampling, expected_failures, smooth_bound
 
 
@@ -38,13 +38,13 @@ def test_f_starts_at_one_and_falls() -> None:
 
 
 def test_composition_adds_and_takes_the_larger_f() -> None:
-    one = smooth_bound(k=20, beta=0.1, epsilon=0.5)
+    item = smooth_bound(k=20, beta=0.1, epsilon=0.5)
     two = smooth_bound(k=30, beta=0.2, epsilon=0.4)
-    both = one.compose(two)
+    both = item.compose(two)
     assert both.epsilon == pytest.approx(0.9)
-    assert both.delta == pytest.approx(one.delta + two.delta)
+    assert both.delta == pytest.approx(item.delta + two.delta)
     for x in (1.0, 1.5, 4.0):
-        exact = one.delta_at(0.5 * x) + two.delta_at(0.4 * x)
+        exact = item.delta_at(0.5 * x) + two.delta_at(0.4 * x)
         assert both.delta_at(0.9 * x) >= exact * (1 - 1e-12)
 
 

@@ -54,8 +54,8 @@ def of_release(one: SafeRelease, epsilon: float) -> tuple[float, float]:
         return 1 - t + t * absent, 1 - t + t * present
     last = 3 * one.k / one.beta + 30
     sizes = {int(n) for n in np.linspace(one.k, last, 80)} | set(range(one.k, one.k + 30))
-    found = [of_cell(n, one.k, one.beta, epsilon) for n in sizes]
-    return max(x for x, _ in found), max(y for _, y in found)
+    result = [of_cell(n, one.k, one.beta, epsilon) for n in sizes]
+    return max(x for x, _ in result), max(y for _, y in result)
 
 
 def after_search(
@@ -65,9 +65,9 @@ def after_search(
     present = absent = 0.0
     for signs in itertools.product((1, -1), repeat=len(searches)):
         pairs = list(zip(signs, searches, strict=True))
-        share = math.prod(1 / (1 + math.exp(-sign * one)) for sign, one in pairs)
-        at = epsilon - sum(sign * one for sign, one in pairs)
-        ways = [of_release(one, at) for one in releases]
+        share = math.prod(1 / (1 + math.exp(-sign * item)) for sign, item in pairs)
+        at = epsilon - sum(sign * item for sign, item in pairs)
+        ways = [of_release(release, at) for release in releases]
         present += share * max(x for x, _ in ways)
         absent += share * max(y for _, y in ways)
     return max(present, absent)
@@ -77,7 +77,7 @@ def test_one_of_several_costs_what_the_worst_costs_at_each_epsilon() -> None:
     parts = [SafeRelease(3, 0.25), SafeRelease(9, 0.5), SafeRelease(1, 0.01)]
     each = [build_release_profile(part.k, part.beta) for part in parts]
     both = build_worst_profile(each)
-    by_part = np.array([[one.present(EPSILONS), one.absent(EPSILONS)] for one in each])
+    by_part = np.array([[item.present(EPSILONS), item.absent(EPSILONS)] for item in each])
     np.testing.assert_array_equal(both.present(EPSILONS), by_part[:, 0].max(axis=0))
     np.testing.assert_array_equal(both.absent(EPSILONS), by_part[:, 1].max(axis=0))
     # No part is the worst everywhere: a test of any single one would fail.
@@ -264,15 +264,15 @@ def test_one_rate_gives_one_pair() -> None:
 
 @pytest.mark.parametrize("population", [0.05, 0.5])
 def test_a_table_that_is_a_sample_needs_smaller_crowds(population: float) -> None:
-    asked = {"epsilon": 1.0, "delta": 1e-6, "selections": [0.05]}
-    budget = split_for_samples(**asked, population=population)  # type: ignore[arg-type]
+    request = {"epsilon": 1.0, "delta": 1e-6, "selections": [0.05]}
+    budget = split_for_samples(**request, population=population)  # type: ignore[arg-type]
     pairs, spent = list_sample_draws(budget), budget.events
     (event,) = spent
     assert event == SampledEvent(Composition([Selection(0.05), OneOf(pairs)]), population)
     assert Accountant(spent).delta(epsilon=1.0) <= 1e-6
-    whole = list_sample_draws(split_for_samples(**asked))  # type: ignore[arg-type]
-    assert all(one.k <= other.k for one, other in zip(pairs, whole, strict=True))
-    assert sum(one.k for one in pairs) < sum(other.k for other in whole)
+    whole = list_sample_draws(split_for_samples(**request))  # type: ignore[arg-type]
+    assert all(first.k <= other.k for first, other in zip(pairs, whole, strict=True))
+    assert sum(item.k for item in pairs) < sum(other.k for other in whole)
     # By a bound that needs no grid: the inside amplified, present'(x) = rate present(y).
     inside = math.log1p(math.expm1(1.0) / population)
     for pair in pairs:

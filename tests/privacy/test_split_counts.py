@@ -18,9 +18,9 @@ def spent(split: BudgetSplit) -> float:
 
 
 def largest(split: BudgetSplit) -> CountsEvent:
-    found = split.draws[-1]
-    assert isinstance(found, CountsEvent)
-    return found
+    draws = split.draws[-1]
+    assert isinstance(draws, CountsEvent)
+    return draws
 
 
 def bound(split: BudgetSplit) -> int:

@@ -18,15 +18,15 @@ from incrowd.release.crowd import make_crowd
 def test_figures_stand_for_so_many_people(
     number: float, people: int, each: int, figures: int
 ) -> None:
-    found = make_crowd(number)
-    assert (found.people, found.each, len(found.places)) == (people, each, figures)
+    crowd = make_crowd(number)
+    assert (crowd.people, crowd.each, len(crowd.places)) == (people, each, figures)
 
 
 def test_figures_stand_inside_the_picture_and_apart() -> None:
-    found = make_crowd(47)
-    wide, high = found.size
-    assert len(set(found.places)) == 47
-    assert all(0 <= x < wide and 0 <= y < high for x, y in found.places)
+    crowd = make_crowd(47)
+    wide, high = crowd.size
+    assert len(set(crowd.places)) == 47
+    assert all(0 <= x < wide and 0 <= y < high for x, y in crowd.places)
 
 
 def test_the_picture_has_words() -> None:

@@ -50,17 +50,17 @@ def examples_of(release: Release) -> Examples:
 
 def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> None:
     release = made(tmp_path)
-    found = examples_of(release)
-    assert found.names == ("sex", "city", "sick", "weight")
-    assert found.noisy == ("weight",)
+    result = examples_of(release)
+    assert result.names == ("sex", "city", "sick", "weight")
+    assert result.noisy == ("weight",)
     rows, shown = (texts(frame) for frame in (TABLE, release.data))
-    assert len(found.rows) == 6
-    for row in found.rows:
+    assert len(result.rows) == 6
+    for row in result.rows:
         assert tuple(row.before) in rows
         assert row.after is not None
         assert tuple(row.after) in shown
         assert row.after[2] == row.before[2]
-    assert any(row.after is not None and row.after[3] != row.before[3] for row in found.rows)
+    assert any(row.after is not None and row.after[3] != row.before[3] for row in result.rows)
     words = read_outline((release.curator / "report.html").read_text()).text
     assert "the value is that of any row of the same class" in words
 
@@ -74,8 +74,8 @@ def test_values_with_noise_are_not_the_least_of_each_class(tmp_path: Path) -> No
 
 def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None:
     release = made(tmp_path, "method: k-epsilon, k: 5, epsilon: 0.75, algorithm: mondrian")
-    found = examples_of(release)
-    afters = [tuple(row.after) for row in found.rows if row.after]
+    result = examples_of(release)
+    afters = [tuple(row.after) for row in result.rows if row.after]
     assert afters
     assert {*afters} <= texts(release.data)
 
@@ -83,11 +83,11 @@ def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None
 @pytest.mark.parametrize("way", ["ola", "starred", "duplicate", "k-epsilon", "counts", "mondrian"])
 def test_every_column_of_the_file_is_among_the_examples(tmp_path: Path, way: str) -> None:
     release = made_by(tmp_path / "out", way, by=publish)
-    found = examples_of(release)
-    assert {*found.names} == {*release.data.columns}
-    for row in found.rows:
-        assert len(row.before) == len(found.names)
-        assert row.after is None or len(row.after) == len(found.names)
+    result = examples_of(release)
+    assert {*result.names} == {*release.data.columns}
+    for row in result.rows:
+        assert len(row.before) == len(result.names)
+        assert row.after is None or len(row.after) == len(result.names)
 
 
 def test_of_a_class_that_is_not_shown_nothing_is_shown(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_of_a_class_that_is_not_shown_nothing_is_shown(tmp_path: Path) -> None:
         "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}, s: {role: sensitive}}\n"
         "release: {method: k-anonymity, k: 5, levels: {x: 0}}"
     )
-    found = examples_of(publish(table, spec, output=tmp_path / "out"))
-    assert [(row.before, row.after) for row in found.rows] == [
+    result = examples_of(publish(table, spec, output=tmp_path / "out"))
+    assert [(row.before, row.after) for row in result.rows] == [
         (["a", "one"], ["a", "one"]), (["b", "two"], None),
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from support.cli import run_command, run_successfully
 from support.findings import list_codes
-from support.seam import PinnedRandomness
+from support.pinned_randomness import PinnedRandomness
 
 import incrowd as ic
 from incrowd.privacy.amplification import Guarantee
@@ -97,12 +97,12 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
     assert run_command(*raised).returncode == 1
     assert book.budget().epsilon == 0.5
     assert run_command(*raised, "--raise").returncode == 0
-    assert [one.epsilon for one in book.budgets()] == [1.0, 0.5, 2.0]
+    assert [item.epsilon for item in book.budgets()] == [1.0, 0.5, 2.0]
     shown = run_successfully("ledger", "show", str(book.path))
     assert "(ε, δ) = (2, 1e-06), since" in shown
     assert run_successfully("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
-    known = run_successfully("ledger", "show", str(book.path), "--json")
-    assert [one["epsilon"] for one in json.loads(known)["budgets"]] == [1.0, 0.5, 2.0]
+    successfully = run_successfully("ledger", "show", str(book.path), "--json")
+    assert [item["epsilon"] for item in json.loads(successfully)["budgets"]] == [1.0, 0.5, 2.0]
 
 
 def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
     book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
-    asked = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
-    shown = json.loads(run_successfully("ledger", "show", str(book.path), *asked))
+    request = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
+    shown = json.loads(run_successfully("ledger", "show", str(book.path), *request))
     assert shown["after_next_release"] == vars(
         book.total([book.compute_charge([event], certified)])
     )
@@ -122,12 +122,12 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
 
 
 def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
-    one, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
-    assert made(tmp_path / "a", ledger=one).findings == ()
-    assert made(tmp_path / "b", ledger=one).findings == ()  # counted there
+    first, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
+    assert made(tmp_path / "a", ledger=first).findings == ()
+    assert made(tmp_path / "b", ledger=first).findings == ()  # counted there
     assert list_codes(made(tmp_path / "c").findings) == ["RELEASED_BEFORE"]
     for number in range(3):  # every time, not only the first
-        for at, book in enumerate((one, two)):
+        for at, book in enumerate((first, two)):
             (warning,) = made(tmp_path / f"{number}{at}", ledger=book).findings
             assert warning.code == "RELEASED_OUTSIDE_LEDGER"
     other = table().with_columns(x=pl.lit("a"))
@@ -155,12 +155,12 @@ for number in range(40):
 def test_nothing_is_forgotten_in_a_race(tmp_path: Path) -> None:
     racers = [subprocess.Popen([sys.executable, "-c", REMEMBER, name]) for name in ("ann", "bob")]
     assert [racer.wait() for racer in racers] == [0, 0]
-    known = History()
+    history = History()
     assert all(
-        known.has_earlier_release(f"{name} {at}") for name in ("ann", "bob") for at in range(40)
+        history.has_earlier_release(f"{name} {at}") for name in ("ann", "bob") for at in range(40)
     )
-    assert known.has_earlier_release("ann 1", ledger=name_ledger(b"x"))
-    assert not known.has_earlier_release("eve 1")
+    assert history.has_earlier_release("ann 1", ledger=name_ledger(b"x"))
+    assert not history.has_earlier_release("eve 1")
 
 
 def test_a_ledger_without_a_budget_is_no_traceback(tmp_path: Path) -> None:

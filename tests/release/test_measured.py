@@ -11,7 +11,7 @@ from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.anonymize.synthetic.measurement import centered_axes, make_query
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.methods.synthetic.columns import SyntheticColumns
-from incrowd.privacy import noise
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers
@@ -65,8 +65,11 @@ def _measure(
     query, length = make_query(table)
     variances = tuple(900 * length * (number + 1) for number in range(times))
     drawn = tuple(
-        query + noise.sample_rational_gaussian(Fraction(one), query.size, bits).reshape(query.shape)
-        for one in variances
+        query
+        + noise_sampler.sample_rational_gaussian(Fraction(variance), query.size, bits).reshape(
+            query.shape
+        )
+        for variance in variances
     )
     return MeasuredNumbers(
         names, numbers, centered_axes(table.shape), drawn, variances, True, labels,
@@ -84,9 +87,9 @@ def test_intervals_cover_what_they_promise(times: int) -> None:
         tables = [_measure(count, key, times, bits) for key in TABLES]
         estimates = CountEstimates(tables, COLUMNS.value_columns)
         for at, table in enumerate(tables):
-            found = estimates.estimate(table)
-            assert found is not None
-            away = np.abs(found[0] - table.model) / found[1]  # the model's place holds the truth
+            result = estimates.estimate(table)
+            assert result is not None
+            away = np.abs(result[0] - table.model) / result[1]  # the model's place holds the truth
             inside[at].append(float((away <= 1.96).mean()))
             narrow.append(float((away <= 1.96 * 0.9).mean()))
     means = [float(np.mean(part)) for part in inside.values()]

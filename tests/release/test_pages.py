@@ -37,32 +37,38 @@ def test_the_page_says_what_the_certificate_says(folder: Path) -> None:
     certificate = read_certificate(folder)
     page = (folder / PAGE).read_bytes().decode()
     assert certificate_page(certificate) == page
-    found = read_outline(page)
+    outline = read_outline(page)
     assert list_external_loads(page) == []
-    known = certificate.guarantee
-    for sentence in known.statement:
+    guarantee = certificate.guarantee
+    for sentence in guarantee.statement:
         assert f"<li>{html.escape(sentence.text)}</li>" in page.replace("&#39;", "&#x27;")
-    for said in (certificate.date, certificate.incrowd, certificate.seal, known.kind, known.unit):
-        assert said in found.text
+    for item in (
+        certificate.date,
+        certificate.incrowd,
+        certificate.seal,
+        guarantee.kind,
+        guarantee.unit,
+    ):
+        assert item in outline.text
     for table in certificate.tables:
         release = table.release
-        assert f"{release.rows:,} rows" in found.text
-        assert {release.file, release.sha256} <= set(found.codes)
+        assert f"{release.rows:,} rows" in outline.text
+        assert {release.file, release.sha256} <= set(outline.codes)
         for name, column in table.scheme.items():
-            assert name in found.codes
-            assert column.file is None or {column.file, column.sha256} <= set(found.codes)
-        assert set(table.parameters) <= set(found.codes)
-    if known.epsilon is not None and known.delta is not None:
-        assert f"δ = {known.delta!r}" in found.text
+            assert name in outline.codes
+            assert column.file is None or {column.file, column.sha256} <= set(outline.codes)
+        assert set(table.parameters) <= set(outline.codes)
+    if guarantee.epsilon is not None and guarantee.delta is not None:
+        assert f"δ = {guarantee.delta!r}" in outline.text
     if certificate.signature is not None:
-        assert {certificate.signature.public_key, certificate.signature.value} <= set(found.codes)
-    assert ("not signed" in found.text) == (certificate.signature is None)
+        assert {certificate.signature.public_key, certificate.signature.value} <= set(outline.codes)
+    assert ("not signed" in outline.text) == (certificate.signature is None)
     nothing = bool(certificate.rehearsal) or certificate.randomness != "system"
-    assert ("identifies at most" in found.text) == (known.epsilon is not None and not nothing)
-    assert ("Nothing is guaranteed." in found.text) == nothing
-    assert ("This is NOT differential privacy" in found.text) == (known.epsilon is None)
+    assert ("identifies at most" in outline.text) == (guarantee.epsilon is not None and not nothing)
+    assert ("Nothing is guaranteed." in outline.text) == nothing
+    assert ("This is NOT differential privacy" in outline.text) == (guarantee.epsilon is None)
     assert "undefined" not in page
-    assert "None" not in found.text
+    assert "None" not in outline.text
 
 
 # What verify says of another page -------------------------------------------------------------
@@ -131,9 +137,9 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_a_name(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
-    assert found.tags == usual.tags  # nothing became markup
-    assert found.attributes == usual.attributes
+    result, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
+    assert result.tags == usual.tags  # nothing became markup
+    assert result.attributes == usual.attributes
     assert list_external_loads(page) == []
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", page)
 
@@ -141,8 +147,8 @@ def test_a_hostile_name_stays_a_name(name: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
 def test_any_name_keeps_to_its_place(name: str) -> None:
     page = certificate_page(made_up(name))
-    found, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
-    assert (found.tags, found.attributes) == (usual.tags, usual.attributes)
+    result, usual = read_outline(page), read_outline(certificate_page(made_up("x")))
+    assert (result.tags, result.attributes) == (usual.tags, usual.attributes)
 
 
 def test_the_parser_of_these_tests_sees_markup() -> None:

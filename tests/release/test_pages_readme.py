@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import readers
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.readers import (
     CASES,
     find_code,
@@ -25,6 +24,7 @@ from support.readers import (
     make_readme,
     read_readme,
 )
+from support.unjudged import publish_unjudged
 
 from incrowd.privacy.counts import build_event_law
 from incrowd.release.certificate import Certificate
@@ -64,32 +64,34 @@ def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, wr
     cited = find_section(page, "Verify and cite")
     assert f"certificate {certificate.seal}." in cited
     if certificate.method == "safe":
-        known = certificate.guarantee
-        assert f"ε = {format_exact(known.epsilon)}, δ = {format_exact(known.delta)}" in cited
+        guarantee = certificate.guarantee
+        assert (
+            f"ε = {format_exact(guarantee.epsilon)}, δ = {format_exact(guarantee.delta)}" in cited
+        )
 
 
 def _says_the_rows(certificate: Certificate, page: str) -> None:
-    said, used = page.partition("\n## ")[0], find_section(page, "How to use")
+    text, used = page.partition("\n## ")[0], find_section(page, "How to use")
     for table in certificate.tables:
         known = table.release
         assert (
             f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
             f"group has {known.smallest_class:,} rows."
-        ) in said.splitlines()
+        ) in text.splitlines()
     assert ("The column `count`" in used) == (certificate.tables[0].release.form == "counted")
     assert ("do not join them" in used) == (len(certificate.tables) > 1)
-    assert ("not copies of individual records" in said) == certificate.has_noisy_counts
+    assert ("not copies of individual records" in text) == certificate.has_noisy_counts
     assert ("stand for suppressed rows" in used) == (
         certificate.parameters.get("suppressed") == "starred"
     )
     ranges = {"a-b", "a to b", "[a, b)"}
-    labels = {one.labels for table in certificate.tables for one in table.scheme.values()}
+    labels = {item.labels for table in certificate.tables for item in table.scheme.values()}
     assert ("midpoints" in used) == bool(ranges & labels)
     assert "`*`" in used
     assert "null" in used
     assert ("no weights" in used) == (certificate.method != "safe" or certificate.has_noisy_counts)
     if certificate.method != "safe" and certificate.parameters.get("algorithm") != "duplicate":
-        assert f"identical to at least {certificate.k - 1} others" in said
+        assert f"identical to at least {certificate.k - 1} others" in text
 
 
 def _names_the_columns(certificate: Certificate, page: str) -> None:
@@ -97,51 +99,56 @@ def _names_the_columns(certificate: Certificate, page: str) -> None:
     scheme = [name for table in certificate.tables for name in table.scheme]
     assert sorted(named) == sorted([*scheme, *certificate.kept, *certificate.noisy])
     assert all(len(cells) == 2 for cells in readers.list_column_rows(page))
-    said = find_section(page, "Columns")
+    section = find_section(page, "Columns")
     shown = {find_code(cells[0]): cells[1].content for cells in readers.list_column_rows(page)}
     for table in certificate.tables:
         for name, column in table.scheme.items():
             level = "any level" if column.level is None else f"level {column.level}"
             assert shown[name].startswith(f"**{column.labels}**")
             assert f"; {level} of " in shown[name]
-            assert f"- **{column.labels}**: " in said
+            assert f"- **{column.labels}**: " in section
             if column.file is not None:
                 assert f"(<{column.file}>)" in shown[name]
-    local = any(one.level is None for table in certificate.tables for one in table.scheme.values())
-    assert ("- *any level*: " in said) == local
-    assert ("An apostrophe before" in said) == bool(certificate.tables[0].release.formulas)
+    local = any(
+        item.level is None for table in certificate.tables for item in table.scheme.values()
+    )
+    assert ("- *any level*: " in section) == local
+    assert ("An apostrophe before" in section) == bool(certificate.tables[0].release.formulas)
     for name, grid in certificate.noisy.items():
         assert grid.bounds is not None
         assert f"in steps of {grid.step}, from {grid.bounds[0]} to {grid.bounds[1]}" in shown[name]
 
 
-def _says_how_accurate(certificate: Certificate, said: str) -> None:
+def _says_how_accurate(certificate: Certificate, text: str) -> None:
     for table in certificate.tables:
-        known = table.parameters
+        parameters = table.parameters
         if certificate.has_noisy_counts:
-            tail = build_event_law(make_noise_event(known)).tail.tolist()
+            tail = build_event_law(make_noise_event(parameters)).tail.tolist()
             spread = (2 * sum(p * x * x for x, p in enumerate(tail))) ** 0.5
-            assert f"at most ±{int(known['r'])}, with a standard deviation of {spread:.3g}." in said
+            assert (
+                f"at most ±{int(parameters['r'])}, with a standard deviation of {spread:.3g}."
+                in text
+            )
         elif certificate.method == "safe":
-            beta = float(known["beta"])
-            assert f"probability {beta!r}," in said
-            assert f"about n × {1 / beta:.6g} rows" in said
+            beta = float(parameters["beta"])
+            assert f"probability {beta!r}," in text
+            assert f"about n × {1 / beta:.6g} rows" in text
             # Of N rows n = N beta are drawn; n / beta is off by sqrt(n (1 - beta)) / beta.
-            assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in said
-    assert ("was itself a sample" in said) == ("already_sampled" in certificate.parameters)
+            assert f"about √n × {((1 - beta) / beta**2) ** 0.5:.3g}." in text
+    assert ("was itself a sample" in text) == ("already_sampled" in certificate.parameters)
     if "already_sampled" in certificate.parameters:
-        assert "probability 0.25: for the population, multiply by 4." in said
+        assert "probability 0.25: for the population, multiply by 4." in text
 
 
-def _says_what_is_missing(certificate: Certificate, said: str) -> None:
+def _says_what_is_missing(certificate: Certificate, text: str) -> None:
     if certificate.has_noisy_counts:
-        assert f"a noisy count below {certificate.threshold} are" in said
+        assert f"a noisy count below {certificate.threshold} are" in text
     elif certificate.method == "safe":
-        assert f"fewer than {certificate.k} " in said
+        assert f"fewer than {certificate.k} " in text
     elif certificate.parameters.get("suppressed") == "starred":
-        assert "contain `*` in every generalized column" in said
+        assert "contain `*` in every generalized column" in text
     else:
-        assert "are suppressed" in said
+        assert "are suppressed" in text
 
 
 def test_what_a_recipient_reads_first_fits_on_a_screen(tmp_path: Path) -> None:
@@ -157,11 +164,11 @@ def test_technical_sentences_come_last(tmp_path: Path) -> None:
         tmp_path / "out", "counts", "parquet"
     ).certificate.guarantee
     keys = [sentence.key for sentence in statement.statement]
-    found = [key for key in keys if key in TECHNICAL]
-    assert found
-    assert keys[-len(found) :] == found
+    result = [key for key in keys if key in TECHNICAL]
+    assert result
+    assert keys[-len(result) :] == result
     details = find_section(read_readme(tmp_path / "out"), "Technical details")
-    assert details.startswith(f"{len(keys) - len(found) + 1}. ")
+    assert details.startswith(f"{len(keys) - len(result) + 1}. ")
 
 
 def test_slices_with_different_thresholds_are_each_described_by_their_own() -> None:
@@ -185,9 +192,9 @@ def test_slices_with_different_thresholds_are_each_described_by_their_own() -> N
             "slices": tables, "randomness": "system",
         }
     )  # fmt: skip
-    said = find_section(make_readme(certificate), "Suppression")
-    assert "5" in said
-    assert "9" in said
+    section = find_section(make_readme(certificate), "Suppression")
+    assert "5" in section
+    assert "9" in section
 
 
 # What verify says of another page -------------------------------------------------------------

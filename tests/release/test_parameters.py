@@ -41,7 +41,7 @@ EITHER: list[Parameters] = [
         ([SampledEvent(ONE, 0.4)], EventParameters({}, [[{**PLAIN, "already_sampled": 0.4}]])),
         (
             [SampledEvent(FOUND, 0.4)],
-            EventParameters({}, [[{**known, "already_sampled": 0.4} for known in EITHER]]),
+            EventParameters({}, [[{**item, "already_sampled": 0.4} for item in EITHER]]),
         ),
         (
             [SampledEvent(Composition([Selection(0.1), ONE, ONE]), 0.4)],

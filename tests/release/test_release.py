@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.sliced import DECLARED, LEVELS, make_sliced_people, publish_slices
+from support.slice_tables import DECLARED, LEVELS, make_sliced_people, publish_slices
 
 from incrowd.publication import publish
 from incrowd.release.release import find_emptiness
@@ -20,10 +20,10 @@ def test_slices_that_keep_few_pairs_are_nearly_empty(
     release = publish_slices(
         make_sliced_people(), tmp_path / "out", f"{DECLARED}, {LEVELS}", by=publish
     )
-    one = release.evaluation.associations[0]
-    pairs = [replace(one, slice=0 if at < shown else None) for at in range(40)]
-    found = replace(release.evaluation, associations=tuple(pairs))
-    listed = find_emptiness(release.certificate, found)
+    associations = release.evaluation.associations[0]
+    pairs = [replace(associations, slice=0 if at < shown else None) for at in range(40)]
+    result = replace(release.evaluation, associations=tuple(pairs))
+    listed = find_emptiness(release.certificate, result)
     assert bool(listed) is said
     for finding in listed:
         assert finding.code == "RELEASE_NEARLY_EMPTY"

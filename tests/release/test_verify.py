@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.cli import run_command
 from support.findings import list_verify_messages
-from support.make import publish_unjudged
 from support.releases import USUAL, forge_certificate, make_voter_spec, publish_voters, sort_rows
+from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
 from incrowd.privacy.accountant import Accountant
@@ -119,10 +119,10 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
     folder = tampered(good, tmp_path)
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
     data = pl.read_csv(folder / "data.csv", infer_schema=False)
-    known = certificate.parameters
-    least, what = int(known["k"]), "k"
-    if "r" in known:
-        least, what = least + int(known["r"]), "r + k"
+    parameters = certificate.parameters
+    least, what = int(parameters["k"]), "k"
+    if "r" in parameters:
+        least, what = least + int(parameters["r"]), "r + k"
     sizes = data.group_by(data.columns).len().sort("len")
     drop = int(sizes["len"][0]) - least + 1
     smallest = sizes.head(1).drop("len")
@@ -154,9 +154,9 @@ def test_strangers_and_missing_files_are_named(good: Path, tmp_path: Path) -> No
     folder = tampered(good, tmp_path)
     (folder / "raw.csv").write_text("secret")
     (folder / "scheme" / "sex.csv").unlink()
-    found = list_verify_messages(folder)
-    assert "'raw.csv' is not covered by the certificate." in found
-    assert "The file 'scheme/sex.csv' is missing." in found
+    verify_messages = list_verify_messages(folder)
+    assert "'raw.csv' is not covered by the certificate." in verify_messages
+    assert "The file 'scheme/sex.csv' is missing." in verify_messages
 
 
 def test_links_pipes_and_folders_are_named(good: Path, tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def certificate_of(folder: Path) -> Certificate:
 
 def lies(certificate: Certificate) -> list[dict[str, Any]]:
     """Changes that a liar would make, each with a seal that fits."""
-    real, known = certificate.events[0], certificate.parameters
-    fewer = {"r": 1.0} if "r" in known else {"k": 2.0}
+    real, result = certificate.events[0], certificate.parameters
+    fewer = {"r": 1.0} if "r" in result else {"k": 2.0}
     weak = {"kind": "safe release", "k": 2, "beta": 1e-9}
     choice = {"kind": "selection", "epsilon": 0.1}
     column = certificate.table.scheme["sex"]
@@ -192,7 +192,7 @@ def lies(certificate: Certificate) -> list[dict[str, Any]]:
         {"events": [choice]},
         {"events": []},
         {"events": [{"kind": "composition", "events": []}]},
-        {"parameters": {**known, **fewer}},
+        {"parameters": {**result, **fewer}},
         {"date": "n=800"},
         {"incrowd": "alice is in it"},
         {"scheme": {**certificate.table.scheme, "sex": column.model_copy(update={"level": 7})}},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from incrowd.codes.hierarchy import HierarchyError, build_from_rows
-from incrowd.curate.preview import format_as_groups
+from incrowd.curate.hierarchy_preview import format_as_groups
 from incrowd.spec.arx import ArxRows, format_rows, read_rows
 from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column

@@ -93,8 +93,8 @@ def test_every_value_finds_itself_and_no_label_has_two_meanings(codes: Codes) ->
     ],
 )
 def test_a_country_by_any_other_name(two: str, spellings: str) -> None:
-    found = {text: find_country(text) for text in spellings.split("|")}
-    assert set(found.values()) == {two}, found
+    result = {text: find_country(text) for text in spellings.split("|")}
+    assert set(result.values()) == {two}, result
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ PROBLEMS = [
         "unit: must be 'one row per person', {id: COLUMN} or",
     ),
     *(
-        (GOOD.replace("epsilon: 1.0", f"slices: {given}"), message)
-        for given, message in (
+        (GOOD.replace("epsilon: 1.0", f"slices: {item}"), message)
+        for item, message in (
             ("1", "release.slices: must list the columns of each table, as in"),
             ("{columns: 2, tables: some}", "release.slices: must list the columns of each table"),
             ("[zip, sex]", "release.slices: must list the columns of each table"),
@@ -134,9 +134,13 @@ def test_comments_survive_a_change(tmp_path: Path) -> None:
     assert isinstance(changed.spec.release, SafeSpec)
     assert changed.spec.release.epsilon == 2.0
     assert changed.text() == GOOD.replace("epsilon: 1.0", "epsilon: 2.0")
-    assert parse_spec(GOOD).with_entry(("columns", "race"), None).spec.columns_with_role("quasi") == (
-        "zip", "sex", "birth_year",
-    )  # fmt: skip
+    assert parse_spec(GOOD).with_entry(("columns", "race"), None).spec.columns_with_role(
+        "quasi"
+    ) == (
+        "zip",
+        "sex",
+        "birth_year",
+    )
 
 
 def test_aliases_cannot_explode() -> None:

@@ -53,10 +53,10 @@ def test_a_declaration_says_what_is_built_from_it(
     column = Column.model_validate({"role": "quasi", "hierarchy": declared})
     built = build_hierarchy(column, folder=folder, values=values)
     assert (built.open, built.ordered) == (is_open(column), ordered) == (opened, ordered)
-    known = ColumnHierarchies({"x": column}, folder)
-    assert known.height("x") == built.height
-    assert known.is_rooted("x") == built.is_rooted
-    assert known.get_hierarchy("x", lambda: values).height == built.height
+    column_hierarchies = ColumnHierarchies({"x": column}, folder)
+    assert column_hierarchies.height("x") == built.height
+    assert column_hierarchies.is_rooted("x") == built.is_rooted
+    assert column_hierarchies.get_hierarchy("x", lambda: values).height == built.height
     assert built.outside not in built.encode(values)
 
 

@@ -157,9 +157,9 @@ def test_what_is_called_like_an_identifier_is_one_whatever_it_holds() -> None:
 def test_what_was_found_is_named_with_its_columns() -> None:
     columns = {"a": IDENTIFIERS["names"], "b": IDENTIFIERS["e-mail addresses"], "c": ["x"] * N}
     made = draft(local_engine().from_columns(columns), name="t.csv")
-    said = made.describe_identifiers()
-    assert "names (a); e-mail addresses (b)." in said
-    assert "Check free text yourself" in said
+    identifiers = made.describe_identifiers()
+    assert "names (a); e-mail addresses (b)." in identifiers
+    assert "Check free text yourself" in identifiers
     assert dict(made.list_hipaa_columns()) == {
         **dict.fromkeys(HIPAA, ()), "names": ("a",), "e-mail addresses": ("b",),
     }  # fmt: skip
@@ -169,8 +169,8 @@ def test_what_was_found_is_named_with_its_columns() -> None:
 def test_that_nothing_was_found_is_never_said_alone(values: list[str | None]) -> None:
     """Who reads "none" stops looking: what was looked at is said, and that it is no proof."""
     table = local_engine().from_columns({"c": values * 30})
-    said = draft(table, name="t.csv").describe_identifiers()
-    assert "by name and by up to 1,000 values of each column" in said
-    assert "This is no proof" in said
-    assert "personal data" in said
-    assert "none" not in said.lower().split()
+    identifiers = draft(table, name="t.csv").describe_identifiers()
+    assert "by name and by up to 1,000 values of each column" in identifiers
+    assert "This is no proof" in identifiers
+    assert "personal data" in identifiers
+    assert "none" not in identifiers.lower().split()

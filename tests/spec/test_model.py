@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
-from support.fuzzed import draw_case
+from support.random_cases import draw_case
 from support.specs import GOOD
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
-from support.sliced import BASE, COLUMNS
+from support.slice_tables import BASE, COLUMNS
 
 from incrowd.spec.file import SpecError, parse_spec
 from incrowd.spec.model import build_json_schema
@@ -73,8 +73,8 @@ FOREIGN = {
 
 
 def text(method: str | None, *fields: str) -> str:
-    given = [f"method: {method}"] if method else []
-    return f"columns: {{a: {{role: drop}}}}\nrelease: {{{', '.join([*given, *fields])}}}\n"
+    result = [f"method: {method}"] if method else []
+    return f"columns: {{a: {{role: drop}}}}\nrelease: {{{', '.join([*result, *fields])}}}\n"
 
 
 def refusal(spec: str) -> list[str]:
@@ -132,8 +132,8 @@ def test_the_method_is_safe_unless_it_is_named() -> None:
 
 
 def test_all_that_is_wrong_with_values_is_said_at_once_whatever_the_method() -> None:
-    found = refusal(text("k-anonymty", "k: 0", "beta: 7", "noise: gausian", "supression: 0.1"))
-    assert sorted(found) == [
+    result = refusal(text("k-anonymty", "k: 0", "beta: 7", "noise: gausian", "supression: 0.1"))
+    assert sorted(result) == [
         "line 2, release.beta: input should be less than 1; got 7",
         "line 2, release.k: input should be greater than or equal to 1; got 0",
         "line 2, release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic'; "
@@ -206,8 +206,8 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
     ],
 )
 def test_what_does_not_fit_together(given: str, says: str) -> None:
-    (found,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
-    assert found.startswith(f"line 2, {says}")
+    (result,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
+    assert result.startswith(f"line 2, {says}")
 
 
 def test_a_release_changes_into_one_of_its_method() -> None:

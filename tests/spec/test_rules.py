@@ -42,29 +42,29 @@ def allowed(rule: dict[str, object]) -> dict[tuple[str | None, ...], bool]:
 
 
 def test_a_condition_and_its_consequence() -> None:
-    found = allowed({"if": {"sex": "male"}, "then": {"pregnant": "no"}})
-    assert [pair for pair, fine in found.items() if not fine] == [
+    result = allowed({"if": {"sex": "male"}, "then": {"pregnant": "no"}})
+    assert [pair for pair, fine in result.items() if not fine] == [
         ("male", "yes"), ("male", None), ("male", "?"),
     ]  # fmt: skip
 
 
 def test_a_combination_that_never_occurs_may_name_groups_and_null() -> None:
-    found = allowed({"never": {"age": ["0-4", None], "sex": "male"}})
-    assert {age for (age, sex), fine in found.items() if not fine and sex == "male"} == {
+    result = allowed({"never": {"age": ["0-4", None], "sex": "male"}})
+    assert {age for (age, sex), fine in result.items() if not fine and sex == "male"} == {
         "0", "1", "2", "3", "4", None,
     }  # fmt: skip
-    assert all(fine for (_, sex), fine in found.items() if sex != "male")
+    assert all(fine for (_, sex), fine in result.items() if sex != "male")
 
 
 def test_an_order_allows_what_some_points_of_the_leaves_obey() -> None:
-    found = allowed({"order": ["first", "last"]})
-    forbidden = [pair for pair, fine in found.items() if not fine]
+    result = allowed({"order": ["first", "last"]})
+    forbidden = [pair for pair, fine in result.items() if not fine]
     assert forbidden == [("2020-04", "2020-Q1")]
 
 
 def test_a_sum_is_exact_and_missing_numbers_obey() -> None:
-    found = allowed({"sum": ["a", "b"], "is": "c"})
-    for (a, b, c), fine in found.items():
+    result = allowed({"sum": ["a", "b"], "is": "c"})
+    for (a, b, c), fine in result.items():
         known = None not in (a, b, c) and "?" not in (a, b, c)
         assert fine == (not known or int(a or 0) + int(b or 0) == int(c or 0))
 

@@ -12,7 +12,7 @@ from incrowd.spec.schema import find_undescribed, object_form, read_descriptions
 
 
 def _models(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"Spec": schema} | {name: object_form(one) for name, one in schema["$defs"].items()}
+    return {"Spec": schema} | {name: object_form(item) for name, item in schema["$defs"].items()}
 
 
 KEYS = [
@@ -42,6 +42,6 @@ def test_a_key_without_a_description_or_an_example_is_named(part: str) -> None:
     models = _models(Spec.model_json_schema(by_alias=True))
     texts = read_descriptions()
     poorer = {**texts, "Mask": {**texts["Mask"], part: {"length": 5, "depth": 1}}}
-    found = find_undescribed(models, poorer)
-    assert any("'Mask.hide'" in problem for problem in found)
-    assert any("'Mask.depth'" in problem for problem in found)
+    undescribed = find_undescribed(models, poorer)
+    assert any("'Mask.hide'" in problem for problem in undescribed)
+    assert any("'Mask.depth'" in problem for problem in undescribed)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.make import publish_unjudged
-from support.rooms import FormBrowser, open_studio
+from support.inline_studio import FormBrowser, open_studio
+from support.unjudged import publish_unjudged
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
@@ -45,8 +45,8 @@ def browser(
 ) -> Iterator[FormBrowser]:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    with open_studio(release.parent) as found:
-        yield found
+    with open_studio(release.parent) as studio:
+        yield studio
 
 
 def test_a_release_is_packed_whole(release: Path, tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_a_small_file_of_very_many_bytes_is_refused_before_it_is_unpacked(
     size = bomb(release.parent / "r.zip", 400 << 20).stat().st_size
     assert size < 1 << 20
     before = files_below(tmp_path / "temporary")
-    said = browser.post("/verify/folder", status=422, folder="r.zip")
-    assert "is too large when unpacked" in said
+    text = browser.post("/verify/folder", status=422, folder="r.zip")
+    assert "is too large when unpacked" in text
     assert files_below(tmp_path / "temporary") == before
 
 

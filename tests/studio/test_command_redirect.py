@@ -34,13 +34,13 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
         assert page.is_relative_to(state)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
-        found = re.search(r'url=(http://[^"]+)"', page.read_text())
-        assert found is not None
-        assert found[1] == running.wait_for_link()
+        result = re.search(r'url=(http://[^"]+)"', page.read_text())
+        assert result is not None
+        assert result[1] == running.wait_for_link()
         assert running.open_browser().get("/").status == 200
         assert not page.exists()
         assert not page.parent.exists()
-        assert StudioBrowser(running.host).get(found[1].partition(running.host)[2]).status == 403
+        assert StudioBrowser(running.host).get(result[1].partition(running.host)[2]).status == 403
     finally:
         running.stop()
 

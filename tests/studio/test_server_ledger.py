@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.rooms import FormBrowser, serve_studio
+from support.inline_studio import FormBrowser, serve_studio
 
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger

@@ -115,11 +115,11 @@ class LatticeCase:
 
     def group_rows(self, node: Node) -> dict[Record, list[int]]:
         """The rows of each class."""
-        found: dict[Record, list[int]] = {}
+        result: dict[Record, list[int]] = {}
         for number, record in enumerate(self.records):
             shown = (self.columns[at][node[at]][x] for at, x in enumerate(record))
-            found.setdefault(tuple(shown), []).append(number)
-        return found
+            result.setdefault(tuple(shown), []).append(number)
+        return result
 
     def is_acceptable(self, rows: list[int]) -> bool:
         inside = Counter(self.secrets[row] for row in rows)
@@ -162,10 +162,10 @@ class LatticeCase:
         hierarchies = [build_from_rows(ladder.rows, other=ladder.other) for ladder in self.ladders]
         codes = [
             [
-                {NULL: one.null, OUTSIDE: one.outside}.get(x, -1)
+                {NULL: item.null, OUTSIDE: item.outside}.get(x, -1)
                 if x in (NULL, OUTSIDE)
-                else one.values.index(x)
-                for x, one in zip(record, hierarchies, strict=True)
+                else item.values.index(x)
+                for x, item in zip(record, hierarchies, strict=True)
             ]
             for record in self.records
         ]
@@ -220,19 +220,26 @@ def label_rows(draw: st.DrawFn) -> LabelRows:
 
 
 RULES: list[DiversityRule] = [
-    DistinctRule(2), DistinctRule(3), EntropyRule(1.5), EntropyRule(2), EntropyRule(2.4), ClosenessRule(0.2),
-    ClosenessRule(0.5), ClosenessRule(0.15, ordered=True), ClosenessRule(0.4, ordered=True),
-]  # fmt: skip
+    DistinctRule(2),
+    DistinctRule(3),
+    EntropyRule(1.5),
+    EntropyRule(2),
+    EntropyRule(2.4),
+    ClosenessRule(0.2),
+    ClosenessRule(0.5),
+    ClosenessRule(0.15, ordered=True),
+    ClosenessRule(0.4, ordered=True),
+]
 
 
 @st.composite
 def lattice_cases(draw: st.DrawFn, *, ruled: bool = False) -> LatticeCase:
-    found = draw(st.lists(label_rows(), min_size=2, max_size=4))
+    lattice_case = draw(st.lists(label_rows(), min_size=2, max_size=4))
     columns = [
         st.just("0")
         if draw(st.integers(0, 7)) == 0  # a constant column
         else st.sampled_from([*(row[0] for row in ladder.rows)] * 3 + [NULL, OUTSIDE])
-        for ladder in found
+        for ladder in lattice_case
     ]
     held = draw(
         st.lists(st.tuples(st.tuples(*columns), st.integers(1, 5)), min_size=1, max_size=12)
@@ -244,18 +251,22 @@ def lattice_cases(draw: st.DrawFn, *, ruled: bool = False) -> LatticeCase:
         values = st.lists(st.integers(0, 2), min_size=count, max_size=count)
         secrets += [draw(st.integers(0, 2))] * count if alike else draw(values)
     rules = draw(st.lists(st.sampled_from(RULES), min_size=1, max_size=2)) if ruled else []
-    ends = [sorted(draw(st.tuples(*[st.integers(0, x.height - 1)] * 2))) for x in found]
+    ends = [sorted(draw(st.tuples(*[st.integers(0, x.height - 1)] * 2))) for x in lattice_case]
     if draw(st.booleans()):
-        ends = [[0, x.height - 1] for x in found]
+        ends = [[0, x.height - 1] for x in lattice_case]
     return LatticeCase(
-        found,
+        lattice_case,
         records,
         secrets,
         tuple(rules),
         k=draw(st.sampled_from([1, 1, 2, 3]) if ruled else st.integers(1, 8)),
         limit=draw(st.sampled_from([0, 0, 1, 2, 4, 8, 15, 60])),
         weights=draw(
-            st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(found), max_size=len(found))
+            st.lists(
+                st.sampled_from([0.5, 1.0, 3.0]),
+                min_size=len(lattice_case),
+                max_size=len(lattice_case),
+            )
         ),
         low=tuple(low for low, _ in ends),
         high=tuple(high for _, high in ends),

@@ -44,10 +44,10 @@ def run_command(*arguments: str, columns: int = 500) -> CommandResult:
 def wait_for_step(process: subprocess.Popen[str], step: str) -> None:
     """Read what a process says of what to expect, until it pauses at a step."""
     assert process.stdout is not None
-    said = process.stdout.readline()
-    while said and not said.startswith("paused at "):
-        said = process.stdout.readline()
-    assert said == f"paused at {step}\n"
+    text = process.stdout.readline()
+    while text and not text.startswith("paused at "):
+        text = process.stdout.readline()
+    assert text == f"paused at {step}\n"
 
 
 def run_successfully(*arguments: str, columns: int = 500) -> str:

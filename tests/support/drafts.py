@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incrowd.curate.draft.guess import Guess, guess_column
-from incrowd.curate.draft.ladders import HierarchyProposal
+from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import parse_spec
 from incrowd.spec.hierarchies import Intervals

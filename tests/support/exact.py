@@ -123,7 +123,7 @@ def compute_choice_law(scores: list[int] | tuple[int, ...], rate: Any) -> list[f
     """
     with mpmath.workdps(60):
         q = mpmath.exp(-rate)
-        found = []
+        choice_law = []
         for i, own in enumerate(scores):
             gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
             start = max([0, *(-gap for gap in gaps)])
@@ -132,6 +132,6 @@ def compute_choice_law(scores: list[int] | tuple[int, ...], rate: Any) -> list[f
                 share = q ** (gap + start)
                 terms = [a - share * b for a, b in zip([*terms, 0], [0, *terms], strict=True)]
             series = (term / (1 - q ** (n + 1)) for n, term in enumerate(terms))
-            found.append(float(q**start * (1 - q) * sum(series)))
-    assert abs(sum(found) - 1) < 1e-12
-    return found
+            choice_law.append(float(q**start * (1 - q) * sum(series)))
+    assert abs(sum(choice_law) - 1) < 1e-12
+    return choice_law

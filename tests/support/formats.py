@@ -56,7 +56,7 @@ SPECS = {
 def make_format_release(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.make import publish_unjudged as made
+    from support.unjudged import publish_unjudged as made
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
@@ -88,7 +88,7 @@ def make_format_release(name: str, folder: Path) -> None:
 def make_synthetic(name: str, folder: Path) -> None:
     """Make one of the releases of synthetic rows."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.make import publish_unjudged as made
+    from support.unjudged import publish_unjudged as made
 
     person = "person" in name
     spec = make_spec(

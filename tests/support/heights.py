@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.noise import NoiseEvaluation, NoiseSimulation
+from incrowd.measure.noise_loss import NoiseEvaluation, NoiseSimulation
 from incrowd.publication import Release
 from incrowd.spec.file import SpecFile, parse_spec
 
@@ -43,6 +43,6 @@ def get_noise(release: Release) -> NoiseEvaluation:
 
 def get_simulated_noise(release: Release) -> NoiseSimulation:
     """What fresh noise would do to a release."""
-    found = get_noise(release).simulated
-    assert found is not None
-    return found
+    simulated = get_noise(release).simulated
+    assert simulated is not None
+    return simulated

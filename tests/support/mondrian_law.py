@@ -1,8 +1,9 @@
 """Safe Mondrian as one distribution: everything that it shows, over all noise and all coins.
 
-Tiny tables go through :class:`incrowd.methods.safe.scheme.MondrianScheme` itself. Where it would draw noise
-it is told which candidate wins, in the search and in every cell of every round, one way after the
-other; each way has the probability that the scores and the noise which it asked for give it.
+Tiny tables go through :class:`incrowd.methods.safe.scheme.MondrianScheme` itself. Where it would
+draw noise it is told which candidate wins, in the search and in every cell of every round, one way
+after the other; each way has the probability that the scores and the noise which it asked for give
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from incrowd.anonymize import safe_search as searching
 from incrowd.anonymize.safe_mondrian import CellPartition, _CutRound, cut_cells
 from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import MakeContext, published_columns
@@ -74,7 +75,7 @@ class MondrianProblem:
 
     @property
     def pairs(self) -> tuple[SafeRelease, ...]:
-        return tuple(SafeRelease(one.k, one.beta) for one in self.ramps)
+        return tuple(SafeRelease(ramp.k, ramp.beta) for ramp in self.ramps)
 
     @property
     def split(self) -> BudgetSplit:
@@ -85,9 +86,9 @@ class MondrianProblem:
     @property
     def file(self) -> SpecFile:
         listed = "".join(f"  {at}: {{role: quasi, {x}}}\n" for at, x in enumerate(self.columns))
-        asked = "scheme: mondrian, epsilon: 3, delta: 0.01"
+        spec_file = "scheme: mondrian, epsilon: 3, delta: 0.01"
         own = f"objective: {self.objective}, levels: {{{self.levels}}}"
-        return parse_spec(f"columns:\n{listed}release: {{{asked}, {own}}}\n")
+        return parse_spec(f"columns:\n{listed}release: {{{spec_file}, {own}}}\n")
 
     def list_events(self, rounds: int | None = None) -> list[Event]:
         """What is charged; a search among one scheme and one ramp is none."""
@@ -123,14 +124,14 @@ class MondrianLaw:
         return self._known[table]
 
     def compute_distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
+        distribution: Distribution = {}
         for (pair, levels, cells), share in self.list_ways(self.count_table(table)).items():
             sizes = tuple(size for _, size in cells)
             for kept, weight in compute_released_law(sizes, pair).items():
                 output = (pair, levels), tuple((cells[at][0], size) for at, size in kept)
-                found[output] = found.get(output, 0.0) + share * weight
-        assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
-        return found
+                distribution[output] = distribution.get(output, 0.0) + share * weight
+        assert math.fsum(distribution.values()) == pytest.approx(1, abs=1e-9)
+        return distribution
 
     def count_table(self, table: Table) -> CountedTable:
         columns = {name: [row[at] for row in table] for at, name in enumerate(self.names)}
@@ -139,13 +140,13 @@ class MondrianLaw:
 
     def list_ways(self, whole: CountedTable) -> dict[Any, float]:
         """The pair, the levels of open columns and the cells before the sample; how likely."""
-        found: dict[Any, float] = {}
+        ways: dict[Any, float] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schemes, "make_cell_table", lambda *_, **__: None)
             patch.setattr(drawing, "sample_cells", self._keep_all_cells)
             for product, pair, share in self.list_products(whole):
-                one = self._round._ramp
-                assert pair == self._drawn == SafeRelease(one.k, one.beta)
+                first = self._round._ramp
+                assert pair == self._drawn == SafeRelease(first.k, first.beta)
                 assert product.shown is not None
                 cells: dict[Row, int] = {}
                 frequencies = product.shown.frequencies
@@ -156,15 +157,15 @@ class MondrianLaw:
                     cells[row] = int(size)
                 listed = tuple(sorted(((r, n) for r, n in cells.items() if n), key=str))
                 way = pair, tuple(column.level for column in product.scheme.values()), listed
-                found[way] = found.get(way, 0.0) + share
-        return found
+                ways[way] = ways.get(way, 0.0) + share
+        return ways
 
     def list_products(
         self, whole: CountedTable, bits: Callable[[], Randomness] = lambda: SeededRandomness(0)
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         """Every way that the choices can go, with its probability."""
         with pytest.MonkeyPatch.context() as patch:
-            numbers = {(one.k, one.beta): one for one in self.problem.ramps}
+            numbers = {(ramp.k, ramp.beta): ramp for ramp in self.problem.ramps}
             patch.setattr(drawing, "make_ramp", lambda k, beta: numbers[k, beta])
             patch.setattr(searching, "sample_one_sided_noise", self._make_winning_noise)
             patch.setattr(cutting, "sample_one_sided_noise", self._make_zero_noise)
@@ -197,8 +198,8 @@ class MondrianLaw:
         except UndecidedError:
             following = list(self._list_next_choices(whole, len(script)))
         else:
-            known = product.parameters
-            yield product, SafeRelease(int(known["k"]), float(known["beta"])), share
+            parameters = product.parameters
+            yield product, SafeRelease(int(parameters["k"]), float(parameters["beta"])), share
             return
         for choice, weight in following:
             if weight:
@@ -214,7 +215,7 @@ class MondrianLaw:
             self.compute_cell_law(number, cell, self._heard[cell])
             for cell in range(len(self._heard))
         ]
-        for choices in itertools.product(*(one.items() for one in each)):
+        for choices in itertools.product(*(item.items() for item in each)):
             yield tuple(at for at, _ in choices), math.prod(weight for _, weight in choices)
 
     def compute_search_law(self, whole: CountedTable, rate: Any) -> list[float]:
@@ -301,17 +302,17 @@ def compute_released_law(
     sizes: tuple[int, ...], pair: SafeRelease
 ) -> dict[tuple[tuple[int, int], ...], float]:
     """What is shown of cells of some sizes: which, and how many rows of each."""
-    found: dict[tuple[tuple[int, int], ...], float] = {(): 1.0}
+    released_law: dict[tuple[tuple[int, int], ...], float] = {(): 1.0}
     for at, rows in enumerate(sizes):
         weights = compute_outcomes(rows, pair.k, Fraction(pair.beta))
         shares = [weight / sum(weights) for weight in weights]
         ends = [(), *(((at, pair.k + more),) for more in range(len(shares) - 1))]
-        found = {
+        released_law = {
             (*before, *end): x * y
-            for before, x in found.items()
+            for before, x in released_law.items()
             for end, y in zip(ends, shares, strict=True)
         }
-    return found
+    return released_law
 
 
 def list_neighbor_tables(values: Sequence[Sequence[str | None]], most: int) -> Pairs:
@@ -339,15 +340,17 @@ def compute_delta_usage(
 ) -> list[tuple[float, float]]:
     """The largest divergence over the claimed delta: of row present, and absent, per epsilon."""
     accountant, listed = Accountant(events or whole.problem.list_events()), list(pairs)
-    found = []
+    delta_usage = []
     for epsilon in at:
         claimed = accountant.delta(epsilon=epsilon)
         present = max(
-            compute_divergence(whole(one), whole(other), epsilon) for one, other in listed
+            compute_divergence(whole(first), whole(other), epsilon) for first, other in listed
         )
-        absent = max(compute_divergence(whole(other), whole(one), epsilon) for one, other in listed)
-        found.append((present / claimed, absent / claimed))
-    return found
+        absent = max(
+            compute_divergence(whole(other), whole(first), epsilon) for first, other in listed
+        )
+        delta_usage.append((present / claimed, absent / claimed))
+    return delta_usage
 
 
 def make_epsilon_grid(problem: MondrianProblem) -> list[float]:

@@ -33,12 +33,12 @@ def is_drawn_from(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
     inside = drawn[np.abs(drawn) <= reach]
     seen = np.bincount(inside + reach, minlength=len(law))
     group = np.minimum((np.cumsum(law) - law / 2) * 40, 39).astype(int)
-    asked = np.bincount(group, law) * len(drawn)
+    request = np.bincount(group, law) * len(drawn)
     counted = np.bincount(group, seen)
-    some = asked > 0
-    asked, counted = asked[some], counted[some]
+    some = request > 0
+    request, counted = request[some], counted[some]
     missing = len(drawn) - len(inside)
     if missing > 20 + 10 * max(1 - law.sum(), 0) * len(drawn):
         return False
-    chance = stats.chi2.sf(((counted - asked) ** 2 / asked).sum(), max(len(asked) - 1, 1))
+    chance = stats.chi2.sf(((counted - request) ** 2 / request).sum(), max(len(request) - 1, 1))
     return bool(chance > FALSE_ALARM)

@@ -34,10 +34,10 @@ def list_external_loads(page: str) -> list[str]:
     """What a page would run, or load from anywhere: nothing, where it is self-contained."""
     reader = _PageReader()
     reader.feed(page)
-    found = [*reader.loads, *(tag for tag in reader.found.odd)]
+    external_loads = [*reader.loads, *(tag for tag in reader.found.odd)]
     for style in re.findall(r"<style>(.*?)</style>", page, re.DOTALL):
-        found += re.findall(r"url\(|@import|expression", style)
-    return found
+        external_loads += re.findall(r"url\(|@import|expression", style)
+    return external_loads
 
 
 class _PageReader(HTMLParser):

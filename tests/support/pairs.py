@@ -77,14 +77,14 @@ def compute_expected_rows(
 ) -> dict[tuple[int, ...], float]:
     """The rows expected in every tuple of bins, by going through all of them."""
     bins = [share.shape[1] for share in shares]
-    found = dict.fromkeys(np.ndindex(*bins), 0.0)
+    expected_rows = dict.fromkeys(np.ndindex(*bins), 0.0)
     for codes, count in zip(frequencies.codes.tolist(), frequencies.counts.tolist(), strict=True):
-        for place in found:
+        for place in expected_rows:
             chance = 1.0
             for share, label, at in zip(shares, codes, place, strict=True):
                 chance *= float(share[label, at])
-            found[place] += count * chance
-    return found
+            expected_rows[place] += count * chance
+    return expected_rows
 
 
 def repeat_rows(frequencies: Frequencies) -> Frequencies:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import polars.selectors as cs
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.spec.file import parse_spec
@@ -49,8 +49,8 @@ def convert_for_pycanon(frame: pl.DataFrame) -> pd.DataFrame:
     """As pycanon wants it: text without nulls, rows from 0."""
     if "count" in frame.columns:
         frame = frame.select(pl.exclude("count").repeat_by("count")).explode(cs.all())
-    found: pd.DataFrame = frame.to_pandas().reset_index(drop=True)
-    return found.astype(str).fillna("null")
+    result: pd.DataFrame = frame.to_pandas().reset_index(drop=True)
+    return result.astype(str).fillna("null")
 
 
 def count_shown_rows(frame: pl.DataFrame) -> Counter[tuple[object, ...]]:

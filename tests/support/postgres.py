@@ -16,9 +16,9 @@ from adbc_driver_postgresql import dbapi
 
 
 def find_programs() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
+    return programs[-1].parent if programs else Path(on_path).parent if on_path else None
 
 
 def install_postgres() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.publication import Release
 from incrowd.release.certificate import Certificate
@@ -139,9 +139,9 @@ def list_label_patterns(form: str) -> list[re.Pattern[str]]:
     page = make_readme(certificate).splitlines()
     (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
     given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
-    found = re.findall(r"`(\^[^`]*\$)`", given)
+    label_patterns = re.findall(r"`(\^[^`]*\$)`", given)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
-    return [re.compile(pattern) for pattern in (*found, *dates)]
+    return [re.compile(pattern) for pattern in (*label_patterns, *dates)]
 
 
 # The page as Markdown --------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def list_inlines(page: str) -> list[Token]:
 
 
 def list_headings(page: str) -> list[str]:
-    found = parse_tokens(page)
-    pairs = itertools.pairwise(found)
+    tokens = parse_tokens(page)
+    pairs = itertools.pairwise(tokens)
     return [after.content for token, after in pairs if token.type == "heading_open"]
 
 
@@ -171,15 +171,15 @@ def find_section(page: str, title: str) -> str:
 
 def list_column_rows(page: str) -> list[list[Token]]:
     """The cells of each row of the table of columns, but for its head."""
-    found: list[list[Token]] = []
+    tokenses: list[list[Token]] = []
     cell = False
     for token in parse_tokens(page):
         if token.type == "tr_open":
-            found.append([])
+            tokenses.append([])
         cell = token.type == "td_open" or (cell and token.type == "inline")
         if cell and token.type == "inline":
-            found[-1].append(token)
-    return found[1:]
+            tokenses[-1].append(token)
+    return tokenses[1:]
 
 
 def find_code(cell: Token) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 from jinja2 import TemplateError
-from support.make import publish_unjudged
+from support.unjudged import publish_unjudged
 
 from incrowd.codes.values import make_sort_key
 from incrowd.errors import IncrowdError
@@ -57,9 +57,9 @@ def choose_scheme_by(
 
 def list_sample_draws(split: BudgetSplit) -> tuple[SafeRelease, ...]:
     """What a table may be drawn with, all of it samples."""
-    found = tuple(draw for draw in split.draws if isinstance(draw, SafeRelease))
-    assert found == split.draws
-    return found
+    sample_draws = tuple(draw for draw in split.draws if isinstance(draw, SafeRelease))
+    assert sample_draws == split.draws
+    return sample_draws
 
 
 def publish_voters(

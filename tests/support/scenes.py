@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import local_engine
 from incrowd.evaluation.attacks.scene import AttackScene, make_scene

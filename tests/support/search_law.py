@@ -17,7 +17,7 @@ from support.exact import compute_choice_law
 
 from incrowd.anonymize import safe_search as module
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import (
     ChosenScheme,
     Ramp,
@@ -83,15 +83,15 @@ class SearchProblem:
 
 def compute_scores(problem: SearchProblem, table: Table) -> list[int]:
     """The score that the search gives to each candidate: ramps first, then nodes in order."""
-    found = []
-    for one in problem.ramps:
+    scores = []
+    for ramp in problem.ramps:
         for node in problem.nodes:
-            alone = replace(problem, lattice=Lattice(node, node), ramps=(one,))
+            alone = replace(problem, lattice=Lattice(node, node), ramps=(ramp,))
             state = alone.make_state(table)
             state.score_node(node)
             assert state._best is not None
-            found.append(state._best[0])
-    return found
+            scores.append(state._best[0])
+    return scores
 
 
 def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
@@ -100,8 +100,8 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
     if target is not None:
         shares[target] = 0.0
     total = float(shares.sum())
-    found = []
-    for one in problem.ramps:
+    defined_scores = []
+    for ramp in problem.ramps:
         for node in problem.nodes:
             cells: dict[Row, int] = {}
             for row in table:
@@ -121,7 +121,7 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                     lost = (covered - 1) / max(hierarchy.size - 1, 1)
                     detail += float(shares[at]) / total * (1 - lost)
                 weight = math.floor(min(max(detail, 0.0), 1.0) ** problem.power * W)
-                psi = min(max(0, one.d * (rows - one.a)), one.b * rows)
+                psi = min(max(0, ramp.d * (rows - ramp.a)), ramp.b * rows)
                 if target is None:
                     score += weight * psi
                 else:
@@ -130,8 +130,8 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
             for parts in told.values():
                 values = [psi for _, psi in parts]
                 score += (parts[0][0] + 2 * W) * max(0, 2 * max(values) - sum(values))
-            found.append(score)
-    return found
+            defined_scores.append(score)
+    return defined_scores
 
 
 # The whole: selection and release, as one distribution.
@@ -177,26 +177,26 @@ def compute_release_law(
     problem: SearchProblem, table: Table, node: Node, one: Ramp
 ) -> dict[Cells, float]:
     """What a safe release shows at a node, over all its coins; beta has few binary digits."""
-    cells, found = roll_up_table(problem, table, node), dict[Cells, float]()
+    cells, release_law = roll_up_table(problem, table, node), dict[Cells, float]()
     for coins in list_coin_outcomes(len(table)):
         result = list_cells(sample_cells(cells, k=one.k, beta=one.beta, bits=FixedCoins(coins)))
         weight = one.beta ** sum(coins) * (1 - one.beta) ** (len(table) - sum(coins))
-        found[result] = found.get(result, 0.0) + weight
-    return found
+        release_law[result] = release_law.get(result, 0.0) + weight
+    return release_law
 
 
 def find_noise_rate(problem: SearchProblem, epsilon: Fraction) -> Any:
     """epsilon / sensitivity as the search itself asks for its noise."""
-    asked: list[tuple[int, int, Fraction]] = []
+    request: list[tuple[int, int, Fraction]] = []
 
     def none(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
-        asked.append((count, sensitivity, epsilon))
+        request.append((count, sensitivity, epsilon))
         return np.zeros(count, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "sample_one_sided_noise", none)
         problem.run_search(((0,) * len(problem.hierarchies),), epsilon, SeededRandomness(0))
-    ((count, sensitivity, used),) = asked
+    ((count, sensitivity, used),) = request
     assert count == len(problem.ramps) * problem.lattice.size
     return mpmath.mpf(used.numerator) / used.denominator / sensitivity
 
@@ -214,10 +214,10 @@ class SearchLaw:
 
     def make_draw_event(self) -> Event:
         """What is accounted after the choice."""
-        return OneOf(SafeRelease(one.k, one.beta) for one in self.problem.ramps)
+        return OneOf(SafeRelease(ramp.k, ramp.beta) for ramp in self.problem.ramps)
 
     def list_candidates(self) -> list[tuple[Node, Ramp]]:
-        return [(node, one) for one in self.problem.ramps for node in self.problem.nodes]
+        return [(node, ramp) for ramp in self.problem.ramps for node in self.problem.nodes]
 
     def __call__(self, table: Table) -> Distribution:
         if table not in self._known:
@@ -225,12 +225,12 @@ class SearchLaw:
         return self._known[table]
 
     def compute_distribution(self, table: Table) -> Distribution:
-        found: Distribution = {}
+        distribution: Distribution = {}
         named = enumerate(zip(self.list_candidates(), self.compute_choices(table), strict=True))
-        for number, ((node, one), share) in named:
-            for cells, weight in compute_release_law(self.problem, table, node, one).items():
-                found[number, cells] = share * weight
-        return found
+        for number, ((node, first), share) in named:
+            for cells, weight in compute_release_law(self.problem, table, node, first).items():
+                distribution[number, cells] = share * weight
+        return distribution
 
 
 def list_neighbor_tables(problem: SearchProblem, most: int) -> Iterable[tuple[Table, Table]]:
@@ -259,9 +259,9 @@ def compute_delta_usage(
     for more in (-0.75, -0.5, -0.1, 0.0, 0.1, 0.3, 0.7, 1.2):
         at = max(float(epsilon) + more, 0.0)
         claimed = accountant.delta(epsilon=at)
-        for one, other in listed:
-            present = max(present, compute_divergence(whole(one), whole(other), at) / claimed)
-            absent = max(absent, compute_divergence(whole(other), whole(one), at) / claimed)
+        for first, other in listed:
+            present = max(present, compute_divergence(whole(first), whole(other), at) / claimed)
+            absent = max(absent, compute_divergence(whole(other), whole(first), at) / claimed)
     return present, absent
 
 

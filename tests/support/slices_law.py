@@ -98,9 +98,9 @@ Choice = Callable[[tuple[int, ...], int, Fraction], list[float]]
 
 @cache
 def compute_pair_scores(table: Table, columns: int, least: int = 0) -> tuple[int, ...]:
-    found = count_table(table, columns)
+    pair_scores = count_table(table, columns)
     pairs = itertools.combinations(range(columns), 2)
-    return tuple(compute_dependence(found, *pair, least) for pair in pairs)
+    return tuple(compute_dependence(pair_scores, *pair, least) for pair in pairs)
 
 
 class SliceChoiceLaw:
@@ -127,7 +127,7 @@ class SliceChoiceLaw:
         if scores not in self._laws:
             pairs = itertools.combinations(range(self.columns), 2)
             known = dict(zip(pairs, scores, strict=True))
-            found: Law = {}
+            law: Law = {}
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(
                     module,
@@ -135,9 +135,9 @@ class SliceChoiceLaw:
                     lambda _, first, second, _least: known[first, second],
                 )
                 for share, result in self._walk_answers(patch, ()):
-                    found[result] = found.get(result, 0.0) + share
-            assert math.fsum(found.values()) == pytest.approx(1, abs=1e-9)
-            self._laws[scores] = found
+                    law[result] = law.get(result, 0.0) + share
+            assert math.fsum(law.values()) == pytest.approx(1, abs=1e-9)
+            self._laws[scores] = law
         return self._laws[scores]
 
     def _walk_answers(
@@ -171,12 +171,12 @@ def list_neighbor_tables(columns: int, most: int) -> Iterable[tuple[Table, Table
 
 def compute_privacy_loss(one: Law, other: Law) -> float:
     """The largest logarithm of a ratio, either way; inf where only one can come out."""
-    found = 0.0
+    privacy_loss = 0.0
     for result in {*one, *other}:
         p, q = one.get(result, 0.0), other.get(result, 0.0)
         if p != q:
-            found = max(found, abs(math.log(p / q)) if p and q else math.inf)
-    return found
+            privacy_loss = max(privacy_loss, abs(math.log(p / q)) if p and q else math.inf)
+    return privacy_loss
 
 
 def compute_budget_usage(
@@ -185,12 +185,12 @@ def compute_budget_usage(
     """The largest loss, as a share of the sum of the epsilons."""
     scores = {
         (
-            compute_pair_scores(one, chosen.columns, least),
+            compute_pair_scores(first, chosen.columns, least),
             compute_pair_scores(other, chosen.columns, least),
         )
-        for one, other in pairs
+        for first, other in pairs
     }
     return (
-        max(compute_privacy_loss(chosen(one), chosen(other)) for one, other in scores)
+        max(compute_privacy_loss(chosen(first), chosen(other)) for first, other in scores)
         / chosen.epsilon
     )

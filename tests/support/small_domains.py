@@ -29,13 +29,13 @@ def related_rows(domain: Domain, rows: int, seed: int) -> Codes:
     """Rows in which every column follows the one before it, more or less."""
     rng = np.random.default_rng(seed)
     sizes = [column.sizes[0] for column in domain.columns]
-    found = np.empty((rows, len(sizes)), dtype=np.int32)
-    found[:, 0] = rng.random(rows) < 0.4
+    result = np.empty((rows, len(sizes)), dtype=np.int32)
+    result[:, 0] = rng.random(rows) < 0.4
     for at, size in enumerate(sizes[1:], start=1):
-        near = found[:, at - 1] * size // sizes[at - 1]
+        near = result[:, at - 1] * size // sizes[at - 1]
         free = np.minimum(rng.geometric(0.35, rows) - 1, size - 1)
-        found[:, at] = np.where(rng.random(rows) < 0.6, near, free)
-    return found
+        result[:, at] = np.where(rng.random(rows) < 0.6, near, free)
+    return result
 
 
 def full_joint(model: Model) -> Floats:
@@ -59,11 +59,11 @@ def full_joint(model: Model) -> Floats:
 
 def exact_estimates(domain: Domain, joint: Floats, rows: float) -> list[Estimate]:
     """The one-way tables of a joint law, as if measured very precisely."""
-    found = []
+    result = []
     for column in range(len(domain)):
         others = tuple(axis for axis in range(joint.ndim) if axis != column)
-        found.append(Estimate((column,), (0,), joint.sum(axis=others) * rows, 100.0, 1.0))
-    return found
+        result.append(Estimate((column,), (0,), joint.sum(axis=others) * rows, 100.0, 1.0))
+    return result
 
 
 def fit_pairs(
@@ -85,5 +85,5 @@ def random_joint(domain: Domain, seed: int) -> Floats:
     """A joint law without zeros."""
     shape = domain.shape(tuple(range(len(domain))), (0,) * len(domain))
     weights = np.random.default_rng(seed).gamma(0.7, size=math.prod(shape)).reshape(shape) + 0.05
-    found: Floats = weights / weights.sum()
-    return found
+    result: Floats = weights / weights.sum()
+    return result

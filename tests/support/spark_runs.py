@@ -57,9 +57,9 @@ def start_release(
     settings: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """A release that is being made on a cluster."""
-    given = make_arguments(spec, output, "--master", cluster.master, *more, settings=settings)
+    arguments = make_arguments(spec, output, "--master", cluster.master, *more, settings=settings)
     return subprocess.Popen(
-        [sys.executable, "-m", "incrowd", *given],
+        [sys.executable, "-m", "incrowd", *arguments],
         env=cluster.make_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

@@ -57,8 +57,8 @@ class StudioBrowser:
             answer = StudioAnswer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
         finally:
             connection.close()
-        found = re.search(r'name="version" value="(\w+)"', text)
-        self.version = found[1] if found else self.version
+        result = re.search(r'name="version" value="(\w+)"', text)
+        self.version = result[1] if result else self.version
         if got.status == 303 and answer.place.startswith("/desk/"):
             self.send_request("GET", answer.place)  # the page that it leads to
         return answer
@@ -137,9 +137,9 @@ class RunningStudio:
         """The link that lets the next browser in."""
         end = time.monotonic() + WAIT
         while time.monotonic() < end:
-            found: list[str] = re.findall(r"http://\S+token=\S+", self.output)
-            if found:
-                return found[-1]
+            result: list[str] = re.findall(r"http://\S+token=\S+", self.output)
+            if result:
+                return result[-1]
             assert self.process.poll() is None, self.output
             time.sleep(0.02)
         raise AssertionError(self.output)

@@ -69,10 +69,10 @@ def find_violations(page: Page) -> list[str]:
     """What axe finds that keeps somebody out."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    response = Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {node['html'][:160]}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"]
+        f"{item['id']}: {node['html'][:160]}"
+        for item in response
+        if item["impact"] in SERIOUS
+        for node in item["nodes"]
     ]

@@ -37,21 +37,21 @@ def build_distributions(folder: Path) -> Distributions:
 def list_requirements(name: str) -> Iterator[Requirement]:
     """What a distribution needs on this machine, without its extras."""
     for text in metadata.requires(name) or ():
-        found = Requirement(text)
-        if found.marker is None or found.marker.evaluate({"extra": ""}):
-            yield found
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement
 
 
 def collect_dependencies(first: list[Requirement]) -> dict[str, metadata.Distribution]:
     """The distributions that are needed, and those that they need in turn."""
-    found: dict[str, metadata.Distribution] = {}
+    dependencies: dict[str, metadata.Distribution] = {}
     waiting = list(first)
     while waiting:
-        one = waiting.pop()
-        if canonicalize_name(one.name) not in found:
-            found[canonicalize_name(one.name)] = metadata.distribution(one.name)
-            waiting += list_requirements(one.name)
-    return found
+        item = waiting.pop()
+        if canonicalize_name(item.name) not in dependencies:
+            dependencies[canonicalize_name(item.name)] = metadata.distribution(item.name)
+            waiting += list_requirements(item.name)
+    return dependencies
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def install_wheel(wheel: Path, folder: Path) -> WheelEnvironment:
     (packages,) = folder.glob("lib/python*/site-packages")
     (here,) = metadata.distributions(name="incrowd", path=[str(packages)])
     first = [Requirement(text) for text in here.requires or ()]
-    for known in collect_dependencies([x for x in first if not x.marker]).values():
-        for name in {file.parts[0] for file in known.files or ()} - {"..", "__pycache__"}:
+    for dependency in collect_dependencies([x for x in first if not x.marker]).values():
+        for name in {file.parts[0] for file in dependency.files or ()} - {"..", "__pycache__"}:
             if not (packages / name).exists():
-                (packages / name).symlink_to(Path(str(known.locate_file(name))))
+                (packages / name).symlink_to(Path(str(dependency.locate_file(name))))
     return WheelEnvironment(folder)

@@ -32,7 +32,7 @@ class MeasuredDirective(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {"on": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """What is nested, and a line below it."""
+        """Return what is nested, and a line below it."""
         command = " ".join(self.arguments[0].split())
         for problem in list_missing_names(command, Path(self.config.incrowd_repository)):
             logger.warning("%s", problem, location=self.get_location(), type="measured")
@@ -48,7 +48,7 @@ class CitedTestRole(SphinxRole):
     """A test by its path, or ``path::name``, which must exist."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The name as it is, linked to the test on a page of the site."""
+        """Return the name as it is, linked to the test on a page of the site."""
         path, _, name = self.text.partition("::")
         file = Path(self.config.incrowd_repository) / path
         if not file.is_file() or (name and not _has_test(file, name)):
@@ -57,10 +57,10 @@ class CitedTestRole(SphinxRole):
             )
             return [nodes.literal("", self.text, classes=["test"])], []
         shown = nodes.literal("", self.text, classes=["test"])
-        found = nodes.reference(
+        result = nodes.reference(
             "", "", shown, internal=True, refuri=make_test_link(self.env, path, name)
         )
-        return [found], []
+        return [result], []
 
 
 def _has_test(file: Path, name: str) -> bool:
@@ -68,7 +68,7 @@ def _has_test(file: Path, name: str) -> bool:
 
 
 def list_missing_names(command: str, repository: Path) -> list[str]:
-    """What a command names that is not there: a file, a target of make, a command of ours."""
+    """List what a command names and does not exist: files, targets, commands."""
     words = shlex.split(command, comments=True)
     paths = [path[0] for path in _FILE.finditer(command)]
     problems = [

@@ -30,40 +30,42 @@ class NotebookCellDirective(PythonDirective):
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def render_result(self, done: BlockResult) -> list[nodes.Node]:
-        """Printed text; then the value, in HTML if it has that; then figures."""
+        """Return printed text; then the value, in HTML if it has that; then figures."""
         drawn = _collect_figures()
         rich = getattr(type(done.value), "_repr_html_", None)
         text = done.output if rich is None and not drawn else done.printed
-        found = self.make_output_block(text)
+        output_block = self.make_output_block(text)
         if rich is not None:
-            found.append(
+            output_block.append(
                 nodes.raw("", f'<div class="rich">{rich(done.value)}</div>', format="html")
             )
-        return [*found, *(nodes.raw("", one, format="html") for one in drawn)]
+        return [*output_block, *(nodes.raw("", item, format="html") for item in drawn)]
 
 
 def _collect_figures() -> list[str]:
-    """The figures that a cell has left open, as pictures with what their titles say."""
+    """Return the figures that a cell has left open, as pictures with what their titles say."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return []
-    found = []
+    figures = []
     for number in plots.get_fignums():
         figure, file = plots.figure(number), io.BytesIO()
         figure.savefig(file, format="svg", bbox_inches="tight")
         titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
         labels = [f"{axes.get_ylabel()} against {axes.get_xlabel()}" for axes in figure.axes]
-        told = html.escape("; ".join(one for one in [*titles, *labels] if one.strip()), quote=True)
+        told = html.escape(
+            "; ".join(item for item in [*titles, *labels] if item.strip()), quote=True
+        )
         data = base64.b64encode(file.getvalue()).decode()
-        found.append(
+        figures.append(
             f'<p><img class="drawn" alt="{told}" src="data:image/svg+xml;base64,{data}"></p>'
         )
     plots.close("all")
-    return found
+    return figures
 
 
 def convert_notebook(notebook: str, name: str) -> str:
-    """A notebook as a page: its cells in order, and a link to the notebook itself."""
+    """Return a notebook as a page: its cells in order, and a link to the notebook itself."""
     parts = []
     for cell in json.loads(notebook)["cells"]:
         source = "".join(cell["source"])

@@ -65,7 +65,10 @@ class ModelsDirective(_GeneratedDirective):
 
 
 def _write_model_sections(models: Mapping[str, Any], texts: Mapping[str, Any]) -> Iterator[str]:
-    for name in [*(one for one in texts if one in models), *(o for o in models if o not in texts)]:
+    for name in [
+        *(text for text in texts if text in models),
+        *(o for o in models if o not in texts),
+    ]:
         told = texts.get(name, {})
         yield f"({_make_anchor(name)})="
         yield f"## {told.get('title', name)}\n"
@@ -98,7 +101,7 @@ def _format_code(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_format_code, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_format_code(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_format_code(item)}' for name, item in value.items())}}}"
     if value in (",", ";", "."):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -114,9 +117,11 @@ def _describe_kind(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
             _describe_kind(o, texts) for o in kind["anyOf"] if o.get("type") != "null"
         )
     if "enum" in kind or "const" in kind:
-        return ", ".join(f"`{_format_code(one)}`" for one in kind.get("enum", [kind.get("const")]))
+        return ", ".join(
+            f"`{_format_code(item)}`" for item in kind.get("enum", [kind.get("const")])
+        )
     if "prefixItems" in kind:
-        return f"[{', '.join(_describe_kind(one, texts) for one in kind['prefixItems'])}]"
+        return f"[{', '.join(_describe_kind(item, texts) for item in kind['prefixItems'])}]"
     if kind.get("type") == "array":
         return f"list of: {_describe_kind(kind['items'], texts)}"
     if kind.get("type") == "object":
@@ -129,19 +134,19 @@ def _describe_kind(kind: Mapping[str, Any], texts: Mapping[str, Any]) -> str:
     if isinstance(kind.get("type"), list):
         return "text"
     names = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`"}
-    said = "date" if kind.get("format") == "date" else names.get(kind.get("type", ""), "text")
-    return f"{said}{_format_bounds(kind)}"
+    result = "date" if kind.get("format") == "date" else names.get(kind.get("type", ""), "text")
+    return f"{result}{_format_bounds(kind)}"
 
 
 def _format_bounds(kind: Mapping[str, Any]) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
     # The largest whole number that a float holds is no bound that a user meets
-    said = [
+    bounds = [
         f"{sign} {kind[name]}"
         for name, sign in signs.items()
         if name in kind and kind[name] < 2**53
     ]
-    return f" {', '.join(said)}" if said else ""
+    return f" {', '.join(bounds)}" if bounds else ""
 
 
 class CommandsDirective(_GeneratedDirective):
@@ -172,14 +177,14 @@ class CommandsDirective(_GeneratedDirective):
     def _write_command(self, path: str, command: Any) -> Iterator[str]:
         context = command.context_class(command, info_name=path)
         yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
-        records = [(one, one.get_help_record(context)) for one in command.params]
-        shown = [(one.name, record) for one, record in records if record and one.name != "help"]
+        records = [(param, param.get_help_record(context)) for param in command.params]
+        shown = [(item.name, record) for item, record in records if record and item.name != "help"]
         if shown:
             yield "| option | what it does |\n| --- | --- |"
-        for name, (form, said) in shown:
-            if not re.sub(r"\[.*\]", "", said).strip():
+        for name, (form, text) in shown:
+            if not re.sub(r"\[.*\]", "", text).strip():
                 self.log_warning(f"'{path}' does not describe {name}")
-            yield f"| `{form}` | {_escape_cell(said)} |"
+            yield f"| `{form}` | {_escape_cell(text)} |"
         yield ""
 
 
@@ -196,24 +201,24 @@ class ErrorsDirective(_GeneratedDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A table."""
+        """Return a table."""
         module, _, name = self.arguments[0].partition(":")
         file = import_module(module.split(".", maxsplit=1)[0]).__file__
         assert file is not None
         files = Path(file).parent.rglob("*.py") if Path(file).stem == "__init__" else [Path(file)]
-        trees = [ast.parse(one.read_text(encoding="utf-8")) for one in files]
-        found = [one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef)]
-        return self.parse_lines(self._write_rows(name, {one.name: one for one in found}))
+        trees = [ast.parse(item.read_text(encoding="utf-8")) for item in files]
+        result = [item for tree in trees for item in tree.body if isinstance(item, ast.ClassDef)]
+        return self.parse_lines(self._write_rows(name, {item.name: item for item in result}))
 
     def _write_rows(self, base: str, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
         yield "| exception | is a | when |\n| --- | --- | --- |"
         below = {name for name in classes if base in _find_ancestors(name, classes)} - {base}
-        for name in [base, *sorted(one for one in below if not one.startswith("_"))]:
-            said = ast.get_docstring(classes[name])
-            if not said:
+        for name in [base, *sorted(item for item in below if not item.startswith("_"))]:
+            text = ast.get_docstring(classes[name])
+            if not text:
                 self.log_warning(f"'{name}' is not described")
             bases = ", ".join(f"`{ast.unparse(kind)}`" for kind in classes[name].bases)
-            yield f"| `{name}` | {bases} | {_escape_cell(_simplify_docstring(said or ''))} |"
+            yield f"| `{name}` | {bases} | {_escape_cell(_simplify_docstring(text or ''))} |"
         yield ""
 
 
@@ -263,10 +268,10 @@ class _ApiLine:
 
     @classmethod
     def of(cls, line: str) -> _ApiLine:
-        found = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
-        if found is None:
+        result = re.fullmatch(r"([\w.]+)(\(\))?(?: ([+-]))?(?:: (.*))?", line.strip())
+        if result is None:
             raise ValueError(f"'{line}' is no line of an API page")
-        return cls(found[1], bool(found[2]), found[3] or "", found[4] or "")
+        return cls(result[1], bool(result[2]), result[3] or "", result[4] or "")
 
     @property
     def value(self) -> Any:
@@ -301,10 +306,10 @@ class FindingsDirective(_GeneratedDirective):
     def run(self) -> list[nodes.Node]:
         """One section and one table for each topic."""
         module, _, name = self.arguments[0].partition(":")
-        found = import_module(module)
-        assert found.__file__ is not None
-        self.env.note_dependency(str(Path(found.__file__).with_suffix(".toml")))
-        return self.parse_lines(self._write_sections(getattr(found, name)().values()))
+        result = import_module(module)
+        assert result.__file__ is not None
+        self.env.note_dependency(str(Path(result.__file__).with_suffix(".toml")))
+        return self.parse_lines(self._write_sections(getattr(result, name)().values()))
 
     def _write_sections(self, entries: Iterable[Any]) -> Iterator[str]:
         topic = ""
@@ -325,7 +330,7 @@ class FindingsDirective(_GeneratedDirective):
 
 
 def _format_template(text: str) -> str:
-    """A sentence of the catalog with the names of its values in capitals."""
+    """Return a sentence of the catalog with the names of its values in capitals."""
     parts = []
     for before, field, spec, _ in Formatter().parse(text):
         name = field or ""
@@ -337,9 +342,9 @@ def _format_template(text: str) -> str:
 
 
 def _find_ancestors(name: str, classes: Mapping[str, ast.ClassDef]) -> set[str]:
-    """A class and all that it derives from, by name."""
+    """Return a class and all that it derives from, by name."""
     bases = [ast.unparse(kind) for kind in classes[name].bases] if name in classes else []
-    return {name}.union(*(_find_ancestors(one, classes) for one in bases))
+    return {name}.union(*(_find_ancestors(base, classes) for base in bases))
 
 
 def _simplify_docstring(docstring: str) -> str:
@@ -357,27 +362,27 @@ def _check_public_names(app: Sphinx, env: BuildEnvironment) -> None:
             logger.warning("the public name '%s' is not documented", name, type="reference")
         value = getattr(module, name)
         if isinstance(value, type) or inspect.isroutine(value):
-            for place, one in _list_members(value):
-                if not inspect.getdoc(one):
+            for place, first in _list_members(value):
+                if not inspect.getdoc(first):
                     logger.warning("'%s%s' has no docstring", name, place, type="reference")
 
 
 def _list_members(value: Any) -> Iterator[tuple[str, Any]]:
-    """What has to say what it is: the object and, of a class, what it defines for its users."""
+    """Return what needs a docstring: the object and the public members of a class."""
     yield "", value
     if not isinstance(value, type):
         return
     package = value.__module__.split(".", maxsplit=1)[0]
     ours = [kind for kind in value.__mro__ if kind.__module__.split(".", maxsplit=1)[0] == package]
-    for name, one in {name: one for kind in ours for name, one in vars(kind).items()}.items():
-        if not name.startswith("_") and (inspect.isroutine(one) or isinstance(one, property)):
+    for name, first in {name: item for kind in ours for name, item in vars(kind).items()}.items():
+        if not name.startswith("_") and (inspect.isroutine(first) or isinstance(first, property)):
             yield f".{name}", getattr(value, name)
 
 
 def _resolve_public_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
 ) -> nodes.reference | None:
-    """A name by itself, or by where it is defined, leads to its one entry in the reference."""
+    """Resolve a name, alone or qualified, to its one entry in the reference."""
     target = node.get("reftarget", "").rsplit(".", 1)[-1]
     domain = env.get_domain("py")
     if node.get("refdomain") != "py" or not isinstance(domain, PythonDomain):
@@ -387,16 +392,16 @@ def _resolve_public_name(
     if public not in known and len(known) != 1:
         return None
     name = public if public in known else known[0]
-    found: nodes.reference | None = domain.resolve_xref(
+    xref: nodes.reference | None = domain.resolve_xref(
         env, node["refdoc"], app.builder, "obj", name, node, content
     )
-    return found
+    return xref
 
 
 def _escape_bars(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, lines: list[str]
 ) -> None:
-    """A bar in a docstring is a bar: docutils would take |x| for something to be replaced."""
+    """Escape bars in a docstring: docutils would take |x| for a substitution."""
     lines[:] = [re.sub(r"(?<!\\)\|", r"\\|", line) for line in lines]
 
 
@@ -404,11 +409,11 @@ def _restore_aliases(
     _app: Sphinx, _what: str, _name: str, _o: Any, _options: Any, signature: str | None,
     returns: str | None,
 ) -> tuple[str, str | None] | None:  # fmt: skip
-    """A kind that has a name, by its name: inside a union autodoc shows how it looked it up."""
+    """Return a type by its name: inside a union autodoc shows how it looked it up."""
     if signature is None:
         return None
-    given = signature.replace("<factory>", "...")  # which is no Python
-    return _ALIAS.sub(r"\1", given), _ALIAS.sub(r"\1", returns) if returns else None
+    result = signature.replace("<factory>", "...")  # which is no Python
+    return _ALIAS.sub(r"\1", result), _ALIAS.sub(r"\1", returns) if returns else None
 
 
 def _named_in_lines(

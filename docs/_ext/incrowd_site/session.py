@@ -99,7 +99,7 @@ class Session:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def write_file(self, path: str, text: str) -> None:
-        """A file of the page's folder; a path that leads out of it is refused."""
+        """Write a file of the page's folder; a path that leads out of it is refused."""
         target = (self.folder / path).resolve()
         if not target.is_relative_to(self.folder):
             raise ValueError(f"'{path}' is not below the folder of the page")
@@ -131,7 +131,7 @@ class Session:
                 value = _evaluate_block(source, name, self._names)
             except Exception as error:  # noqa: BLE001 - a page shows it, or fails by it
                 raised, trace = error, traceback.format_exc()
-        told = {f"{one.category.__name__}: {one.message}\n": None for one in warned}
+        told = {f"{item.category.__name__}: {item.message}\n": None for item in warned}
         printed = self._clean_output(out.getvalue() + "".join(told))
         return BlockResult(printed, value, raised, trace)
 
@@ -168,8 +168,8 @@ class Session:
                 timeout=SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
-            said = (late.output or b"").decode(errors="replace")
-            return CommandOutput(f"{said}\nstill running after {SECONDS} s\n", 124)
+            shell = (late.output or b"").decode(errors="replace")
+            return CommandOutput(f"{shell}\nstill running after {SECONDS} s\n", 124)
         if Path(f"{left}.pwd").exists():
             self._directory = Path(Path(f"{left}.pwd").read_text().rstrip("\n"))
             pairs = Path(f"{left}.env").read_text().split("\0")
@@ -196,7 +196,7 @@ class Session:
 
 
 def _wrap_line(line: str) -> str:
-    """A line in as many as a terminal needs for it, broken between words where there are any."""
+    """Wrap a line as a terminal does, between words where there are any."""
     if len(line.rstrip("\n")) <= WIDTH:
         return line
     parts = textwrap.wrap(
@@ -206,29 +206,32 @@ def _wrap_line(line: str) -> str:
 
 
 def split_commands(text: str) -> list[str]:
-    r"""The commands of a console block; a line that ends with ``\`` goes on.
+    r"""Return the commands of a console block; a line that ends with ``\`` goes on.
 
     >>> commands("$ incrowd plan \\\n    --epsilon 1\n$ ls")
     ['incrowd plan \\\n    --epsilon 1', 'ls']
     """
-    found: list[str] = []
+    commands: list[str] = []
     goes_on = False
     for line in text.splitlines():
         if goes_on:
-            found[-1] += f"\n{line}"
+            commands[-1] += f"\n{line}"
         elif line.startswith("$ "):
-            found.append(line[2:])
+            commands.append(line[2:])
         elif line.strip():
             raise ValueError(
                 f"a line of a console block begins with '$ ', or goes on from one that ends with "
                 f"a backslash; got '{line}'. What a command prints is put in when the page is built"
             )
         goes_on = line.endswith("\\")
-    return found
+    return commands
 
 
 def _parse_plain_call(line: str) -> list[str] | None:
-    """The arguments of a call of ``incrowd`` in which a shell has nothing to do; else None."""
+    """Return the arguments of a call of ``incrowd`` in which a shell has nothing to do.
+
+    Else None.
+    """
     joined = line.replace("\\\n", " ")
     if not joined.startswith("incrowd ") or "spark" in joined:
         return None
@@ -237,7 +240,7 @@ def _parse_plain_call(line: str) -> list[str] | None:
     except ValueError:
         return None
     bare = re.sub(r"'[^']*'", "", joined.split(" #", maxsplit=1)[0])
-    return None if _SHELL.search(bare) or words[1:2] in [[one] for one in _ALONE] else words[1:]
+    return None if _SHELL.search(bare) or words[1:2] in [[item] for item in _ALONE] else words[1:]
 
 
 def _evaluate_block(source: str, name: str, names: dict[str, Any]) -> object:

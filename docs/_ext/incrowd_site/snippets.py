@@ -86,20 +86,20 @@ class Snippet(SphinxDirective):
         _PAGES.failed.add(self.env.docname)
 
     def make_block(self, text: str, language: str, *classes: str) -> nodes.literal_block:
-        """A block of code of which somebody made sure that it tells the truth."""
+        """Return a block of code of which somebody made sure that it tells the truth."""
         block = nodes.literal_block(text, text, language=language, classes=list(classes))
         block[RUN] = True
         self.set_source_info(block)
         return block
 
     def add_caption(self, block: nodes.literal_block, caption: str, *classes: str) -> nodes.Node:
-        """A block with a line above it."""
+        """Return a block with a line above it."""
         whole = container_wrapper(self, block, caption)
         whole["classes"].extend(classes)
         return whole
 
     def make_unrun_block(self, language: str) -> list[nodes.Node]:
-        """A block that cannot be run here, with the reason."""
+        """Return a block that cannot be run here, with the reason."""
         reason = self.options["display"]
         line = nodes.paragraph("", "", nodes.Text(f"not run here: {reason}"), classes=["not-run"])
         return [self.make_block(self.source, language), line]
@@ -185,7 +185,7 @@ class PythonDirective(Snippet):
         return [self.make_block(self.source, "python"), *self.render_result(done)]
 
     def render_result(self, done: BlockResult) -> list[nodes.Node]:
-        """What is put below the block."""
+        """Return what is put below the block."""
         return self.make_output_block(done.output)
 
 

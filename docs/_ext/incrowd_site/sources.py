@@ -21,19 +21,19 @@ def make_test_link(env: BuildEnvironment, path: str, name: str) -> str:
 
 
 def get_named_tests(env: BuildEnvironment) -> set[str]:
-    """The files of tests that pages have named so far."""
-    found: set[str] = vars(env).setdefault("incrowd_tests", set())
-    return found
+    """Return the files of tests that pages have named so far."""
+    named_tests: set[str] = vars(env).setdefault("incrowd_tests", set())
+    return named_tests
 
 
 def find_function_lines(text: str) -> dict[str, int]:
-    """The line, from 0, at which each function of a file begins, its decorators included."""
-    found: dict[str, int] = {}
+    """Return the line, from 0, at which each function of a file begins, its decorators included."""
+    function_lines: dict[str, int] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            found.setdefault(node.name, first - 1)
-    return found
+            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+            function_lines.setdefault(node.name, first - 1)
+    return function_lines
 
 
 def add_anchors(text: str, highlighted: str) -> str:
@@ -46,7 +46,7 @@ def add_anchors(text: str, highlighted: str) -> str:
 
 
 def make_test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """A page for each file of tests that was named."""
+    """Return a page for each file of tests that was named."""
     if not isinstance(app.builder, StandaloneHTMLBuilder):
         return
     for path in sorted(get_named_tests(app.env)):

@@ -44,11 +44,11 @@ def cluster_points(
     members = np.zeros(len(points), dtype=np.int64)
     number = settled = 0
     for block in np.split(order, starts[1:]):
-        found = _ClusterBlock(
+        clusters = _ClusterBlock(
             distances, distances.locate_steps(points[block]), counts[block], k
         ).find_clusters()
-        members[block] = number + found
-        number += int(found.max(initial=-1)) + 1
+        members[block] = number + clusters
+        number += int(clusters.max(initial=-1)) + 1
         settled += len(block)
         progress(settled, len(points))
     return members
@@ -134,8 +134,8 @@ class _ClusterBlock:
     def _measure_distances(
         self, point: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        found = self._points[others]
-        return self._distances.compute_cost(np.minimum(point, found), np.maximum(point, found))
+        result = self._points[others]
+        return self._distances.compute_cost(np.minimum(point, result), np.maximum(point, result))
 
     def _grow_cluster(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Grow a cluster from a point to k rows, among the points nearest to it."""

@@ -94,8 +94,8 @@ def select_confident_rows(
     np.minimum.at(base, members, originals)  # counted from there, no step is lost in a float
     known, shown = originals - base[members], (released - base[members]).astype(np.float64)
     reach = np.floor(radii[members])  # values are whole, so sums with it are exact
-    found = count_within(members, known, shown - reach, shown + reach)
-    return np.asarray((found == 0) | (found >= k))
+    within = count_within(members, known, shown - reach, shown + reach)
+    return np.asarray((within == 0) | (within >= k))
 
 
 def select_large_classes(kept: Bools, members: Members, *, k: int) -> Bools:

@@ -56,8 +56,8 @@ class Lattice:
     @cached_property
     def _free_columns(self) -> tuple[int, ...]:
         """The columns that have an axis: those with several levels, or else the first."""
-        found = (at for at, low in enumerate(self.low) if low < self.high[at])
-        return tuple(found) or (0,)
+        result = (at for at, low in enumerate(self.low) if low < self.high[at])
+        return tuple(result) or (0,)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -173,9 +173,9 @@ class Rollups:
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
         self._tables: dict[tuple[tuple[int, int, int], ...], npt.NDArray[np.int64]] = {}
-        self._widths = [[len(labels) for labels in one.labels] for one in hierarchies]
+        self._widths = [[len(labels) for labels in hierarchy.labels] for hierarchy in hierarchies]
         self._bundles = _bundle_columns(
-            [len(one.groups[0]) for one in hierarchies], len(frequencies)
+            [len(hierarchy.groups[0]) for hierarchy in hierarchies], len(frequencies)
         )
         self._places = [self._locate_tuples(bundle) for bundle in self._bundles]
         ones = bool((frequencies.counts == 1).all())
@@ -203,7 +203,7 @@ class Rollups:
         grouped = self._group_keys(keys, cells, k=k, limit=limit, located=bool(self.protected))
         if grouped is None:
             return None
-        found, sizes, at = grouped
+        result, sizes, at = grouped
         surely = sizes < k
         lost = surely
         for protected in self.protected:
@@ -213,7 +213,7 @@ class Rollups:
                 lost = lost | fails
                 if rule.monotone:
                     surely = surely | fails
-        classes = NodeClasses(found, sizes, lost, surely)
+        classes = NodeClasses(result, sizes, lost, surely)
         if limit is not None and classes.surely_suppressed > limit:
             return None
         return classes
@@ -229,8 +229,8 @@ class Rollups:
 
         One tuple of level 0 stands for each cell: whichever it is, it has the cell's groups.
         """
-        found, sizes = self.count_cells(node)
-        codes = self.decode_keys(node, found)
+        result, sizes = self.count_cells(node)
+        codes = self.decode_keys(node, result)
         for at, level in enumerate(node):
             group = self.hierarchies[at].groups[level]
             member = np.zeros(self._count_level_groups(at, level), dtype=np.int32)
@@ -272,15 +272,15 @@ class Rollups:
 
     def compute_entropies(self) -> list[list[float]]:
         """Return for each column the entropy of its groups per level: how far it parts the rows."""
-        found = []
+        entropies = []
         for held, hierarchy in zip(self.rows_by_code, self.hierarchies, strict=True):
             column = []
             for group in hierarchy.groups:
                 rows = np.bincount(group, weights=held)
                 shares = rows[rows > 0] / max(self.total, 1)
                 column.append(float(-(shares * np.log(shares)).sum()))
-            found.append(column)
-        return found
+            entropies.append(column)
+        return entropies
 
     def compute_column_means(self, costs: Sequence[Sequence[Floats]]) -> list[Floats]:
         """Return for each column the mean over all rows of a cost per code, at each level."""
@@ -320,8 +320,8 @@ class Rollups:
         for bundle, places in zip(self._bundles, self._places, strict=True):
             if all(widths[at] == 1 for at in bundle):
                 continue
-            found = np.take(self._get_key_table(bundle, node, strides), places, mode="clip")
-            keys = found if keys is None else np.add(keys, found, out=keys)
+            result = np.take(self._get_key_table(bundle, node, strides), places, mode="clip")
+            keys = result if keys is None else np.add(keys, result, out=keys)
         if keys is None:
             keys = np.zeros(len(self.frequencies), dtype=np.int64)
         return keys, cells
@@ -333,9 +333,9 @@ class Rollups:
 
         A search goes from node to node in steps of one column, so most are asked for again.
         """
-        asked = tuple((at, node[at], strides[at]) for at in bundle)
-        if asked in self._tables:
-            return self._tables[asked]
+        key_table = tuple((at, node[at], strides[at]) for at in bundle)
+        if key_table in self._tables:
+            return self._tables[key_table]
         first, *others = (
             self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
         )
@@ -345,7 +345,7 @@ class Rollups:
         if len(table) <= _BUNDLED:
             if len(self._tables) >= _TABLES:
                 self._tables.clear()
-            self._tables[asked] = table
+            self._tables[key_table] = table
         return table
 
     def _number_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
@@ -391,21 +391,21 @@ class Rollups:
             held = np.bincount(keys, weights=self._weights, minlength=cells)
             if limit is not None and float(held.sum(where=held < k)) > limit:
                 return None
-            found = np.flatnonzero(held > 0)
-            sizes = held[found].astype(np.int64)
+            result = np.flatnonzero(held > 0)
+            sizes = held[result].astype(np.int64)
         elif self._weights is None:  # each tuple is one row: where it stood does not matter
             ordered = np.sort(keys)
             first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            found = ordered[first]
+            result = ordered[first]
             sizes = np.diff(first, append=len(keys))
         else:
             order = np.argsort(keys)
             ordered = keys[order]
             first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            found = ordered[first]
+            result = ordered[first]
             sizes = np.add.reduceat(self.frequencies.counts[order], first)
-        at = np.searchsorted(found, keys) if located else np.zeros(0, dtype=np.int64)
-        return found, sizes, at
+        at = np.searchsorted(result, keys) if located else np.zeros(0, dtype=np.int64)
+        return result, sizes, at
 
 
 def _bundle_columns(sizes: Sequence[int], tuples: int) -> list[list[int]]:

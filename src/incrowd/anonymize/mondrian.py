@@ -214,9 +214,9 @@ def _cut_by_code(
     Where those together are fewer than k, the smallest other part joins them.
     """
     width = int(codes.max()) + 1
-    found, at = np.unique(group * width + codes, return_inverse=True)
+    result, at = np.unique(group * width + codes, return_inverse=True)
     sizes = np.bincount(at, weights=counts)
-    owner = found // width
+    owner = result // width
     large = sizes >= k
     rest = totals - np.bincount(owner, weights=sizes * large, minlength=len(totals))
     lacking = (rest > 0) & (rest < k)
@@ -226,7 +226,7 @@ def _cut_by_code(
         large[joins[_find_first_places(owner[joins])]] = False
         rest[lacking] = k  # it holds at least that now, or the class has a single part
     parts = np.bincount(owner, weights=large, minlength=len(totals)) + (rest > 0)
-    child = np.where(large, found % width + 1, 0)
+    child = np.where(large, result % width + 1, 0)
     return child[at], parts >= 2
 
 

@@ -1,14 +1,16 @@
 """Optimal lattice anonymization: the best full-domain scheme under a suppression limit.
 
-Two questions about the same lattice. :func:`find_minimal_nodes` finds all k-minimal nodes (those that
-stay within the limit while no finer node does), as OLA does (El Emam and others): nodes are
+Two questions about the same lattice. :func:`find_minimal_nodes` finds all k-minimal nodes (those
+that stay within the limit while no finer node does), as OLA does (El Emam and others): nodes are
 decided half by half, and each decision decides everything finer or everything coarser.
-:func:`find_optimal_node` finds the node of least loss in the whole lattice, which need not be minimal.
+:func:`find_optimal_node` finds the node of least loss in the whole lattice, which need not be
+minimal.
 
-Claim of :func:`find_optimal_node`: no node within the limit has a smaller loss than ``least`` of what is
-returned, which is the loss of the node returned wherever the search was not stopped by time. A
-node is passed over only if (1) a coarser node surely suppresses too many rows, for rows lost there
-are lost at every finer node; or (2) a lower bound of its loss is not below the best loss seen.
+Claim of :func:`find_optimal_node`: no node within the limit has a smaller loss than ``least`` of
+what is returned, which is the loss of the node returned wherever the search was not stopped by
+time. A node is passed over only if (1) a coarser node surely suppresses too many rows, for rows
+lost there are lost at every finer node; or (2) a lower bound of its loss is not below the best loss
+seen.
 
 **Branch and bound over boxes.** The best node of a lattice of any size: branch and bound over
 boxes.
@@ -39,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.anonymize.lattice import MOST_NODES, Lattice, Node, NodeClasses, Rollups
-from incrowd.anonymize.looks import (
+from incrowd.anonymize.node_evaluator import (
     ListedSearch,
     NodeEvaluator,
     NoSchemeError,
@@ -284,14 +286,14 @@ def find_minimal_nodes(
             fails[lattice.slice_finer(node)] = True
         else:
             holds[lattice.slice_coarser(node)] = True
-    found = []
+    minimal_nodes = []
     for place in np.flatnonzero(holds):
         node = lattice.get_node(int(place))
         if not any(holds[lattice.locate_node(child)] for child in lattice.iterate_children(node)):
             classes = rollups.count_classes(node, k=k)
             assert classes is not None
             own = goal.compute_loss(node, classes)
-            found.append(Optimum(node, own, classes.suppressed, evaluated, own))
-    if not found:
+            minimal_nodes.append(Optimum(node, own, classes.suppressed, evaluated, own))
+    if not minimal_nodes:
         raise NoSchemeError(no_scheme_message(k, limit))
-    return sorted(found, key=lambda scheme: (scheme.loss, scheme.levels))
+    return sorted(minimal_nodes, key=lambda scheme: (scheme.loss, scheme.levels))

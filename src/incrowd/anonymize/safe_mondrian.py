@@ -160,9 +160,9 @@ class _CutRound:
     def _score_cuts(self, parts: npt.NDArray[np.int64], at: int) -> Counts:
         """Return what cutting each cell along a column scores."""
         width = int(parts.max(initial=0)) + 1
-        found, place = np.unique(self._cells.members * width + parts, return_inverse=True)
+        result, place = np.unique(self._cells.members * width + parts, return_inverse=True)
         rows = np.bincount(place, self._counts).astype(np.int64)
-        cells, part = found // width, found % width
+        cells, part = result // width, result % width
         low, high = self._find_runs(cells, part, at)
         own = self._shares[at] * (1 - self._axes[at].compute_cost(low, high))
         detail = self._whole[cells] - self._kept[cells, at] + own

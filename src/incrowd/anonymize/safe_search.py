@@ -110,7 +110,7 @@ def search_scheme(
     place of a column whose relation to the others is to be kept.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
-    sensitivity = W * max(one.d for one in ramps)
+    sensitivity = W * max(ramp.d for ramp in ramps)
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
@@ -217,12 +217,12 @@ class _SchemeScorer:
         if (at, level) not in self._parts:
             groups = self.rollups.hierarchies[at].groups
             width = len(self.rollups.hierarchies[at].labels[level])
-            found = []
+            result = []
             for finer in range(self._lattice.low[at], level + 1):
                 best = np.zeros(width)
                 np.maximum.at(best, groups[level], self._kept[at][finer][groups[finer]])
-                found.append(best)
-            self._parts[at, level] = found
+                result.append(best)
+            self._parts[at, level] = result
         return self._parts[at, level]
 
 
@@ -248,13 +248,13 @@ class _RollupCache:
         if stage not in self._asked or self._rollups.bound_cells(stage) * _FEWER > tuples:
             self._asked.add(stage)
             return self._rollups
-        found = self._rollups.roll_up_to(stage)
-        self._cells += len(found.frequencies)
+        result = self._rollups.roll_up_to(stage)
+        self._cells += len(result.frequencies)
         while self._kept and self._cells > tuples:
             first = next(iter(self._kept))
             self._cells -= len(self._kept.pop(first).frequencies)
-        self._kept[stage] = found
-        return found
+        self._kept[stage] = result
+        return result
 
 
 class _SearchState:
@@ -268,7 +268,7 @@ class _SearchState:
         noise: npt.NDArray[np.int64],
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
-        self._least = min(one.a for one in ramps)
+        self._least = min(ramp.a for ramp in ramps)
         self._bound = np.full(noise.shape, np.inf)
         self._closed = np.zeros(noise.shape, dtype=bool)
         self._best: tuple[int, Node, Ramp] | None = None
@@ -315,9 +315,9 @@ class _SearchState:
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
         named, sizes = named[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
-        psis = [one.compute_psi(sizes) for one in self._ramps]
+        psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
         cells: tuple[Codes, Counts] | None = None
-        for number, (one, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+        for number, (first, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             here = self._bound[number][finer]
             np.minimum(here, self._detail.compute_rough_bounds(node, int(psi.sum())), out=here)
             if self._find_open((number, *place)):
@@ -325,7 +325,7 @@ class _SearchState:
                 scored = self._detail.compute_score(*cells, psi)
                 total = scored + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(total, number, node):
-                    self._best = (total, node, one)
+                    self._best = (total, node, first)
             self._closed[(number, *place)] = True
         for number, psi in enumerate(psis):
             if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:

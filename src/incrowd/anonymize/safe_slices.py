@@ -67,7 +67,7 @@ def count_choices(columns: int, most: int, tables: int) -> int:
 def cover_pairs(columns: int, most: int) -> list[tuple[int, ...]]:
     """Return slices in which every two columns stand together, few if not the fewest."""
     apart = ~np.eye(columns, dtype=bool)
-    found = []
+    result = []
     while apart.any():
         members = [int(at) for at in np.unravel_index(int(np.argmax(apart)), apart.shape)]
         while len(members) < min(most, columns):
@@ -75,19 +75,19 @@ def cover_pairs(columns: int, most: int) -> list[tuple[int, ...]]:
             gains[members] = -1
             members.append(int(np.argmax(gains)))
         apart[np.ix_(members, members)] = False
-        found.append(tuple(sorted(members)))
-    return found
+        result.append(tuple(sorted(members)))
+    return result
 
 
 def compute_dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
     """Return floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
     if not frequencies.total:
         return 0
-    one, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
+    item, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
     width = int(other.max()) + 1
-    found, joint = _sum_by_place(one * width + other, frequencies.counts)
-    rows = _count_rows(frequencies, first)[found // width]
-    columns = _count_rows(frequencies, second)[found % width]
+    result, joint = _sum_by_place(item * width + other, frequencies.counts)
+    rows = _count_rows(frequencies, first)[result // width]
+    columns = _count_rows(frequencies, second)[result % width]
     return compute_cell_dependence(joint, rows, columns, frequencies.total, least)
 
 
@@ -123,8 +123,8 @@ def _sum_by_place(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
     if int(places.max()) < _DENSE:
         summed = np.zeros(int(places.max()) + 1, dtype=np.int64)
         np.add.at(summed, places, counts)
-        found = np.flatnonzero(summed)
-        return found, summed[found]
+        result = np.flatnonzero(summed)
+        return result, summed[result]
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
     return places[order][starts], np.add.reduceat(counts[order], starts)
@@ -141,8 +141,8 @@ def choose_slices(
 ) -> list[tuple[int, ...]]:
     """Choose slices of at most ``most`` columns each: private at the sum of the epsilons.
 
-    There is one epsilon for each of :func:`count_choices`. What stands in cells of ``least`` rows or
-    fewer counts nothing; no data may decide that number.
+    There is one epsilon for each of :func:`count_choices`. What stands in cells of ``least`` rows
+    or fewer counts nothing; no data may decide that number.
     """
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
@@ -161,7 +161,7 @@ def choose_slices_by_score(
 ) -> list[tuple[int, ...]]:
     """Choose the same by :func:`compute_dependence` of every two columns, at one ``least``."""
     budget = iter(epsilons)
-    found: list[tuple[int, ...]] = []
+    slices: list[tuple[int, ...]] = []
     together: set[tuple[int, ...]] = set()
 
     def grown(size: int, left: list[int]) -> tuple[int, ...]:
@@ -169,7 +169,7 @@ def choose_slices_by_score(
         while len(members) < size:
             if members:
                 options = [(*members, column) for column in left if column not in members]
-                options = [x for x in options if tuple(sorted(x)) not in found] or options
+                options = [x for x in options if tuple(sorted(x)) not in slices] or options
             else:
                 options = list(combinations(left, 2))
                 options = [pair for pair in options if pair not in together] or options
@@ -185,15 +185,15 @@ def choose_slices_by_score(
     *early, _ = compute_slice_sizes(columns, most)
     left = list(range(columns))
     for size in early:
-        found.append(grown(size, left))
-        left = [column for column in left if column not in found[-1]]
-    found.append(tuple(left))
-    for part in found:
+        slices.append(grown(size, left))
+        left = [column for column in left if column not in slices[-1]]
+    slices.append(tuple(left))
+    for part in slices:
         together.update(combinations(part, 2))
-    while len(found) < tables:
-        found.append(grown(most, list(range(columns))))
-        together.update(combinations(found[-1], 2))
-    return found
+    while len(slices) < tables:
+        slices.append(grown(most, list(range(columns))))
+        together.update(combinations(slices[-1], 2))
+    return slices
 
 
 def _score_option(

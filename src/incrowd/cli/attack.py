@@ -83,7 +83,7 @@ def attack(
     from incrowd.evaluation.attacks.attack import attack as tried
     from incrowd.evaluation.attacks.trial import ATTACKS
 
-    found = tried(
+    result = tried(
         original,
         released,
         spec,
@@ -101,6 +101,6 @@ def attack(
         engine=choose_engine(engine, master, conf),
     )
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        evaluation_facts.print_attacks(found, verbose=verbose)
+        evaluation_facts.print_attacks(result, verbose=verbose)

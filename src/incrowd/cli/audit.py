@@ -57,17 +57,17 @@ def audit(
                 "--table, --claim and --claim-delta apply to --command only. Drop them."
             )
         assert spec is not None
-        found = run(read_spec_file(spec), **how)
+        result = run(read_spec_file(spec), **how)
     else:
         from incrowd.evaluation.audit.command import audit_command
 
         if table is None or claim is None:
             raise IncrowdError("--command needs a table and a claimed ε. Add --table and --claim.")
         claimed = parse_number("claim", claim), parse_number("claim-delta", claim_delta or "0")
-        found = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
+        result = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        for line in found.format_lines():
+        for line in result.format_lines():
             terminal.print_wrapped(line, hanging=12)
-    return int(found.is_above_claim)
+    return int(result.is_above_claim)

@@ -19,7 +19,7 @@ from incrowd.errors import IncrowdError, IncrowdWarning, Refusal
 
 _PANELS = {  # in the order in which help lists them: panel, command, module
     "Prepare": {
-        "init": "cli.specs", "confirm": "cli.specs", "hierarchy": "cli.groups",
+        "init": "cli.specs", "confirm": "cli.specs", "hierarchy": "cli.hierarchy",
         "schema": "cli.specs",
     },
     "Publish": {

@@ -41,8 +41,8 @@ def run_demo(output: Path) -> int:
     _print_fact("Accuracy", f"95 % of noise within ±{within}, every count within ±{most:g}")
     first = release.data.row(0, named=True)
     _print_fact("Example", ", ".join(f"{name} {value}" for name, value in first.items()))
-    asked = read_spec_file(output / "spec.yaml").with_entry(("release", "draw"), "sample")
-    other = publish(None, asked, output=output / "sample")
+    request = read_spec_file(output / "spec.yaml").with_entry(("release", "draw"), "sample")
+    other = publish(None, request, output=output / "sample")
     k, beta = other.certificate.k, float(other.certificate.parameters["beta"])
     rows = other.certificate.table.release.rows
     _print_step(4, f"Published a sample of the same table, {rows:,} rows", other.folder)
@@ -56,9 +56,9 @@ def run_demo(output: Path) -> int:
             return 1
     _print_step(5, "Verified both releases; so can recipients", "incrowd verify FOLDER")
     print("6. Wrote private reports, for the curator only")
-    for name, one in (("Counts", release), ("Sample", other)):
-        report = one.folder.with_name(one.curator.name) / "report.html"
-        _print_fact(name, f"{_describe_utility(one):<40}{report}")
+    for name, item in (("Counts", release), ("Sample", other)):
+        report = item.folder.with_name(item.curator.name) / "report.html"
+        _print_fact(name, f"{_describe_utility(item):<40}{report}")
     return 0
 
 
@@ -72,6 +72,6 @@ def _print_fact(name: str, text: str) -> None:
 
 def _describe_utility(release: Release) -> str:
     """Return which share of rows a release keeps, and its information loss."""
-    found = release.evaluation
-    kept = 1 - found.suppressed / max(found.rows_original, 1)
-    return f"{format_percent(kept)} of rows, loss {found.loss:.3f}"
+    evaluation = release.evaluation
+    kept = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
+    return f"{format_percent(kept)} of rows, loss {evaluation.loss:.3f}"

@@ -23,10 +23,10 @@ def doctor(
     """
     from incrowd.curate.doctor import diagnose_installation
 
-    found = diagnose_installation(attempt=attempt)
+    result = diagnose_installation(attempt=attempt)
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
     else:
-        for line in found.format_lines():
+        for line in result.format_lines():
             print(line)
-    return int(not found.is_working)
+    return int(not result.is_working)

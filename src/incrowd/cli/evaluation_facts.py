@@ -10,7 +10,7 @@ from incrowd.findings import format_percent
 if TYPE_CHECKING:
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
-    from incrowd.measure.noise import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
 
 
 def survivals(found: Evaluation) -> str:
@@ -34,9 +34,9 @@ def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
         print_text()
         _print_columns(found, verbose=verbose)
         return
-    for number, (one, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+    for number, (first, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
         print_text(f"Table {number}: {', '.join(names)}")
-        print_evaluation(one, verbose=verbose)
+        print_evaluation(first, verbose=verbose)
         print_text()
     facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", survivals(found))]
     missing = ", ".join(found.missing_columns)
@@ -86,17 +86,17 @@ def _describe_utility(found: LabelEvaluation, name: str, words: str, form: str) 
 
 
 def _prediction_facts(useful: Utility) -> Facts:
-    known = useful.accuracy
-    if known is None:
+    accuracy = useful.accuracy
+    if accuracy is None:
         return []
     text = (
-        f"'{known.target}' correct for {known.released:.1%} (trained on the release), "
-        f"{known.original:.1%} (on the original), {known.majority:.1%} (majority class)"
+        f"'{accuracy.target}' correct for {accuracy.released:.1%} (trained on the release), "
+        f"{accuracy.original:.1%} (on the original), {accuracy.majority:.1%} (majority class)"
     )
     facts = [("Prediction", text)]
-    if known.auc_released is not None and known.auc_original is not None:
+    if accuracy.auc_released is not None and accuracy.auc_original is not None:
         facts.append(
-            ("AUC", f"{known.auc_released:.4f} released, {known.auc_original:.4f} original")
+            ("AUC", f"{accuracy.auc_released:.4f} released, {accuracy.auc_original:.4f} original")
         )
     return facts
 
@@ -132,17 +132,17 @@ def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
     for name in names:
         table.add_column(name, justify="right")
     table.add_column("gain from the release")
-    for one in found.estimates:
-        rates = [_rate(one.success), f"{one.guess.value:.1%}"]
+    for estimate in found.estimates:
+        rates = [_rate(estimate.success), f"{estimate.guess.value:.1%}"]
         if found.control:
-            rates.append("" if one.control is None else _rate(one.control))
-        table.add_row(f"{one.attack}: {one.name}", *rates, one.verdict)
+            rates.append("" if estimate.control is None else _rate(estimate.control))
+        table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
     make_console().print(table, markup=False)
     if verbose:
-        for one in found.estimates:
+        for estimate in found.estimates:
             print_text()
-            print_text(f"{one.attack}: {one.name}")
-            print_facts([("Knows", one.knows), ("Success", one.says)])
+            print_text(f"{estimate.attack}: {estimate.name}")
+            print_facts([("Knows", estimate.knows), ("Success", estimate.says)])
     for note in found.notes:
         print_wrapped(f"Note: {note}", hanging=6)
 

@@ -37,9 +37,9 @@ def explore(
     file = read_spec_file(spec)
     table = open_spec_table(file, engine=choose_engine(engine, master, conf))
     with terminal.show_progress("comparing schemes") as (_, tell):
-        found = look(file, table, progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else _print_exploration(found, limit)
-    return int(found.best is None)
+        result = look(file, table, progress=tell)
+    terminal.print_json(result.as_dict()) if as_json else _print_exploration(result, limit)
+    return int(result.best is None)
 
 
 def _print_exploration(found: Exploration, limit: int) -> None:
@@ -51,7 +51,7 @@ def _print_exploration(found: Exploration, limit: int) -> None:
     terminal.print_wrapped(f"Compared {which}{found.size:,} schemes with k = {found.k}.")
     if found.one_row_each:
         print(f"Unit: one person. One row of each of {found.rows:,} people is used.")
-    good = [one for one in found.schemes if one.holds]
+    good = [scheme for scheme in found.schemes if scheme.holds]
     if not good:
         terminal.print_wrapped(
             f"No scheme has k = {found.k} with at most {found.limit:,} rows suppressed. Allow more "
@@ -61,18 +61,23 @@ def _print_exploration(found: Exploration, limit: int) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", "loss", "suppressed", "groups", "smallest", "highest risk", "mean risk"):
         table.add_column(name, justify="right", no_wrap=True)
-    for number, one in enumerate(good[:limit], 1):
+    for number, first in enumerate(good[:limit], 1):
         table.add_row(
-            f"{number}", f"{one.loss:.4f}", f"{one.suppressed / max(found.rows, 1):.2%}",
-            f"{one.classes:,}", f"{one.smallest:,}", f"{one.risk:.2%}", f"{one.mean_risk:.2%}",
-        )  # fmt: skip
+            f"{number}",
+            f"{first.loss:.4f}",
+            f"{first.suppressed / max(found.rows, 1):.2%}",
+            f"{first.classes:,}",
+            f"{first.smallest:,}",
+            f"{first.risk:.2%}",
+            f"{first.mean_risk:.2%}",
+        )
     screen.print(table)
     print()
     names = [column.name for column in found.columns]
-    for number, one in enumerate(good[:limit], 1):
-        levels = ", ".join(f"{name}: {at}" for name, at in zip(names, one.levels, strict=True))
+    for number, first in enumerate(good[:limit], 1):
+        levels = ", ".join(f"{name}: {at}" for name, at in zip(names, first.levels, strict=True))
         terminal.print_wrapped(
-            f"{number:>2}  {describe_generalization(found.describe_scheme(one))}", hanging=4
+            f"{number:>2}  {describe_generalization(found.describe_scheme(first))}", hanging=4
         )
         print(f"    levels: {{{levels}}}")
     terminal.print_wrapped(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.cli.terminal import make_console
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def describe_guarantee(certificate: Certificate) -> str:
     """Return the guarantee of a certificate, in short."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None:
         return f"{_describe_anonymity(certificate)}, which is NOT differential privacy."
     epsilon, delta = (
-        format_parameter("epsilon", known.epsilon, 4),
-        format_parameter("delta", known.delta, 3),
+        format_parameter("epsilon", guarantee.epsilon, 4),
+        format_parameter("delta", guarantee.delta, 3),
     )
     both = certificate.has_noisy_counts and certificate.k > 1
     also = f" and {certificate.k}-anonymity" if both else ""
@@ -69,10 +69,12 @@ def describe_protection(certificate: Certificate) -> str:
     """Return how much a release protects; empty where nothing is guaranteed."""
     from incrowd.release.pages import describe_protected_people
 
-    known = certificate.guarantee
+    guarantee = certificate.guarantee
     if not certificate.is_private:
         return ""
-    return describe_meaning(known.epsilon, known.delta, describe_protected_people(certificate))
+    return describe_meaning(
+        guarantee.epsilon, guarantee.delta, describe_protected_people(certificate)
+    )
 
 
 def print_weakness(epsilon: float | None, delta: float | None) -> None:

@@ -85,7 +85,7 @@ def plan(
 
     If the spec sets `releases`, its ε and δ are those of the whole block.
     """
-    from incrowd.methods.outlay import plan_block
+    from incrowd.methods.spec_ledger import plan_block
     from incrowd.privacy.events import describe_event, serialize_event
     from incrowd.release.ledger import Ledger
     from incrowd.spec.file import read_spec_file
@@ -143,7 +143,7 @@ def show(
         terminal.print_json(
             {
                 "budget": vars(allowed),
-                "budgets": [vars(one) for one in book.budgets()],
+                "budgets": [vars(item) for item in book.budgets()],
                 "unit": book.unit(),
                 "rule": RULE,
                 "booked": vars(total),
@@ -169,8 +169,8 @@ def show(
     if verbose:
         facts.append(("Composition", RULE))
         facts += [
-            ("Earlier budget", f"(ε, δ) = ({one.epsilon:g}, {one.delta:g}), from {one.day}")
-            for one in book.budgets()[:-1]
+            ("Earlier budget", f"(ε, δ) = ({item.epsilon:g}, {item.delta:g}), from {item.day}")
+            for item in book.budgets()[:-1]
         ]
     terminal.print_facts(facts)
     if spends:
@@ -180,7 +180,8 @@ def show(
         if spend.releases is not None:
             kind = f"planned block, {spend.used} of {spend.releases} releases made"
         print(
-            f"  {spend.number:>3}  {spend.day}  (ε, δ) = {format_guarantee(spend.guarantee)}  {kind}"
+            f"  {spend.number:>3}  {spend.day}  (ε, δ) = {format_guarantee(spend.guarantee)}  "
+            f"{kind}"
         )
         if verbose:
             each = "each release: " if spend.releases is not None else ""

@@ -50,10 +50,10 @@ def choose_engine(
             )
         return None if name is None else local_engine()
     settings = {}
-    for one in conf or ():
-        key, sign, value = one.partition("=")
+    for item in conf or ():
+        key, sign, value = item.partition("=")
         if not sign or not key:
-            raise ParameterError("conf", "be NAME=VALUE", one)
+            raise ParameterError("conf", "be NAME=VALUE", item)
         settings[key.strip()] = value
     return spark_engine(master, settings)
 

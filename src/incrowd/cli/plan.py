@@ -18,7 +18,7 @@ from incrowd.findings import format_percent
 from incrowd.privacy.plan import Plan, PlanTable, plan_grid
 from incrowd.privacy.plan import plan as planned
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import format_parameter, round_crowd_size
+from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
     from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
@@ -128,8 +128,8 @@ def _plan_from_spec(path: Path, as_json: bool) -> None:
     file = read_spec_file(path)
     table = open_spec_table(file)
     with terminal.show_progress("computing") as (_, tell):
-        found = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
-    terminal.print_json(found.as_dict()) if as_json else print_tradeoff(found)
+        tradeoff = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
+    terminal.print_json(tradeoff.as_dict()) if as_json else print_tradeoff(tradeoff)
 
 
 _MEMBERS = "people with one row in the table"

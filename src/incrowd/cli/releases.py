@@ -228,22 +228,22 @@ def evaluate(
 
     The result is private: it is computed from the original table.
     """
-    from incrowd.evaluation.measures import evaluate as compare
+    from incrowd.evaluation.evaluate import evaluate as compare
     from incrowd.spec.file import read_spec_file
     from incrowd.spec.model import PersonId
 
-    found = compare(
+    result = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
         curator=curator,
         engine=choose_engine(engine, master, conf),
     )  # fmt: skip
     if as_json:
-        terminal.print_json(found.as_dict())
+        terminal.print_json(result.as_dict())
         return
     if isinstance(read_spec_file(spec).spec.unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
-    evaluation_facts.print_evaluation(found, verbose=verbose)
-    terminal.print_findings(found.findings())
+    evaluation_facts.print_evaluation(result, verbose=verbose)
+    terminal.print_findings(result.findings())
 
 
 def demo(

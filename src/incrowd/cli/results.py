@@ -25,7 +25,7 @@ from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
-    from incrowd.curate.preview import HierarchyPreview, HierarchyTree, TreeNode
+    from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.entries import Booking
@@ -113,20 +113,20 @@ def release_facts(release: Release) -> Facts:
 
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
-    found = release.evaluation
-    if isinstance(found, SyntheticEvaluation):
-        facts = [*synthetic_facts(found), *_unused_facts(release)]
+    evaluation = release.evaluation
+    if isinstance(evaluation, SyntheticEvaluation):
+        facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
         return [*facts, *_ledger_facts(release), _report_fact(release)]
-    facts = [("Missing", _describe_missing_rows(release)), *_target_facts(found)]
-    if not found.slices:
-        facts.append(("Information loss", f"{found.loss:.3f} (0 = none, 1 = everything)"))
-    if found.slices:
-        facts.append(("Pairs of columns", survivals(found)))
+    facts = [("Missing", _describe_missing_rows(release)), *_target_facts(evaluation)]
+    if not evaluation.slices:
+        facts.append(("Information loss", f"{evaluation.loss:.3f} (0 = none, 1 = everything)"))
+    if evaluation.slices:
+        facts.append(("Pairs of columns", survivals(evaluation)))
     facts += _unused_facts(release)
-    if found.noise is not None:
-        facts += noise_facts(found.noise, verbose=False)
-    if not found.slices and found.risk is None:
-        facts.append(("Advice", advise_curator(found)))
+    if evaluation.noise is not None:
+        facts += noise_facts(evaluation.noise, verbose=False)
+    if not evaluation.slices and evaluation.risk is None:
+        facts.append(("Advice", advise_curator(evaluation)))
     facts += [*_ledger_facts(release), _report_fact(release)]
     return [fact for fact in facts if fact[1]]
 
@@ -152,9 +152,9 @@ def detail_facts(release: Release) -> Facts:
     certificate = release.certificate
     noise = release.evaluation.noise
     facts = [("Meaning", describe_protection(certificate))]
-    for number, one in enumerate(certificate.split_tables(), 1):
+    for number, first in enumerate(certificate.split_tables(), 1):
         name = "Parameters" if certificate.slices is None else f"Parameters of {number}"
-        facts.append((name, _describe_parameters(one)))
+        facts.append((name, _describe_parameters(first)))
     if noise is not None and noise.simulated is not None:
         facts += describe_simulation(noise.simulated)
     search = release.evaluation.search
@@ -176,7 +176,7 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
-        laws = [build_event_law(make_noise_event(one.parameters)) for one in each]
+        laws = [build_event_law(make_noise_event(item.parameters)) for item in each]
         within, most = (
             max(law.find_error_bound(_ACCURATE) for law in laws),
             max(law.reach for law in laws),
@@ -186,7 +186,7 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
             f"threshold of {certificate.threshold} are biased upward"
         )
         return [("Accuracy", text)]
-    rates = [one.parameters.get("beta") for one in each]
+    rates = [item.parameters.get("beta") for item in each]
     if not all(isinstance(rate, float) for rate in rates):
         return [("Groups", f"at least {certificate.k:,} rows each")]
     numbers = [float(rate or 0) for rate in rates]
@@ -212,12 +212,12 @@ def _slice_facts(release: Release) -> Facts:
 def _with_examples(examples: Examples) -> dict[str, str]:
     """Return what each column publishes, with a published label where none is named."""
     rows = [row.after for row in examples.rows if row.after is not None]
-    found = {}
+    result = {}
     for name, words in examples.levels.items():
         label = rows[0][examples.names.index(name)] if rows else None
         bare = words not in _WHOLE and "(" not in words and label is not None
-        found[name] = f"{words} (such as {label})" if bare else words
-    return found
+        result[name] = f"{words} (such as {label})" if bare else words
+    return result
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
@@ -237,26 +237,29 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _describe_missing_rows(release: Release) -> str:
-    found, certificate = release.evaluation, release.certificate
-    if found.slices:
+    missing_rows, certificate = release.evaluation, release.certificate
+    if missing_rows.slices:
         return ""
-    share = format_percent(found.suppressed / max(found.rows_original, 1))
-    rows = f"{found.suppressed:,} of {found.rows_original:,} rows ({share})"
+    share = format_percent(missing_rows.suppressed / max(missing_rows.rows_original, 1))
+    rows = f"{missing_rows.suppressed:,} of {missing_rows.rows_original:,} rows ({share})"
     if certificate.has_noisy_counts:
-        return f"{rows}, suppressed or below the true count; {found.surplus:,} surplus rows"
+        return f"{rows}, suppressed or below the true count; {missing_rows.surplus:,} surplus rows"
     return f"{rows}, {'not drawn or ' if certificate.events else ''}suppressed"
 
 
 def _describe_parameters(certificate: Certificate) -> str:
     """Return the parameters that were used, by the papers' symbols."""
-    known = certificate.parameters
+    parameters = certificate.parameters
     parts = [f"k = {certificate.k}"]
-    if "r" in known:
-        parts += [f"noise at most r = {known['r']:g}", f"threshold r + k = {certificate.threshold}"]
-    if "beta" in known:
-        parts.append(f"β = {known['beta']:.6g}")
-    if "search_epsilon" in known:
-        parts.append(f"ε of the search = {known['search_epsilon']:g}")
+    if "r" in parameters:
+        parts += [
+            f"noise at most r = {parameters['r']:g}",
+            f"threshold r + k = {certificate.threshold}",
+        ]
+    if "beta" in parameters:
+        parts.append(f"β = {parameters['beta']:.6g}")
+    if "search_epsilon" in parameters:
+        parts.append(f"ε of the search = {parameters['search_epsilon']:g}")
     levels = [
         f"{name} {'any' if column.level is None else column.level}"
         for name, column in certificate.table.scheme.items()
@@ -275,9 +278,9 @@ def _target_facts(found: Evaluation) -> Facts:
     if found.target is None:
         return []
     parts = [
-        f"{'null' if one.label is None else one.label} "
-        f"{format_percent(one.released / max(one.original, 1))}"
-        for one in found.shifts
+        f"{'null' if shift.label is None else shift.label} "
+        f"{format_percent(shift.released / max(shift.original, 1))}"
+        for shift in found.shifts
     ]
     return [("Target", f"rows published per value of '{found.target}': {', '.join(parts)}")]
 

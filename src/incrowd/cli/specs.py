@@ -123,9 +123,9 @@ def confirm(
         file = task.confirm(file, answers)
         task.save_spec(file)
         print(f"Confirmed {len(answers)} entries of {spec}.")
-    asked = list(task.list_questions(file)) if not (every or named or unit) else []
-    for at, question in enumerate(asked, 1):
-        results.print_question(question, at, len(asked))
+    request = list(task.list_questions(file)) if not (every or named or unit) else []
+    for at, question in enumerate(request, 1):
+        results.print_question(question, at, len(request))
         answer = terminal.ask_choice(f"{question.prompt} [y]es, [n]o, [q]uit")
         if answer == "q":
             break

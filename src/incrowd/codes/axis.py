@@ -41,10 +41,10 @@ class Axis:
         if not self.ordered:
             return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
         numbers = [parse_number(value) for value in hierarchy.values]
-        found = list(range(len(numbers)))
+        result = list(range(len(numbers)))
         if all(x is not None for x in numbers):
-            found.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
-        return np.array([*found, hierarchy.null, hierarchy.outside], dtype=np.int32)
+            result.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
+        return np.array([*result, hierarchy.null, hierarchy.outside], dtype=np.int32)
 
     @cached_property
     def _groups(self) -> npt.NDArray[np.int32]:
@@ -53,10 +53,10 @@ class Axis:
 
     def find_levels(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
         """Return the lowest level whose groups hold each run; the height where none does."""
-        found = np.zeros(len(low), dtype=np.int64)
+        result = np.zeros(len(low), dtype=np.int64)
         for group in self._groups:
-            found += group[low] != group[high]
-        return found
+            result += group[low] != group[high]
+        return result
 
     def find_parts(self, positions: Codes, levels: npt.NDArray[np.int64]) -> Codes:
         """Return the group of each position one level below the given one."""
@@ -131,9 +131,9 @@ class Axis:
         width = len(self._codes)
         runs, at = np.unique(low.astype(np.int64) * width + high, return_inverse=True)
         texts = self._make_texts((runs // width).astype(np.int32), (runs % width).astype(np.int32))
-        known: dict[str | None, int] = {}
-        places = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
-        return list(known), places[at]
+        result: dict[str | None, int] = {}
+        places = np.array([result.setdefault(text, len(result)) for text in texts], dtype=np.int32)
+        return list(result), places[at]
 
     def _make_texts(self, low: Codes, high: Codes) -> list[str | None]:
         hierarchy = self.hierarchy

@@ -52,7 +52,7 @@ def compare_frequencies(
 ) -> tuple[Frequencies, int, int]:
     """Return the rows that both have, tuple by tuple, and how many are missing and surplus."""
     codes = np.concatenate([original.codes, released.codes])
-    nothing = [np.zeros(len(one), dtype=np.int64) for one in (original, released)]
+    nothing = [np.zeros(len(item), dtype=np.int64) for item in (original, released)]
     before = merge_tuples(codes, np.concatenate([original.counts, nothing[1]]))
     after = merge_tuples(codes, np.concatenate([nothing[0], released.counts]))
     both = Frequencies(before.codes, np.minimum(before.counts, after.counts))
@@ -85,13 +85,13 @@ def number_tuples(codes: Codes) -> npt.NDArray[np.int64]:
 
 def pack_columns(columns: Sequence[npt.NDArray[np.integer]], rows: int) -> npt.NDArray[np.int64]:
     """Return the same for columns of whole numbers from 0 on."""
-    found = np.zeros(rows, dtype=np.int64)
+    result = np.zeros(rows, dtype=np.int64)
     size = 1
     for column in columns:
         width = int(column.max(initial=0)) + 1
         if size * width >= 2**62:
-            found = np.unique(found, return_inverse=True)[1].astype(np.int64)
-            size = int(found.max()) + 1
-        found = found * width + column
+            result = np.unique(result, return_inverse=True)[1].astype(np.int64)
+            size = int(result.max()) + 1
+        result = result * width + column
         size *= width
-    return found
+    return result

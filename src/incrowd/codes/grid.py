@@ -73,13 +73,13 @@ def build_grid(
         return _build_date_grid(name, bounds, texts)
     step = precision or Decimal(1)
     numbers = [None if text is None else parse_number(text) for text in texts]
-    for text, found in zip(texts, numbers, strict=True):
-        if text is not None and found is None:
+    for text, result in zip(texts, numbers, strict=True):
+        if text is not None and result is None:
             raise IncrowdError(
                 f"Column '{name}': '{text}' is neither a number nor a date. Correct it, or drop "
                 "the column."
             )
-        if found is not None and precision is None and found % 1:
+        if result is not None and precision is None and result % 1:
             raise IncrowdError(
                 f"Column '{name}': {text} is not a whole number. Declare a `precision`, such as "
                 "0.1."
@@ -90,8 +90,8 @@ def build_grid(
 def _build_date_grid(
     name: str, bounds: tuple[Decimal, Decimal] | None, texts: Sequence[str | None]
 ) -> tuple[Grid, Steps]:
-    found = [None if text is None else parse_iso_day(text) for text in texts]
-    days = [None if day is None else Decimal((day - _EPOCH).days) for day in found]
+    result = [None if text is None else parse_iso_day(text) for text in texts]
+    days = [None if day is None else Decimal((day - _EPOCH).days) for day in result]
     if bounds is not None:
         raise IncrowdError(
             f"Column '{name}': bounds of noisy dates are not supported. Remove `bounds`."

@@ -99,7 +99,8 @@ def _count_hidden_rows(row: list[str], delimiter: str, columns: int | None) -> i
 
 def _describe_hidden_rows(breaks: int, columns: int | None) -> str:
     return (
-        f"opens a quote that is closed {_format_lines(breaks)} later, and what lies between looks like "
+        f"opens a quote that is closed {_format_lines(breaks)} later, and what lies between looks "
+        "like "
         f"rows of {columns} fields. Was it left open? If the field is meant to hold these lines, "
         "take out its line breaks, or give the table as Parquet."
     )

@@ -120,9 +120,9 @@ def parse_span(text: str) -> tuple[float | None, float | None]:
     """
     if _WHOLE.fullmatch(text):
         return int(text), int(text)
-    found = _SPAN.fullmatch(text)
-    if found and int(found[1]) < int(found[2]):
-        return int(found[1]), int(found[2])
+    span = _SPAN.fullmatch(text)
+    if span and int(span[1]) < int(span[2]):
+        return int(span[1]), int(span[2])
     if text[:1] in ("<", ">") and _WHOLE.fullmatch(text[1:]):
         edge = int(text[1:])
         return (-math.inf, edge - 1) if text[0] == "<" else (edge + 1, math.inf)
@@ -132,7 +132,7 @@ def parse_span(text: str) -> tuple[float | None, float | None]:
 def _is_ascending(known: list[tuple[float | None, float | None]]) -> bool:
     """Return whether each of several spans ends before the next begins."""
     ends = [end for both in known for end in both if end is not None]
-    return all(one < other for one, other in zip(ends[1::2], ends[2::2], strict=False))
+    return all(first < other for first, other in zip(ends[1::2], ends[2::2], strict=False))
 
 
 def parse_iso_day(text: str) -> dt.date | None:
@@ -155,6 +155,6 @@ def make_sort_key(value: object) -> tuple[bool, bool, Decimal, str, str]:
     ['[0.5, 1)', '5-9', '10-14', 'a', 'b', None]
     """
     text = canonicalize_value(value)
-    found = _LEADING.match(text or "")
-    size = Decimal(found[1]) if found else Decimal(0)
-    return (text is None, found is None, size, text or "", str(value))
+    sort_key = _LEADING.match(text or "")
+    size = Decimal(sort_key[1]) if sort_key else Decimal(0)
+    return (text is None, sort_key is None, size, text or "", str(value))

@@ -30,10 +30,10 @@ from incrowd.measure.outcome import build_published_table
 from incrowd.methods.base import Method
 from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_exposures, find_weak_parameters
-from incrowd.methods.outlay import preview_spec_budget
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -70,7 +70,7 @@ def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
     if lost is None or not named:
         return
     rest = len(named) + lost.more_values + lost.more_pairs - _NAMED
-    listed = [one.description for one in named[:_NAMED]]
+    listed = [item.description for item in named[:_NAMED]]
     yield make_finding("VALUES_EXPECTED_LOST", listed=listed, more=max(rest, 0))
 
 
@@ -107,12 +107,12 @@ def check(table: Any, spec: SpecSource, *, engine: Engine | None = None) -> list
     """
     file = load_spec(spec)
     table = open_spec_table(file, table, engine=engine)
-    found = [
+    findings = [
         *_find_problems(file, table),
         *_find_expectations(file, table),
         *_find_expected_noise(file, table),
     ]
-    return sort_findings(found)
+    return sort_findings(findings)
 
 
 def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
@@ -164,14 +164,14 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         if column.hierarchy is None or name not in table.columns:
             continue
         try:
-            found = list(_find_domain_problems(file, name, column, table))
+            domain_problems = list(_find_domain_problems(file, name, column, table))
         except (HierarchyError, TableError) as error:
             problem = str(error).removeprefix(f"Column '{name}': ")
-            found = [make_finding("HIERARCHY_INVALID", name, problem=problem)]
+            domain_problems = [make_finding("HIERARCHY_INVALID", name, problem=problem)]
         # What is kept as it is has no use for its hierarchy, so that publishing does not refuse.
         keeps = spec.release is not None and spec.release.keeps_sensitive
         unused = column.role == "sensitive" and keeps
-        for finding in found:
+        for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
 
 
@@ -181,19 +181,19 @@ def find_refusals(file: SpecFile) -> list[Finding]:
         method = make_method(file)
     except IncrowdError as error:
         return [make_finding("RELEASE_REFUSED", problem=str(error))]
-    known = method.promise
+    promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
-    weak = find_weak_parameters(file.spec.release, known.epsilon, known.delta)
-    return [*(one for one in weak if one not in by_spec), *_check_ledger(file, method)]
+    weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
+    return [*(item for item in weak if item not in by_spec), *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
     """Find what the ledger of a spec has left, and whether it allows the release."""
     try:
-        known = preview_spec_budget(file, method=method)
+        ledger = preview_spec_budget(file, method=method)
     except IncrowdError as error:
         return [make_finding("LEDGER_REFUSED", problem=str(error))]
-    return [] if known is None else known.findings()
+    return [] if ledger is None else ledger.findings()
 
 
 def _find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
                 id_ = quote_scalar(spec.unit.id)
                 yield make_finding("ROWS_WITHOUT_ID", spec.unit.id, rows=missing, id=id_)
         return
-    repeated = {name: known for name, known in find_ids(table).items() if known.is_unit}
+    repeated = {name: item for name, item in find_ids(table).items() if item.is_unit}
     for name, known in repeated.items():
         yield make_finding(
             "ID_REPEATED", name, ids=known.ids, rows=known.rows, median=known.counts.median,
@@ -265,8 +265,8 @@ def _find_domain_problems(
     met = [value for tally in tallies for value in tally.values[0]] if is_open(column) else ()
     hierarchy = build_hierarchy(column, folder=file.folder, values=met)
     release = file.spec.release
-    asked = release.levels.get(name, 0) if release else 0
-    level = asked if isinstance(asked, int) else asked[1]
+    request = release.levels.get(name, 0) if release else 0
+    level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
     yield from _find_ambiguous_labels(name, column, hierarchy, release)
@@ -285,7 +285,7 @@ def _find_domain_problems(
         more = max(len(often) - _SHOWN, 0)
         rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
         # At the root nothing is shown of a column, whatever its values are.
-        root = isinstance(asked, int) and hierarchy.is_rooted and level == hierarchy.height - 1
+        root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
         if rows + nulls == held and not root:
             yield make_finding(
                 "ALL_VALUES_OUTSIDE_DOMAIN", name, rows=rows, values=len(outside), listed=listed,

@@ -97,7 +97,7 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
         ids.pop(chosen, None)
     else:
         says, seen = f"one row per person ({table.rows():,} rows)", []
-    repeated = [f"'{name}': {known.describe()}." for name, known in ids.items() if known.is_unit]
+    repeated = [f"'{name}': {item.describe()}." for name, item in ids.items() if item.is_unit]
     if not isinstance(spec.unit, PersonId) and not repeated:
         seen.append("No column looks like an id that several rows share.")
     return Question(UNIT, UNIT, says, why, (*seen, *repeated))
@@ -155,17 +155,17 @@ def _count_values(table: Table, name: str) -> dict[str, int]:
     """Count the rows that have each value."""
     if name not in table.columns:
         return {}
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     try:
         for tally in table.iter_tallies([name]):
             counts = np.zeros(len(tally.values[0]), dtype=np.int64)
             np.add.at(counts, tally.codes[:, 0], tally.counts)
             for value, count in zip(tally.values[0], counts.tolist(), strict=True):
                 if (text := canonicalize_value(value)) is not None:
-                    found[text] = found.get(text, 0) + count
+                    values[text] = values.get(text, 0) + count
     except TableError:
         return {}
-    return found
+    return values
 
 
 def _describe_extremes(counts: dict[str, int]) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def _expand_answers(
             hint = f" Did you mean '{close[0]}'?" if close else ""
             raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
         if entry is None:
-            yield from ((name, one) for one in columns[name].confirm)
+            yield from ((name, item) for item in columns[name].confirm)
         elif entry in entries:
             yield name, entry
         else:

@@ -114,19 +114,23 @@ def _draw_census(n: int, draw: np.random.Generator) -> Columns:
         "sex": sex,
         "age": age.astype(np.int64),
         "race": _draw_choices(
-            n, ["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
-            [0.86, 0.093, 0.03, 0.009, 0.008], draw,
+            n,
+            ["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"],
+            [0.86, 0.093, 0.03, 0.009, 0.008],
+            draw,
         ),
         "marital_status": np.where(
             never, "Never-married", np.where(once, "Married-civ-spouse", apart)
         ),
         "education": schools[school - 1],
-        "native_country": _draw_choices(n, countries, [0.92, 0.03, 0.01, 0.01, 0.01, 0.01, 0.01], draw),
+        "native_country": _draw_choices(
+            n, countries, [0.92, 0.03, 0.01, 0.01, 0.01, 0.01, 0.01], draw
+        ),
         "workclass": _draw_choices(n, works, [0.74, 0.083, 0.068, 0.042, 0.036, 0.031], draw),
         "occupation": np.where(skilled, high, low),
         "salary_class": np.where(rich, ">50K", "<=50K"),
         "height": _draw_heights(sex, age, draw),
-    }  # fmt: skip
+    }
 
 
 def _draw_identities(n: int, sex: npt.NDArray[Any], draw: np.random.Generator) -> Columns:
@@ -197,8 +201,8 @@ def _draw_diagnoses(age: npt.NDArray[np.float64], draw: np.random.Generator) -> 
     weights = young + np.outer(old, aged - young)
     bounds = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     chosen = (draw.random((age.size, 1)) > bounds).sum(axis=1)
-    found: npt.NDArray[Any] = names[np.minimum(chosen, len(names) - 1)]
-    return found
+    diagnoses: npt.NDArray[Any] = names[np.minimum(chosen, len(names) - 1)]
+    return diagnoses
 
 
 _KINDS: Mapping[str, tuple[Callable[[int, np.random.Generator], Columns], int]] = {

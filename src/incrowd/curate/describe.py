@@ -86,13 +86,13 @@ def describe_column(table: Table, column: str) -> ColumnDescription:
 
 def count_column_values(table: Table, column: str) -> dict[object, int]:
     """Count the rows that hold each value of a column."""
-    found: dict[object, int] = {}
+    column_values: dict[object, int] = {}
     for tally in table.iter_tallies([column]):
         counts = np.zeros(len(tally.values[0]), dtype=np.int64)
         np.add.at(counts, tally.codes[:, 0], tally.counts)
         for value, held in zip(tally.values[0], counts.tolist(), strict=True):
-            found[value] = found.get(value, 0) + held
-    return found
+            column_values[value] = column_values.get(value, 0) + held
+    return column_values
 
 
 def _detect_kind(counts: Mapping[object, int]) -> Kind:

@@ -140,8 +140,8 @@ class Diagnosis:
         yield "Extras:"
         for extra in self.extras:
             problems = [package.problem for package in extra.packages if package.problem]
-            found = [f"{package.name} {package.version}" for package in extra.packages]
-            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or found)}"
+            result = [f"{package.name} {package.version}" for package in extra.packages]
+            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or result)}"
             if problems:
                 yield f"  {'':<14}{extra.command}"
         yield ""
@@ -228,15 +228,15 @@ def _list_packages(
     needed: Sequence[Requirement], extra: str, version_of: Callable[[str], str | None]
 ) -> tuple[InstalledPackage, ...]:
     """List the libraries of an extra, or, without a name, those that are always needed."""
-    found = []
-    for one in needed:
-        always = one.marker is None or one.marker.evaluate({"extra": ""})
-        if not (always if not extra else not always and _is_part_of_extra(one, extra)):
+    installed_packages = []
+    for item in needed:
+        always = item.marker is None or item.marker.evaluate({"extra": ""})
+        if not (always if not extra else not always and _is_part_of_extra(item, extra)):
             continue
-        version = version_of(one.name)
-        fits = version is not None and one.specifier.contains(version, prereleases=True)
-        found.append(InstalledPackage(one.name, version, str(one.specifier), fits))
-    return tuple(found)
+        version = version_of(item.name)
+        fits = version is not None and item.specifier.contains(version, prereleases=True)
+        installed_packages.append(InstalledPackage(item.name, version, str(item.specifier), fits))
+    return tuple(installed_packages)
 
 
 def _is_part_of_extra(requirement: Requirement, extra: str) -> bool:
@@ -285,15 +285,15 @@ def _count_cores() -> int:
 def _measure_memory() -> int | None:
     """Return the memory of the machine, or what a container may use of it."""
     try:
-        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        result = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (AttributeError, OSError, ValueError):
         return None
     for path in _LIMITS:
         try:
-            known.append(int(Path(path).read_text(encoding="ascii")))
+            result.append(int(Path(path).read_text(encoding="ascii")))
         except (OSError, ValueError):  # there is no such limit
             continue
-    return min(known)
+    return min(result)
 
 
 def _find_java() -> JavaRuntime | None:
@@ -308,10 +308,10 @@ def _find_java() -> JavaRuntime | None:
 def _find_browser() -> str | None:
     """Find the browser that the studio would open."""
     try:
-        found = webbrowser.get()
+        result = webbrowser.get()
     except webbrowser.Error:
         return None
-    return str(getattr(found, "name", "") or type(found).__name__)
+    return str(getattr(result, "name", "") or type(result).__name__)
 
 
 def _check_state_folder() -> StateFolder | None:

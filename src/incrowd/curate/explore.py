@@ -18,7 +18,7 @@ from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.objectives import Objective, make_objective
 from incrowd.anonymize.ola import NoSchemeError, find_optimal_node
 from incrowd.arrays import Floats, Progress
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import LossName
@@ -102,7 +102,7 @@ class Exploration:
 
     def find_scheme(self, levels: Node) -> SchemeFigures | None:
         """Return a scheme by its levels; None if it was not evaluated."""
-        return next((one for one in self.schemes if one.levels == levels), None)
+        return next((scheme for scheme in self.schemes if scheme.levels == levels), None)
 
     def describe_scheme(self, scheme: SchemeFigures) -> dict[str, str]:
         """Describe what each column would show."""
@@ -111,10 +111,10 @@ class Exploration:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the exploration as plain values, for JSON; an unbounded loss is null."""
-        known = asdict(self)
-        for one in known["schemes"]:
-            one["loss"] = one["loss"] if math.isfinite(one["loss"]) else None
-        return {**known, "whole": self.is_complete}
+        result = asdict(self)
+        for item in result["schemes"]:
+            item["loss"] = item["loss"] if math.isfinite(item["loss"]) else None
+        return {**result, "whole": self.is_complete}
 
 
 def explore_schemes(
@@ -152,21 +152,25 @@ def explore_schemes(
     search = _SchemeEvaluator(rows, method, release, lattice)
     few = lattice.size <= most and lattice.size * len(search.rollups.frequencies) <= _MOST_TUPLES
     nodes = _list_nodes(lattice) if few else search.list_near_best()
-    found = []
+    exploration = []
     listed = list(dict.fromkeys([*nodes, *([chosen] if settled else [])]))
     for at, node in enumerate(listed):
         progress(at, len(listed))
-        found.append(search.evaluate_scheme(node))
+        exploration.append(search.evaluate_scheme(node))
     declared = method.columns.declared
     return Exploration(
         columns=tuple(
             ExploredColumn(
-                name, lattice.low[at], lattice.high[at],
-                tuple(declared.describe_level(name, level) for level in range(declared.height(name))),
+                name,
+                lattice.low[at],
+                lattice.high[at],
+                tuple(
+                    declared.describe_level(name, level) for level in range(declared.height(name))
+                ),
             )
             for at, name in enumerate(names)
         ),
-        schemes=tuple(sorted(found, key=lambda one: (not one.holds, one.loss, one.levels))),
+        schemes=tuple(sorted(exploration, key=lambda one: (not one.holds, one.loss, one.levels))),
         size=lattice.size,
         rows=search.rollups.total,
         one_row_each=isinstance(file.spec.unit, PersonId),
@@ -174,7 +178,7 @@ def explore_schemes(
         limit=search.limit,
         loss=release.loss or "normalised",
         chosen=chosen if settled else None,
-    )  # fmt: skip
+    )
 
 
 def _list_nodes(lattice: Lattice) -> Iterator[Node]:

@@ -80,9 +80,9 @@ def _read_size(spec: SpecFile) -> int:
 
 def _confirm_everything(spec: SpecFile) -> SpecFile:
     """Return the spec with nothing left to confirm, and values written in the usual way."""
-    known = spec.with_all_confirmed()
+    spec_file = spec.with_all_confirmed()
     columns = {
         name: column.model_copy(update={"written": None})
-        for name, column in known.spec.columns.items()
+        for name, column in spec_file.spec.columns.items()
     }
-    return replace(known, spec=known.spec.model_copy(update={"columns": columns}))
+    return replace(spec_file, spec=spec_file.spec.model_copy(update={"columns": columns}))

@@ -76,7 +76,7 @@ def compute_tradeoff(
     rows = method.count_tuples(draw_rows(table, file.spec, bits))
     total = rows.frequencies.total
     fitting = [k for k in ks if k <= total]
-    found = []
+    tradeoff = []
     for at, k in enumerate(fitting):
         progress(at, len(fitting))
         groups = form_classes(
@@ -88,8 +88,8 @@ def compute_tradeoff(
             errors = [compute_expected_error(column, data.members) for column in data.columns]
             suppressed = total - len(data.members)
             risk = _compute_linking_risk(data, bits)
-            found.append(TradeoffPoint(k, epsilon, float(np.mean(errors)), risk, suppressed))
-    return TradeoffGrid(tuple(found), total, simulated=len(method.noisy) > 1)
+            tradeoff.append(TradeoffPoint(k, epsilon, float(np.mean(errors)), risk, suppressed))
+    return TradeoffGrid(tuple(tradeoff), total, simulated=len(method.noisy) > 1)
 
 
 def _compute_linking_risk(data: NoisyRows, bits: Randomness) -> float:
@@ -97,5 +97,5 @@ def _compute_linking_risk(data: NoisyRows, bits: Randomness) -> float:
     if len(data.columns) > 1:
         return simulate_linking(data, bits, _RUNS)[0].mean
     (column,) = data.columns
-    found = compute_link_chances(column, data.members)[~column.null]
-    return float(found.mean()) if len(found) else 0.0
+    link_chances = compute_link_chances(column, data.members)[~column.null]
+    return float(link_chances.mean()) if len(link_chances) else 0.0

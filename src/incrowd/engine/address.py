@@ -83,18 +83,18 @@ def find_target(address: str, environment: Mapping[str, str]) -> ConnectionTarge
     What an address leaves out the driver takes from the environment; what stands in its query
     overrides what stands before it.
     """
-    known = parse_address(address)
-    given = _parse_uri(known.uri)
+    connection_target = parse_address(address)
+    target = _parse_uri(connection_target.uri)
     for key, name in _ENVIRONMENT.items():
-        if not given.get(key, "").strip(",") and environment.get(name):
-            given[key] = f"{environment[name]} (from {name})"
-    given = {key: value for key, value in given.items() if value.strip(",")}
-    secret = [given.pop(key) for key in list(given) if key.lower() in _SECRET]
+        if not target.get(key, "").strip(",") and environment.get(name):
+            target[key] = f"{environment[name]} (from {name})"
+    target = {key: value for key, value in target.items() if value.strip(",")}
+    secret = [target.pop(key) for key in list(target) if key.lower() in _SECRET]
     return ConnectionTarget(
-        server=_describe_server(given), user=given.pop("user", "the one you are logged in as"),
-        database=given.pop("dbname", "the one named like the user"), table=known.table,
+        server=_describe_server(target), user=target.pop("user", "the one you are logged in as"),
+        database=target.pop("dbname", "the one named like the user"), table=connection_target.table,
         settings=tuple(
-            (key, value) for key, value in given.items() if key not in ("host", "hostaddr", "port")
+            (key, value) for key, value in target.items() if key not in ("host", "hostaddr", "port")
         ),
         has_password=bool(secret),
     )  # fmt: skip
@@ -107,11 +107,11 @@ def _parse_uri(uri: str) -> dict[str, str]:
     rest = rest[owner.end() :] if owner else rest
     user, _, password = (owner[1] if owner else "").partition(":")
     hosts, ports = [], []
-    while found := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
-        hosts.append(unquote(found[1] or found[2] or ""))
-        ports.append(found[3] or "")
-        rest = rest[found.end() :]
-        if not found[4]:
+    while result := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
+        hosts.append(unquote(result[1] or result[2] or ""))
+        ports.append(result[3] or "")
+        rest = rest[result.end() :]
+        if not result[4]:
             break
     path, _, query = rest.partition("?")
     given = {
@@ -124,13 +124,13 @@ def _parse_uri(uri: str) -> dict[str, str]:
     return given
 
 
-def _describe_server(given: Mapping[str, str]) -> str:
+def _describe_server(result: Mapping[str, str]) -> str:
     """Describe where the driver connects to; the numeric address decides where there is one."""
-    host, number = given.get("host", ""), given.get("hostaddr", "")
+    host, number = result.get("host", ""), result.get("hostaddr", "")
     name = f"{number} (called {host})" if host and number else number or host
     if not name:
-        name = "the one of the service" if "service" in given else "this machine"
-    return f"{name}, port {given['port']}" if given.get("port") else name
+        name = "the one of the service" if "service" in result else "this machine"
+    return f"{name}, port {result['port']}" if result.get("port") else name
 
 
 def parse_address(address: str) -> PostgresAddress:

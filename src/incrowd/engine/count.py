@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value, parse_number
@@ -79,8 +79,8 @@ def build_hierarchies(table: Table, declared: ColumnHierarchies) -> tuple[Hierar
 def _value_sort_key(value: object) -> tuple[bool, bool, Decimal, str]:
     """Return a key that sorts numbers by size, then text, then null."""
     text = canonicalize_value(value)
-    found = parse_number(text)
-    return (text is None, found is None, found or Decimal(0), text or "")
+    number = parse_number(text)
+    return (text is None, number is None, number or Decimal(0), text or "")
 
 
 def _make_place_coder(values: Sequence[object]) -> Coder:
@@ -143,11 +143,12 @@ def _count_labels(
     numbers = table.values(COUNT)
     places[COUNT] = {value: at for at, value in enumerate(numbers)}
     coders[COUNT] = coder(COUNT)
-    found = table.count([*names, COUNT], coders)
+    result = table.count([*names, COUNT], coders)
     rows = (
-        found.counts * np.array([_parse_row_count(value) for value in numbers])[found.codes[:, -1]]
+        result.counts
+        * np.array([_parse_row_count(value) for value in numbers])[result.codes[:, -1]]
     )
-    return replace(found, codes=found.codes[:, :-1], counts=rows)
+    return replace(result, codes=result.codes[:, :-1], counts=rows)
 
 
 def _parse_row_count(value: object) -> int:

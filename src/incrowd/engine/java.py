@@ -76,6 +76,6 @@ def _read_version(java: str) -> str:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    said = (done.stderr + done.stdout).decode(errors="replace")
-    match = re.search(r'version "([^"]+)"', said)
+    text = (done.stderr + done.stdout).decode(errors="replace")
+    match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Members, Steps
-from incrowd.codes.counted import SuppressedCells
+from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness
@@ -153,15 +153,17 @@ class Table(Protocol):
     def count_rows_per_id(self, column: str) -> RowsPerId:
         """Count the ids of a column over the whole table, and the rows of each.
 
-        Ids are one where :meth:`choose_row_per_person` takes them for one; rows without an id do not count.
+        Ids are one where :meth:`choose_row_per_person` takes them for one; rows without an id do
+        not count.
         """
         ...
 
     def choose_row_per_person(self, column: str, bits: Randomness) -> Table:
         """Choose one row at random for each person whom a column identifies.
 
-        Ids are one where their canonical texts are (:func:`incrowd.codes.values.canonicalize_value`). A
-        row without one is not chosen. The choice is made once, however often the table is read.
+        Ids are one where their canonical texts are
+        (:func:`incrowd.codes.values.canonicalize_value`). A row without one is not chosen. The
+        choice is made once, however often the table is read.
         """
         ...
 
@@ -174,7 +176,7 @@ class Table(Protocol):
         ...
 
     def hash_when_counted(self) -> bool:
-        """Return whether rows will be hashed by whatever counts them next: best ask for it after."""
+        """Return whether counting also hashes the rows: best ask for the hash after."""
         ...
 
     def respell_texts(self, spell: Callable[[str], str]) -> Table:

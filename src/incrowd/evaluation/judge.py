@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from incrowd.arrays import Step
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
 from incrowd.evaluation.report.origin import ReleaseOrigin
@@ -172,11 +172,11 @@ def write_judgment(
     """
     from incrowd.evaluation.report.report import render_report  # loads what draws it
 
-    for name, found in (
+    for name, result in (
         ("evaluation.json", judgment.evaluation.as_dict()),
         ("attacks.json", judgment.attacked.as_dict()),
     ):
-        text = json.dumps(found, indent=2, sort_keys=True)
+        text = json.dumps(result, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     if isinstance(judgment.evaluation, SyntheticEvaluation):
         from incrowd.evaluation.report.synthetic import report_synthetic

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Steps
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, DistinctRows, PublishedTable
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.grid import Grid, build_grid
 from incrowd.codes.values import canonicalize_value
@@ -25,7 +25,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import assign_levels, locate_tuples
 from incrowd.measure.linkage import linking_risk
-from incrowd.measure.noise import (
+from incrowd.measure.noise_loss import (
     ClassMatcher,
     NoiseEvaluation,
     NoiseLoss,
@@ -50,8 +50,8 @@ def simulate_noise(file: SpecFile, table: Table, *, bits: Randomness) -> NoiseSi
     method = KEpsilon(file)
     release = method.release
     rows = method.count_tuples(table)
-    found = form_classes(rows, method.all_columns, release, bits=bits)
-    data = make_noisy_rows(rows, found, method.noisy, release)
+    result = form_classes(rows, method.all_columns, release, bits=bits)
+    data = make_noisy_rows(rows, result, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     columns = {}
     for column in data.columns:
@@ -78,7 +78,7 @@ def measure_file_noise(
     """
     method = KEpsilon(file)
     names = [name for name in method.noisy if name in released.columns]
-    found = [
+    file_noise = [
         make_finding("NOISY_COLUMN_MISSING", name) for name in method.noisy if name not in names
     ]
     rows = count_tuples_with_kept(
@@ -103,8 +103,8 @@ def measure_file_noise(
         columns[name], doubts = _compare_column(
             name, grid, table.count_nulls(at, values[1]), table.pair_values(at, *values)
         )
-        found += doubts
-    return NoiseEvaluation(columns, None, None, None, tuple(found))
+        file_noise += doubts
+    return NoiseEvaluation(columns, None, None, None, tuple(file_noise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,14 +181,14 @@ def _compare_column(
         rows_as_original=alike,
         rows_compared=rows,
     )
-    found = []
+    noise_losses = []
     if rows and alike == rows:
-        found.append(make_finding("TRUE_VALUES_PUBLISHED", name))
+        noise_losses.append(make_finding("TRUE_VALUES_PUBLISHED", name))
     elif alike:
-        found.append(make_finding("TRUE_VALUES_IN_CLASSES", name, rows=alike, compared=rows))
+        noise_losses.append(make_finding("TRUE_VALUES_IN_CLASSES", name, rows=alike, compared=rows))
     if strangers:
-        found.append(make_finding("VALUES_NOT_COMPARED", name, values=strangers))
-    return loss, found
+        noise_losses.append(make_finding("VALUES_NOT_COMPARED", name, values=strangers))
+    return loss, noise_losses
 
 
 # Knowing which row is whose -----------------------------------------------------------------
@@ -224,44 +224,44 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
         _, steps = build_grid(
             name, [*values, *noisy], method.noisy[name].precision, method.noisy[name].bounds
         )
-        one, other = steps[: len(people)], steps[len(people) :]
+        first, other = steps[: len(people)], steps[len(people) :]
         pairs = zip(values, noisy, strict=True)
         there = np.array([x is not None and y is not None for x, y in pairs])
         usable &= there
-        known.append(one)
+        known.append(first)
         shown.append(other)
-        counted = there & (one != 0)
-        error = np.abs(other[counted] - one[counted]) / np.abs(one[counted])
+        counted = there & (first != 0)
+        error = np.abs(other[counted] - first[counted]) / np.abs(first[counted])
         losses[name] = NoiseLoss(
             measured_error=float(error.mean()) if len(error) else 0.0,
-            zeros=int((there & (one == 0)).sum()),
+            zeros=int((there & (first == 0)).sum()),
             nulls=int((~there).sum()),
-            unchanged=int((there & (one == other)).sum()),
+            unchanged=int((there & (first == other)).sum()),
         )
         if there.any() and losses[name].unchanged == int(there.sum()):
             findings.append(make_finding("TRUE_VALUES_OF_PEOPLE", name))
     _, members = np.unique(members[usable], return_inverse=True)
-    found = linking_risk(
+    noise_evaluation = linking_risk(
         classes=members, originals=[x[usable] for x in known], released=[x[usable] for x in shown]
     )
     return NoiseEvaluation(
         losses,
-        make_exact_mean(found.risk),
-        make_exact_mean(found.shared),
+        make_exact_mean(noise_evaluation.risk),
+        make_exact_mean(noise_evaluation.shared),
         None,
         findings=tuple(findings),
     )
 
 
 def _read_by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {}
+    result: dict[str, list[object]] = {}
     for tally in table.iter_tallies([identity, *names]):
         for codes, count in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
             person = canonicalize_value(tally.values[0][codes[0]])
-            if person is None or person in found or count > 1:
+            if person is None or person in result or count > 1:
                 raise TableError(
                     f"Column '{identity}': {person!r} occurs twice, or a row has no value. Name a "
                     "column that identifies rows."
                 )
-            found[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
-    return found
+            result[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
+    return result

@@ -23,10 +23,10 @@ _TUPLES = 5_000  # that a classifier learns from in a second
 def measure_synthetic(made: MethodResult) -> tuple[SyntheticEvaluation, tuple[Finding, ...]]:
     """Measure synthetic rows beside their table, and what other methods would have kept."""
     product = _product(made)
-    found = product.measure()
-    assert found.utility is not None
-    utility = replace(found.utility, accuracy=measure_accuracy(product))
-    whole = replace(found, utility=utility, others=compare_methods(made))
+    result = product.measure()
+    assert result.utility is not None
+    utility = replace(result.utility, accuracy=measure_accuracy(product))
+    whole = replace(result, utility=utility, others=compare_methods(made))
     return whole, product.findings
 
 
@@ -37,7 +37,7 @@ def _product(made: MethodResult) -> RowsProduct:
 
 
 def measure_accuracy(product: RowsProduct) -> Accuracy | None:
-    """What a classifier learns from the rows, of the target or else of the first sensitive column.
+    """Train a classifier on the rows, for the target or else the first sensitive column.
 
     A release that is paid for must not fail by it.
     """
@@ -57,16 +57,16 @@ def measure_accuracy(product: RowsProduct) -> Accuracy | None:
 
 
 def compare_methods(made: MethodResult) -> OtherMethods:
-    """What counts of whole rows, and k-anonymity, would have kept of the same columns.
+    """Return what counts of whole rows, and k-anonymity, would have kept of the same columns.
 
     At their finest values: a row is kept that stands in a group which the method publishes more
     often than not.
     """
     counts = _product(made).original.frequencies.counts
     rows = max(int(counts.sum()), 1)
-    known = made.promise
-    assert known.epsilon is not None
-    crowd = plan_counts(epsilon=known.epsilon, delta=known.delta).crowd
+    promise = made.promise
+    assert promise.epsilon is not None
+    crowd = plan_counts(epsilon=promise.epsilon, delta=promise.delta).crowd
     return OtherMethods(
         crowd=int(crowd),
         counts=float(counts[counts >= crowd].sum() / rows),

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.measure.utility import TablePair
 
@@ -78,19 +78,19 @@ def fill_missing_cells(released: Frequencies, crowd: float) -> Frequencies:
 
     Of more than a million possible cells none is filled: there, most are rightly empty.
     """
-    found = [np.unique(column, return_inverse=True) for column in released.codes.T]
-    free = [at for at, (labels, _) in enumerate(found) if len(labels) > 1]
-    shape = tuple(len(found[at][0]) for at in free)  # more columns than an array has axes may be
+    result = [np.unique(column, return_inverse=True) for column in released.codes.T]
+    free = [at for at, (labels, _) in enumerate(result) if len(labels) > 1]
+    shape = tuple(len(result[at][0]) for at in free)  # more columns than an array has axes may be
     if not free or math.prod(shape) > _GRID:
         return released
-    places = tuple(found[at][1] for at in free)
+    places = tuple(result[at][1] for at in free)
     rows, shown = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     rows[places], shown[places] = released.counts, True
     expected = np.where(shown, rows, np.minimum(_fit_independence(rows, shown), _MISSING * crowd))
     cells = np.nonzero(expected)
     codes = np.repeat(released.codes[:1], len(cells[0]), axis=0)
     for at, place in zip(free, cells, strict=True):
-        codes[:, at] = found[at][0][place]
+        codes[:, at] = result[at][0][place]
     # Rows here are expectations; what reads them takes weights.
     return Frequencies(codes, expected[cells])
 
@@ -109,18 +109,18 @@ def _fit_independence(rows: Floats, shown: Bools) -> Floats:
 
 def _count_joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int) -> Floats:
     """Return the number of rows expected in each pair of bins of two columns."""
-    one, two = shares[first], shares[second]
-    if len(one) * len(two) <= _GRID:
+    result, two = shares[first], shares[second]
+    if len(result) * len(two) <= _GRID:
         places = table.codes[:, first].astype(np.int64) * len(two) + table.codes[:, second]
-        counted = np.bincount(places, weights=table.counts, minlength=len(one) * len(two))
-        return np.asarray(one.T @ counted.reshape(len(one), len(two)) @ two, dtype=np.float64)
+        counted = np.bincount(places, weights=table.counts, minlength=len(result) * len(two))
+        return np.asarray(result.T @ counted.reshape(len(result), len(two)) @ two, dtype=np.float64)
     # Too many labels for a grid: only the pairs that occur are visited, in chunks.
     pairs = merge_tuples(table.codes[:, [first, second]], table.counts)
     # So many labels cover few bins each: as sparse rows they are multiplied far faster.
     from scipy import sparse  # slow to load, and few tables need it
 
-    left, right = sparse.csr_matrix(one), sparse.csr_matrix(two)
-    joint = np.zeros((one.shape[1], two.shape[1]))
+    left, right = sparse.csr_matrix(result), sparse.csr_matrix(two)
+    joint = np.zeros((result.shape[1], two.shape[1]))
     for start in range(0, len(pairs), _CHUNK):
         codes = pairs.codes[start : start + _CHUNK]
         weights = sparse.diags_array(pairs.counts[start : start + _CHUNK].astype(np.float64))

@@ -155,16 +155,16 @@ class Estimate:
         """
         beside = [self.guess] if self.control is None else [self.guess, self.control]
         return (
-            _compute_residual(self.success.value, max(one.value for one in beside)),
-            _compute_residual(self.success.low, max(one.high for one in beside)),
-            _compute_residual(self.success.high, max(one.low for one in beside)),
+            _compute_residual(self.success.value, max(item.value for item in beside)),
+            _compute_residual(self.success.low, max(item.high for item in beside)),
+            _compute_residual(self.success.high, max(item.low for item in beside)),
         )
 
     @property
     def succeeds(self) -> bool:
         """Whether the attack does better than guessing and than the control, beyond intervals."""
         beside = [self.guess] if self.control is None else [self.guess, self.control]
-        return self.success.low > max(one.high for one in beside)
+        return self.success.low > max(item.high for item in beside)
 
     @property
     def verdict(self) -> str:
@@ -203,11 +203,11 @@ class AttackReport:
             "control": self.control,
             "attacks": [
                 {
-                    **asdict(one),
-                    "excess": dict(zip(("value", "low", "high"), one.excess, strict=True)),
-                    "succeeds": one.succeeds,
+                    **asdict(estimate),
+                    "excess": dict(zip(("value", "low", "high"), estimate.excess, strict=True)),
+                    "succeeds": estimate.succeeds,
                 }
-                for one in self.estimates
+                for estimate in self.estimates
             ],
             "notes": list(self.notes),
         }

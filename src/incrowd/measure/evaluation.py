@@ -15,7 +15,7 @@ import numpy as np
 
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, compare_frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.values import canonicalize_value
@@ -35,7 +35,7 @@ from incrowd.measure.risk import Risk, compute_risk
 from incrowd.measure.subgroups import Subgroup, group_by_labels, group_kept_columns
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import NoiseEvaluation
+    from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[LabelCover]]  # see :func:`locate_tuples`
@@ -188,12 +188,12 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, for JSON."""
-        return {**asdict(self), "findings": [one.as_dict() for one in self.findings()]}
+        return {**asdict(self), "findings": [item.as_dict() for item in self.findings()]}
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was found of lost values, of how labels were read, and of noise."""
         noise = self.noise.findings if self.noise else ()
-        each = (finding for one in self.slices for finding in one.findings())
+        each = (finding for item in self.slices for finding in item.findings())
         return tuple(dict.fromkeys((*self.lost.findings(), *self.readings, *noise, *each)))
 
 
@@ -224,8 +224,9 @@ def evaluate_labels(
     ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
     With a ``target`` column, a classifier is trained on the release and tested on original
     rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
-    the original. ``known`` is what :func:`locate_tuples` says of them, where that is known; ``beside``
-    are both tables with columns that are kept as they are, whose values may be lost as others are.
+    the original. ``known`` is what :func:`locate_tuples` says of them, where that is known;
+    ``beside`` are both tables with columns that are kept as they are, whose values may be lost as
+    others are.
     """
     if target is not None:
         check_choice("target", target, original.names)
@@ -242,11 +243,11 @@ def evaluate_labels(
     names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
     both, missing, surplus = _compare_rows(original, shown, released)
     by_column = {
-        name: (_sum_weighted(both, at, found.loss) + missing + surplus)
+        name: (_sum_weighted(both, at, item.loss) + missing + surplus)
         / max(both.total + missing + surplus, 1)
-        for at, (name, found) in enumerate(zip(names, covers, strict=True))
+        for at, (name, item) in enumerate(zip(names, covers, strict=True))
     }
-    precisions = [_sum_weighted(released, at, found.precision) for at, found in enumerate(covers)]
+    precisions = [_sum_weighted(released, at, item.precision) for at, item in enumerate(covers)]
     return LabelEvaluation(
         rows_original=rows,
         rows_released=released.total,
@@ -329,7 +330,7 @@ def _make_pair(
         original.names,
         merge_tuples(_bin_points(axes, points), original.frequencies.counts),
         shown.frequencies,
-        tuple(found.shares for found in covers),
+        tuple(cover.shares for cover in covers),
         tuple(axis.ordered for axis in axes),
         shown.noise,
     )
@@ -373,7 +374,7 @@ def _bin_frequencies(axes: Sequence[Axis], frequencies: Frequencies) -> Frequenc
 
 def _drop_starred_rows(frequencies: Frequencies, covers: Sequence[LabelCover]) -> Frequencies:
     """Return the rows that show something; all of them, as one class, where none does."""
-    stars = [found.starred[frequencies.codes[:, at]] for at, found in enumerate(covers)]
+    stars = [item.starred[frequencies.codes[:, at]] for at, item in enumerate(covers)]
     shown = np.flatnonzero(~np.all(stars, axis=0))
     if not len(shown):
         return frequencies
@@ -394,9 +395,9 @@ def _compute_losses(
     missing = max(rows - released.total, 0)
     whole = max(rows, released.total, 1)
     lost = []
-    for at, (found, values) in enumerate(zip(covers, held, strict=True)):
+    for at, (result, values) in enumerate(zip(covers, held, strict=True)):
         floor, ceiling = compute_entropy_scale(values)
-        bits = _sum_weighted(released, at, np.log2(np.maximum(found.rows, 1))) + missing * ceiling
+        bits = _sum_weighted(released, at, np.log2(np.maximum(result.rows, 1))) + missing * ceiling
         spread = (ceiling - floor) * whole
         lost.append(max((bits - floor * whole) / spread, 0.0) if spread > 0 else 0.0)
     size = compute_average_class_size(released.counts)
@@ -436,7 +437,7 @@ def measure_utility(
 ) -> Utility:
     """Measure what can be learned from a release; ``asked`` is how many random counts to ask."""
     with use_one_thread():
-        found = compute_associations(pair)
+        result = compute_associations(pair)
         queries = (
             utility.measure_query_errors(pair)
             if asked is None
@@ -445,8 +446,8 @@ def measure_utility(
         distances = utility.compute_distances(pair)
     return Utility(
         distance_by_column=distances,
-        associations=found,
-        association_error=compute_mean_error(found),
+        associations=result,
+        association_error=compute_mean_error(result),
         query_error=queries.median_error,
         query_error_mean=queries.mean_error,
         accuracy=accuracy,
@@ -460,13 +461,13 @@ def assign_levels(
 
     A level that is known counts where the labels of the column are labels of it, but for ``*``.
     """
-    levels, found = list[int | None](), list[Finding]()
+    levels, published_tables = list[int | None](), list[Finding]()
     columns = zip(original.names, original.hierarchies, shown.labels, strict=False)
     for name, hierarchy, labels in columns:
         level = known.get(name)
         texts = {x if isinstance(x, str) else canonicalize_value(x) for x in labels} - {ROOT}
         if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
             level, doubts = read_level(name, hierarchy, labels)
-            found += doubts
+            published_tables += doubts
         levels.append(level)
-    return replace(shown, levels=tuple(levels)), tuple(found)
+    return replace(shown, levels=tuple(levels)), tuple(published_tables)

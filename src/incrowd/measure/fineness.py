@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats, Places
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.labels import LabelCover
@@ -69,10 +69,10 @@ def find_selection(
     covers: Sequence[LabelCover],
 ) -> tuple[Finding, ...]:
     """Return a finding that names the columns whose fineness depends on other columns, if any."""
-    found = find_examples(
+    examples = find_examples(
         original.names, points, original.frequencies.counts, covers, shown.frequencies
     )
-    listed = [f"'{one.column}': {one}" for one in found]
+    listed = [f"'{item.column}': {item}" for item in examples]
     return (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=listed),) if listed else ()
 
 
@@ -90,7 +90,7 @@ def find_examples(
     """
     pieces = [_AxisPieces(cover, released.codes[:, at]) for at, cover in enumerate(covers)]
     places = [piece.find_pieces(point) for piece, point in zip(pieces, points, strict=True)]
-    found = []
+    examples = []
     for at, name in enumerate(names):
         fine = list(_iterate_fine_labels(covers[at], released, at))
         others = [other for other in range(len(names)) if other != at and fine]
@@ -116,8 +116,8 @@ def find_examples(
                     )  # fmt: skip
                     worst = (beyond, example)
         if worst is not None:
-            found.append(worst)
-    return [example for _, example in sorted(found, key=lambda pair: -pair[0])]
+            examples.append(worst)
+    return [example for _, example in sorted(examples, key=lambda pair: -pair[0])]
 
 
 @dataclass(frozen=True, eq=False)

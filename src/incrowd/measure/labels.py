@@ -90,7 +90,7 @@ def read_level(
     level = max(fitting, key=lambda level: (wide[level], -level))
     if len(fitting) == 1:
         return level, ()
-    listed = " and ".join(f"level {one}" for one in fitting)
+    listed = " and ".join(f"level {item}" for item in fitting)
     finding = make_finding("LABEL_LEVEL_ASSUMED", name, levels=listed, label=met[0], level=level)
     return level, (finding,)
 
@@ -243,20 +243,20 @@ class LabelReader:
         values = self._axis.hierarchy.values
         by_place: list[Decimal] = [Decimal(0)] * len(values)
         for code, value in enumerate(values):
-            found = parse_number(value) if value[:1] not in ("<", ">") else None
-            if found is None:
+            decimal = parse_number(value) if value[:1] not in ("<", ">") else None
+            if decimal is None:
                 low, high = parse_span(value)
                 if low is None or high is None:
                     return None
-                found = Decimal(int(low if low > -math.inf else high))
-            by_place[self._axis.positions[code]] = found
+                decimal = Decimal(int(low if low > -math.inf else high))
+            by_place[self._axis.positions[code]] = decimal
         return by_place
 
     @cached_property
     def _number_positions(self) -> dict[str, int]:
         """The positions of values that are numbers, by their text, where they all differ."""
         starts = (self._starts if self._axis.ordered else None) or []
-        if any(one >= other for one, other in pairwise(starts)):
+        if any(first >= other for first, other in pairwise(starts)):
             return {}
         places = self._axis.positions.tolist()
         values = enumerate(self._axis.hierarchy.values)
@@ -358,23 +358,23 @@ def read_labels(
     """
     meanings = _interpret_labels(name, axis, labels, level)
     low, high = (
-        np.fromiter((getattr(one, end) for one in meanings), np.int64, len(meanings))
+        np.fromiter((getattr(meaning, end) for meaning in meanings), np.int64, len(meanings))
         for end in ("low", "high")
     )
     loss, precision = (
-        np.fromiter((getattr(one, what) for one in meanings), np.float64, len(meanings))
+        np.fromiter((getattr(meaning, what) for meaning in meanings), np.float64, len(meanings))
         for what in ("loss", "precision")
     )
-    sets = {at: one.places for at, one in enumerate(meanings) if one.places is not None}
+    sets = {at: item.places for at, item in enumerate(meanings) if item.places is not None}
     before = np.append(0.0, np.cumsum(held))
     rows = before[high + 1] - before[low]
     for at, places in sets.items():
         rows[at] = held[places].sum()
     spread = partial(_compute_shares, assign_bins(axis), low.copy(), high.copy(), sets)
-    whole = [at for at, one in enumerate(meanings) if one.whole]
+    whole = [at for at, item in enumerate(meanings) if item.whole]
     rows[whole], low[whole], high[whole] = held.sum(), 0, len(axis.hierarchy.values) + 1
     starred = np.array([label == ROOT for label in labels], dtype=bool)
-    texts = tuple(one.text for one in meanings)
+    texts = tuple(meaning.text for meaning in meanings)
     return LabelCover(texts, loss, precision, spread, rows, starred, low, high, sets)
 
 
@@ -384,7 +384,7 @@ def _interpret_labels(
     """Return what each label means; every text is read once, however often it is asked for."""
     met = _READ.setdefault(axis.hierarchy, {}).setdefault((axis.ordered, level), {})
     reader: LabelReader | None = None
-    found = []
+    label_meanings = []
     for label in labels:
         known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
         if known is None:
@@ -392,8 +392,8 @@ def _interpret_labels(
             known = reader.interpret_label(label)
             if isinstance(label, str):
                 met[label] = known
-        found.append(known)
-    return found
+        label_meanings.append(known)
+    return label_meanings
 
 
 def _compute_shares(bins: Places, low: Places, high: Places, sets: dict[int, Places]) -> Floats:

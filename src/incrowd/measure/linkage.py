@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Counts, Floats, Members, Steps
-from incrowd.privacy.class_noise import ClassNoise
+from incrowd.privacy.k_epsilon import ClassNoise
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ def _find_nearest_on_line(
     query = query[n:]
     alike = _count_alike(order[original], both, owner)
     sides = []
-    for found in (last[query], after[query]):
-        row = order[np.clip(found, 0, 2 * n - 1)]
-        inside = (found >= 0) & (found < 2 * n) & (owner[row] == classes)
+    for item in (last[query], after[query]):
+        row = order[np.clip(item, 0, 2 * n - 1)]
+        inside = (item >= 0) & (item < 2 * n) & (owner[row] == classes)
         apart = np.where(inside, np.abs(released - both[row]), np.iinfo(np.int64).max)
         sides.append((apart, np.where(inside, alike[np.minimum(row, n - 1)], 0)))
     (smaller, before), (larger, behind) = sides

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value
@@ -79,19 +79,19 @@ class LostValues:
 
     def findings(self) -> list[Finding]:
         """Return at most three: values, pairs, columns; each names a few and counts the others."""
-        found = []
+        result = []
         if self.values:
-            names = [one.description for one in self.values]
+            names = [value.description for value in self.values]
             listed, more = _take_first(names, _NAMED_VALUES, self.more_values)
-            found.append(make_finding("VALUES_LOST", listed=listed, more=more))
+            result.append(make_finding("VALUES_LOST", listed=listed, more=more))
         if self.pairs:
-            names = [one.description for one in self.pairs]
+            names = [pair.description for pair in self.pairs]
             listed, more = _take_first(names, _NAMED_PAIRS, self.more_pairs)
-            found.append(make_finding("PAIRS_LOST", listed=listed, more=more))
+            result.append(make_finding("PAIRS_LOST", listed=listed, more=more))
         if self.nothing_shown:
             listed, more = _take_first(self.nothing_shown, _NAMED_COLUMNS)
-            found.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
-        return found
+            result.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
+        return result
 
 
 def _take_first(names: Sequence[str], most: int, more: int = 0) -> tuple[list[str], int]:
@@ -130,20 +130,20 @@ def find_lost_values(
         for column in columns
         if column.name not in nothing_shown
     ]
-    compared = [one for one in small if one is not None]
+    compared = [item for item in small if item is not None]
     totals = before.total, after.total
-    values = [value for one in compared for value in one.iterate_lost_values(overall, totals)]
+    values = [value for item in compared for value in item.iterate_lost_values(overall, totals)]
     first, second = (
         merge_tuples(np.column_stack(codes).astype(np.int32), rows.counts) if compared else rows
         for codes, rows in (
-            ([one.codes for one in compared], before),
-            ([one.shown for one in compared], after),
+            ([item.codes for item in compared], before),
+            ([item.shown for item in compared], after),
         )
     )
     pairs = [
         pair
-        for (a, one), (b, other) in combinations(enumerate(compared), 2)
-        for pair in _iterate_lost_pairs((one, a), (other, b), first, second, overall)
+        for (a, item), (b, other) in combinations(enumerate(compared), 2)
+        for pair in _iterate_lost_pairs((item, a), (other, b), first, second, overall)
     ]
     values.sort(key=_make_sort_key)
     pairs.sort(key=_make_sort_key)
@@ -181,12 +181,12 @@ class _ComparedColumn:
         places = {label: place for place, label in enumerate(labels)}
         last = len(labels)  # labels that the table does not have
         codes, shown = (
-            np.array([places.get(text, last) for text in texts], dtype=np.int32)[found]
-            for texts, found in ((column.before, own), (column.after, seen))
+            np.array([places.get(text, last) for text in texts], dtype=np.int32)[item]
+            for texts, item in ((column.before, own), (column.after, seen))
         )
         rows, released = (
-            np.bincount(found, weights=counts, minlength=last + 1)[:last].astype(np.float64)
-            for found, counts in ((codes, before.counts), (shown, after.counts))
+            np.bincount(item, weights=counts, minlength=last + 1)[:last].astype(np.float64)
+            for item, counts in ((codes, before.counts), (shown, after.counts))
         )
         return cls(column.name, labels, codes, shown, rows, released)
 
@@ -236,12 +236,12 @@ def _is_lost(rows: Floats, released: Floats, rate: Floats) -> Bools:
     """Return which values kept far less than a rate of their rows, less than chance explains."""
     expected = rate * rows
     chance = _CHANCE * np.sqrt(expected * (1 - rate))
-    found: Bools = (
+    result: Bools = (
         (rows >= LEAST_ROWS)
         & (released < (1 - LOST) * expected)
         & (expected - released > chance)
     )  # fmt: skip
-    return found
+    return result
 
 
 # From tables with hierarchies to labels --------------------------------------------------------
@@ -308,5 +308,5 @@ def _find_single_level(hierarchy: Hierarchy, labels: set[str | None]) -> int | N
     """Return the lowest level of all labels, where none of them stands for everything."""
     if labels & {ROOT, hierarchy.root}:
         return None
-    fitting = (at for at, known in enumerate(hierarchy.labels) if labels <= {*known})
+    fitting = (at for at, item in enumerate(hierarchy.labels) if labels <= {*item})
     return next(fitting, None)

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from incrowd.codes.counted import CountedTable, CountNoise, PublishedTable, SuppressedCells
+from incrowd.codes.counted_table import CountedTable, CountNoise, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value
@@ -144,7 +144,7 @@ def measure_at_levels(
     crowd: float,
     target: str | None,
 ) -> LabelEvaluation:
-    """Return an evaluation by labels with all that :func:`evaluate_outcome` measures of a safe release.
+    """Add all that :func:`evaluate_outcome` measures to an evaluation by labels.
 
     ``shown`` is read at the levels of the release, so that the figures are those of the release
     when it was made. What labels told of utility is ``utility_of_values``.
@@ -160,7 +160,7 @@ def measure_at_levels(
         table, shown.frequencies.roll_up(maps), crowd=crowd, target=target, noise=shown.noise
     )
     useful_ = found.utility if own.utility is None else own.utility
-    names = {one.name for one in fields(Evaluation)} - _BY_LABELS
+    names = {item.name for item in fields(Evaluation)} - _BY_LABELS
     return replace(
         found,
         **{name: getattr(own, name) for name in names},
@@ -258,7 +258,7 @@ def _count_likely_rows(frequencies: Frequencies, crowd: float) -> int:
 
 def _make_advice(counted: CountedTable, crowd: float) -> list[Advice]:
     """Return for each column that can be coarser what that would do, the best first."""
-    found = []
+    advices = []
     for at, (name, hierarchy) in enumerate(zip(counted.names, counted.hierarchies, strict=True)):
         level = counted.levels[at] + 1
         if level >= hierarchy.height:
@@ -267,8 +267,10 @@ def _make_advice(counted: CountedTable, crowd: float) -> list[Advice]:
         rolled = counted.frequencies.roll_up(
             map_levels(counted.hierarchies, counted.levels, target)
         )
-        found.append(Advice(name, level, _count_likely_rows(rolled, crowd) / max(rolled.total, 1)))
-    return sorted(found, key=lambda advice: -advice.likely_share)
+        advices.append(
+            Advice(name, level, _count_likely_rows(rolled, crowd) / max(rolled.total, 1))
+        )
+    return sorted(advices, key=lambda advice: -advice.likely_share)
 
 
 def _count_by_size(frequencies: Frequencies) -> list[int]:

@@ -72,11 +72,11 @@ def compute_accuracy(
     that saw no row is never right (0), and without test rows nothing is (0).
     """
     at = pair.names.index(check_choice("target", target, pair.names))
-    known, test = (
+    accuracy, test = (
         _split_rows(pair.original, seed) if held_out is None else (pair.original, held_out)
     )
     original = _TestResult(
-        _train_classifier(known, pair.exact_shares, pair.ordered, at, seed + 1), test, pair, at
+        _train_classifier(accuracy, pair.exact_shares, pair.ordered, at, seed + 1), test, pair, at
     )
     released = _TestResult(
         _train_classifier(pair.released, pair.shares, pair.ordered, at, seed + 1), test, pair, at
@@ -88,7 +88,7 @@ def compute_accuracy(
         majority=_compute_share(
             test,
             test.codes[:, at]
-            == _find_frequent_bin(compute_implied_rows(known, pair.exact_shares[at], at)),
+            == _find_frequent_bin(compute_implied_rows(accuracy, pair.exact_shares[at], at)),
         ),
         auc_original=original.auc,
         auc_released=released.auc,
@@ -142,8 +142,8 @@ def _train_classifier(
     width = sum(part.shape[1] for part in described)
     rows = compute_implied_rows(table, shares[at], at)
     if np.count_nonzero(rows) < 2 or not width:
-        said = np.array([_find_frequent_bin(rows)], dtype=np.int32)
-        return _Classifier(said, np.zeros((width, 1)), np.zeros(1))
+        result = np.array([_find_frequent_bin(rows)], dtype=np.int32)
+        return _Classifier(result, np.zeros((width, 1)), np.zeros(1))
     try:
         from scipy import sparse
         from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]

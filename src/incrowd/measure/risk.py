@@ -127,8 +127,8 @@ def _count_fitting(
         chosen = chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)]
     columns = [np.ascontiguousarray(column) for column in original.codes.T]
     classes = released.codes[chosen].tolist()
-    found = [_count_class_rows(original.counts, columns, covers, codes) for codes in classes]
-    return np.maximum(np.array(found), 1.0), released.counts[chosen]
+    result = [_count_class_rows(original.counts, columns, covers, codes) for codes in classes]
+    return np.maximum(np.array(result), 1.0), released.counts[chosen]
 
 
 def _count_in_boxes(
@@ -177,13 +177,13 @@ def find_fitting_labels(
     points: Codes, classes: Codes, covers: Sequence[LabelCover]
 ) -> npt.NDArray[np.int64] | None:
     """Return the class labels that fit tuples, -1 for none; None where two may fit a position."""
-    found = []
+    fitting_labels = []
     for at, cover in enumerate(covers):
         label = find_label(cover, points[:, at], classes[:, at])
         if label is None:
             return None
-        found.append(label)
-    return np.column_stack(found)
+        fitting_labels.append(label)
+    return np.column_stack(fitting_labels)
 
 
 def find_label(

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.hierarchy import ROOT
 from incrowd.measure.association import compute_associations
 from incrowd.measure.evaluation import Evaluation, Survival, build_pair
@@ -34,18 +34,18 @@ def compare_slices(
         inside = whole.select_columns(names)
         telling = _find_informative_columns(inside, shown)
         pair = build_pair(inside, [by_name[name] for name in names], shown)
-        for found in compute_associations(pair):
-            both = frozenset((found.first, found.second))
+        for item in compute_associations(pair):
+            both = frozenset((item.first, item.second))
             tells = both <= telling
             if (tells, own.rows_released) > best.get(both, (False, -1)):
                 best[both] = (tells, own.rows_released)
-                seen[both] = (found.released, number, None) if tells else (0.0, None, number)
+                seen[both] = (item.released, number, None) if tells else (0.0, None, number)
     survivals = [
         Survival(
-            known.first, known.second, known.original,
-            *seen.get(frozenset((known.first, known.second)), (0.0, None, None)),
+            association.first, association.second, association.original,
+            *seen.get(frozenset((association.first, association.second)), (0.0, None, None)),
         )
-        for known in compute_associations(build_pair(whole, axes, _make_empty_release(whole)))
+        for association in compute_associations(build_pair(whole, axes, _make_empty_release(whole)))
     ]  # fmt: skip
     columns = tuple(tuple(names) for names, _ in parts)
     return Evaluation(
@@ -73,7 +73,7 @@ def find_lost_in_slices(columns: Sequence[Sequence[str]], each: Sequence[LostVal
         if all(name in lost.nothing_shown for some, lost in _select_slices(name, columns, each))
     )
     lists = ([lost.values for lost in each], [lost.pairs for lost in each])
-    values, pairs = (_find_least_lost(one, columns, each) for one in lists)
+    values, pairs = (_find_least_lost(item, columns, each) for item in lists)
     return LostValues(values, pairs, nothing_shown=nothing)
 
 
@@ -90,9 +90,9 @@ def _find_least_lost(
 ) -> tuple[LostValue, ...]:
     """Return the values that every slice lost that shows something of their columns."""
     met: dict[tuple[tuple[str, ...], tuple[str | None, ...]], list[LostValue]] = {}
-    for one in (one for some in lists for one in some):
-        met.setdefault((one.columns, one.labels), []).append(one)
-    found = []
+    for first in (item for some in lists for item in some):
+        met.setdefault((first.columns, first.labels), []).append(first)
+    least_lost = []
     for (names, _), some in met.items():
         able = [
             1
@@ -100,18 +100,18 @@ def _find_least_lost(
             if {*names} <= {*own} - {*lost.nothing_shown}
         ]
         if len(able) == len(some):
-            found.append(min(some, key=lambda one: one.lost))
-    return tuple(sorted(found, key=lambda one: (-one.lost, -one.rows, one.name)))
+            least_lost.append(min(some, key=lambda one: one.lost))
+    return tuple(sorted(least_lost, key=lambda one: (-one.lost, -one.rows, one.name)))
 
 
 def _find_informative_columns(part: CountedTable, shown: PublishedTable) -> set[str]:
     """Return the columns that show more than one label in the rows of a slice."""
-    found = set()
+    informative_columns = set()
     for at, (name, hierarchy) in enumerate(zip(part.names, part.hierarchies, strict=True)):
         used = {shown.labels[at][code] for code in np.unique(shown.frequencies.codes[:, at])}
         if len({ROOT if label == hierarchy.root else label for label in used}) > 1:
-            found.add(name)
-    return found
+            informative_columns.add(name)
+    return informative_columns
 
 
 def _make_empty_release(whole: CountedTable) -> PublishedTable:

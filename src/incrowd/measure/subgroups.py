@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, map_levels, number_tuples
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value
@@ -75,16 +75,16 @@ class SuppressionBurden:
 
 def measure_burden(groups: Sequence[Subgroup]) -> SuppressionBurden | None:
     """Return on whom suppression falls; None where nobody knows."""
-    known = [one for one in groups if one.hidden is not None and one.rows]
+    known = [group for group in groups if group.hidden is not None and group.rows]
     if not known:
         return None
     totals: dict[str, int] = {}
     for one in known:
         totals[one.column] = totals.get(one.column, 0) + one.rows
-    small = [one for one in known if one.rows < SMALL * totals[one.column]]
-    large = [one for one in known if one.rows >= SMALL * totals[one.column]]
+    small = [item for item in known if item.rows < SMALL * totals[item.column]]
+    large = [item for item in known if item.rows >= SMALL * totals[item.column]]
     worst = max(known, key=lambda one: (one.share or 0.0, one.rows))
-    first = [one for one in known if one.column == known[0].column]
+    first = [item for item in known if item.column == known[0].column]
     return SuppressionBurden(
         overall=_compute_hidden_share(first) or 0.0,
         small=_compute_hidden_share(small),
@@ -96,13 +96,13 @@ def measure_burden(groups: Sequence[Subgroup]) -> SuppressionBurden | None:
 def _compute_hidden_share(groups: Sequence[Subgroup]) -> float | None:
     if not groups:
         return None
-    return sum(one.hidden or 0 for one in groups) / sum(one.rows for one in groups)
+    return sum(group.hidden or 0 for group in groups) / sum(group.rows for group in groups)
 
 
 def group_by_levels(counted: CountedTable, released: Frequencies) -> list[Subgroup]:
     """Return the groups of every column, by cells at the levels of a release, or coarser."""
     unseen = ~mark_published(counted.frequencies.codes, released.codes)
-    found = []
+    subgroups = []
     for at, (name, hierarchy, level) in enumerate(
         zip(counted.names, counted.hierarchies, counted.levels, strict=True)
     ):
@@ -112,8 +112,8 @@ def group_by_levels(counted: CountedTable, released: Frequencies) -> list[Subgro
         hidden = np.bincount(codes, weights=rows * unseen, minlength=width)
         shown = np.bincount(released.codes[:, at], weights=released.counts, minlength=width)
         groups = _choose_grouping(hierarchy, level, held)
-        found += groups.make_subgroups(name, held, shown, hidden)
-    return found
+        subgroups += groups.make_subgroups(name, held, shown, hidden)
+    return subgroups
 
 
 def group_by_labels(
@@ -130,7 +130,7 @@ def group_by_labels(
         fits = (codes >= 0).all(axis=1)
         unseen = np.ones(len(points), dtype=np.bool_)
         unseen[fits] = ~mark_published(codes[fits].astype(np.int32), released.codes)
-    found = []
+    subgroups = []
     for at, (name, axis, cover) in enumerate(zip(names, axes, covers, strict=True)):
         width = len(axis.positions)
         held = np.bincount(points[:, at], weights=rows, minlength=width)
@@ -141,8 +141,10 @@ def group_by_labels(
             ]
         shown = _spread_rows(cover, released, at, width)[axis.positions]
         own = held[axis.positions]
-        found += _choose_grouping(axis.hierarchy, 0, own).make_subgroups(name, own, shown, hidden)
-    return found
+        subgroups += _choose_grouping(axis.hierarchy, 0, own).make_subgroups(
+            name, own, shown, hidden
+        )
+    return subgroups
 
 
 def group_kept_columns(
@@ -152,16 +154,16 @@ def group_kept_columns(
 
     What is not shown of a group is hidden.
     """
-    found: list[Subgroup] = []
+    subgroups: list[Subgroup] = []
     for at, (name, values) in enumerate(kept.items(), first):
         rows, shown = (
-            np.bincount(one.codes[:, at], weights=one.counts, minlength=len(values))
-            for one in (before, after)
+            np.bincount(item.codes[:, at], weights=item.counts, minlength=len(values))
+            for item in (before, after)
         )
         place, labels, others = _group_frequent(values, rows)
         groups = _Grouping(None, place, [canonicalize_value(label) for label in labels], others)
-        found += groups.make_subgroups(name, rows, shown, np.maximum(rows - shown, 0))
-    return tuple(found)
+        subgroups += groups.make_subgroups(name, rows, shown, np.maximum(rows - shown, 0))
+    return tuple(subgroups)
 
 
 def mark_published(codes: Codes, shown: Codes) -> Bools:
@@ -207,8 +209,8 @@ class _Grouping:
     ) -> list[Subgroup]:
         """Return the groups that have rows, before or after, from numbers for each code."""
         before, after, gone = (
-            None if one is None else np.bincount(self.place, one, minlength=len(self.labels))
-            for one in (rows, shown, hidden)
+            None if item is None else np.bincount(self.place, item, minlength=len(self.labels))
+            for item in (rows, shown, hidden)
         )
         assert before is not None
         assert after is not None

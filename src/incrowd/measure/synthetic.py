@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.arrays import Codes, Floats
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.measure.evaluation import Evaluation, build_pair, measure_utility
 
@@ -96,13 +96,13 @@ class SyntheticEvaluation(Evaluation):
     @property
     def mean_pair_distance(self) -> float | None:
         """The mean over pairs of columns; None of a single column."""
-        found = [one.distance for one in self.distance_by_pair]
-        return float(np.mean(found)) if found else None
+        result = [item.distance for item in self.distance_by_pair]
+        return float(np.mean(result)) if result else None
 
     @property
     def largest_error(self) -> float:
         """The largest difference of shares among values of at least 100 people."""
-        return max((one.error for one in self.values), default=0.0)
+        return max((value.error for value in self.values), default=0.0)
 
 
 def evaluate_synthetic(
@@ -140,13 +140,13 @@ def evaluate_synthetic(
 
 
 def _share(table: Frequencies, places: Sequence[int], sizes: Sequence[int]) -> Floats:
-    """The share of each combination of some columns' values."""
+    """Return the share of each combination of some columns' values."""
     cell = np.ravel_multi_index([table.codes[:, at] for at in places], [sizes[at] for at in places])
     counts = np.bincount(
         cell, table.counts, minlength=int(np.prod([sizes[at] for at in places]))
     ).astype(np.float64)
-    found: Floats = counts / max(counts.sum(), 1.0)
-    return found
+    result: Floats = counts / max(counts.sum(), 1.0)
+    return result
 
 
 def _distance(first: Floats, second: Floats) -> float:
@@ -171,15 +171,15 @@ def _pairs(
 
 
 def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
-    """The values of enough people whose shares differ most."""
-    rows, found = original.frequencies.total, []
+    """Return the values of enough people whose shares differ most."""
+    rows, value_shares = original.frequencies.total, []
     for name, hierarchy, (before, after) in zip(
         original.names, original.hierarchies, shares, strict=True
     ):
         for code in np.flatnonzero(before * rows >= _RARE - 0.5).tolist():
             label = hierarchy.labels[0][code]
-            found.append(ValueShare(name, label, float(before[code]), float(after[code])))
-    return sorted(found, key=lambda one: -one.error)[:_MOST_VALUES]
+            value_shares.append(ValueShare(name, label, float(before[code]), float(after[code])))
+    return sorted(value_shares, key=lambda one: -one.error)[:_MOST_VALUES]
 
 
 def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualRows:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats, Places
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import ParameterError, check_whole, require_single
 
@@ -94,20 +94,22 @@ def measure_query_errors(
     that many random rows stand for all. An empty release answers 0; about an empty original
     nothing is asked (count 0, errors 0). The seed decides everything random.
     """
-    asked = int(require_single("count", check_whole("count", count)))
+    query_errors = int(require_single("count", check_whole("count", count)))
     sizes = check_whole("columns", columns)
     if sizes.ndim != 1 or not len(sizes):
         raise ParameterError("columns", "list at least one number of columns", columns)
     if not pair.original.total or not pair.names:
         return QueryErrors(count=0, median_error=0.0, mean_error=0.0)
-    regions = _draw_regions(pair, asked, sizes.astype(int).tolist(), np.random.default_rng(seed))
+    regions = _draw_regions(
+        pair, query_errors, sizes.astype(int).tolist(), np.random.default_rng(seed)
+    )
     # Rows are drawn alike in both tables, but apart from the regions: a seed for each draw.
     truth = _answer_queries(
         limit_tuples(pair.original, _TUPLES, seed + 1), pair.exact_shares, regions
     )
     answer = _answer_queries(limit_tuples(pair.released, _TUPLES, seed + 1), pair.shares, regions)
     errors = np.abs(answer - truth) / np.maximum(truth, _RARE)
-    return QueryErrors(asked, float(np.median(errors)), float(np.mean(errors)))
+    return QueryErrors(query_errors, float(np.median(errors)), float(np.mean(errors)))
 
 
 def compute_implied_rows(table: Frequencies, shares: Floats, at: int) -> Floats:
@@ -181,24 +183,24 @@ def _answer_queries(table: Frequencies, shares: Sequence[Floats], regions: _Quer
         columns = np.flatnonzero(restricted).tolist()
         every = np.flatnonzero(which.ravel() == number)
         for start in range(0, len(every), _BLOCK):
-            asked = every[start : start + _BLOCK]
+            request = every[start : start + _BLOCK]
             masses = [
-                regions.selected[at][asked].astype(np.float64) @ shares[at].T for at in columns
+                regions.selected[at][request].astype(np.float64) @ shares[at].T for at in columns
             ]
             cells = math.prod(mass.shape[1] for mass in masses)
             answer = _answer_by_cells if cells <= _DENSE * len(table) else _answer_by_rows
-            answers[asked] = answer(counts, [codes[at] for at in columns], masses)
+            answers[request] = answer(counts, [codes[at] for at in columns], masses)
     return answers / max(table.total, 1)
 
 
 def _answer_by_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
     """Return for each region the rows expected in it, by the tuples of the table."""
-    shares, one = np.empty(len(counts)), np.empty(len(counts))
+    shares, first = np.empty(len(counts)), np.empty(len(counts))
     answers = np.zeros(len(masses[0]))
     for place in range(len(answers)):
         np.take(masses[0][place], codes[0], out=shares, mode="clip")
         for mass, code in zip(masses[1:], codes[1:], strict=True):
-            shares *= np.take(mass[place], code, out=one, mode="clip")
+            shares *= np.take(mass[place], code, out=first, mode="clip")
         answers[place] = shares @ counts
     return answers
 

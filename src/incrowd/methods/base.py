@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from incrowd.arrays import Codes, Floats, Progress, Step
-from incrowd.codes.counted import COUNT, CountedTable, DistinctRows
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.values import make_sort_key
 from incrowd.engine.table import Engine, Table, TableError

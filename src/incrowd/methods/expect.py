@@ -13,7 +13,7 @@ from typing import Any
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, Severity, make_finding
-from incrowd.measure.expected import (
+from incrowd.measure.forecast import (
     ASSUMPTIONS,
     OPEN_VALUES,
     Assumption,
@@ -25,7 +25,7 @@ from incrowd.measure.expected import (
 )
 from incrowd.methods.base import PlannedRelease
 from incrowd.methods.registry import make_method
-from incrowd.privacy.rounded import round_crowd_size
+from incrowd.privacy.presentation import round_crowd_size
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
@@ -90,24 +90,24 @@ class Expectation:
     @property
     def is_doubtful(self) -> bool:
         """Whether an empty or silent release is to be expected under some assumption."""
-        return any(one.is_doubtful for one in self.each)
+        return any(item.is_doubtful for item in self.each)
 
     def warnings(self) -> list[Finding]:
         """Return the findings of an empty or silent release."""
-        return [one for one in self.findings() if one.severity is Severity.WARNING]
+        return [item for item in self.findings() if item.severity is Severity.WARNING]
 
     def summarize(self) -> str:
         """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
             return f"Forecast: crowd size {self.crowd_size:,} rows."
-        if max(one.empty or 0.0 for one in self.each) > 0.5:
+        if max(item.empty or 0.0 for item in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "
                 f"{self.crowd_size:,} people."
             )
-        told = _format_range([len(one.told) for one in self.each], "d")
-        rows = _format_range([100 * (one.rows or 0.0) for one in self.each], ".0f") + " %"
+        told = _format_range([len(item.told) for item in self.each], "d")
+        rows = _format_range([100 * (item.rows or 0.0) for item in self.each], ".0f") + " %"
         what = (
             "at the levels of the spec"
             if self.fixed
@@ -117,8 +117,8 @@ class Expectation:
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
-        if any(one.size is not None for one in self.each):
-            return [self._find_forecast(one) for one in self.each]
+        if any(item.size is not None for item in self.each):
+            return [self._find_forecast(item) for item in self.each]
         return [self._find_needed_size(), make_finding("CROWD_SIZE", crowd=self.crowd_size)]
 
     @property
@@ -126,7 +126,7 @@ class Expectation:
         return self.tables if self.tables > 1 else None
 
     def _find_needed_size(self) -> Finding:
-        uniform, skewed = (_round_people(one.whole) for one in self.each)
+        uniform, skewed = (_round_people(item.whole) for item in self.each)
         if uniform is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
         beyond = int(skewed is None)
@@ -298,7 +298,7 @@ def count_people(file: SpecFile, table: Table) -> int:
 
 def _format_range(each: list[int] | list[float], form: str) -> str:
     """Format what holds under the assumptions, from the least to the most."""
-    return " to ".join(dict.fromkeys(format(one, form) for one in (min(each), max(each))))
+    return " to ".join(dict.fromkeys(format(item, form) for item in (min(each), max(each))))
 
 
 def _round_people(number: float) -> int | None:

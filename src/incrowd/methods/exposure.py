@@ -31,31 +31,33 @@ def find_weak_parameters(
     """
     if release is None:
         return []
-    found = [] if release.budget is None else _find_weak_budget(release.budget, epsilon, delta)
+    weak_parameters = (
+        [] if release.budget is None else _find_weak_budget(release.budget, epsilon, delta)
+    )
     counts = False
     if isinstance(release, SafeSpec):
         from incrowd.methods.safe.auto import choose_draw  # is loaded where it is asked for
 
         counts = choose_draw(release)[0].draw == "counts"
     if release.k == 1 and not counts:  # of counts, the noise asks for a crowd
-        found.append(make_finding("K_IS_ONE"))
-    return found
+        weak_parameters.append(make_finding("K_IS_ONE"))
+    return weak_parameters
 
 
 def _find_weak_budget(
     budget: RequestedBudget, epsilon: float | None, delta: float | None
 ) -> list[Finding]:
-    found = []
+    weak_budget = []
     epsilon = budget.epsilon if epsilon is None else epsilon
     delta = budget.delta if delta is None else delta
     if epsilon is not None and epsilon > budget.most:
         meaning = budget.beyond.format(epsilon)
-        found.append(
+        weak_budget.append(
             make_finding("EPSILON_TOO_LARGE", epsilon=epsilon, meaning=meaning, most=budget.most)
         )
     if delta is not None and delta > LARGE_DELTA:
-        found.append(make_finding("DELTA_TOO_LARGE", delta=delta))
-    return found
+        weak_budget.append(make_finding("DELTA_TOO_LARGE", delta=delta))
+    return weak_budget
 
 
 _HEAD = 20_000  # rows whose values are looked at
@@ -83,11 +85,11 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
 
 def refuse_exposures(spec: Spec, table: Table) -> tuple[Finding, ...]:
     """Raise an error for the first exposure that is refused; return the others as warnings."""
-    found = tuple(find_exposures(spec, table))
-    for one in found:
-        if one.severity is Severity.ERROR:
-            raise TableError(str(one))
-    return found
+    exposures = tuple(find_exposures(spec, table))
+    for item in exposures:
+        if item.severity is Severity.ERROR:
+            raise TableError(str(item))
+    return exposures
 
 
 def is_free_text(texts: list[str], rows: int) -> bool:

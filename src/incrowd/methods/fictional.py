@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
-from incrowd.measure.expected import OPEN_VALUES, compute_shares
+from incrowd.measure.forecast import OPEN_VALUES, compute_shares
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves

@@ -56,7 +56,7 @@ def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
 def read_key(folder: Path, certificate: Certificate) -> bytes | None:
     """Read the key of a release from the curator's folder; None if it has none of this release."""
     try:
-        known = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return bytes.fromhex(known["key"]) if known["certificate"] == certificate.seal else None
+        result = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return bytes.fromhex(result["key"]) if result["certificate"] == certificate.seal else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

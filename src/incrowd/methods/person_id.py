@@ -110,9 +110,9 @@ def _has_digit(text: str) -> bool:
 
 def _has_code_form(sample: Sequence[str]) -> bool:
     """Return whether values are codes of one form: a few prefixes, and digits of one length."""
-    found = [match for text in sample if (match := _CODE.fullmatch(text))]
-    prefixes, lengths = {match[1] for match in found}, {len(match[2]) for match in found}
-    return len(found) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
+    code_form = [match for text in sample if (match := _CODE.fullmatch(text))]
+    prefixes, lengths = {match[1] for match in code_form}, {len(match[2]) for match in code_form}
+    return len(code_form) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
 
 
 def _has_serial_form(texts: Sequence[str], rows: int) -> bool:
@@ -175,7 +175,7 @@ def find_ids(
     Names and the values of the first rows decide which are counted; ``columns`` limits the search,
     and ``strict`` is for :func:`identify_kind`.
     """
-    head, found = table.head(_HEAD), {}
+    head, result = table.head(_HEAD), {}
     rows = head.rows()
     for name in table.columns if columns is None else columns:
         try:
@@ -184,8 +184,8 @@ def find_ids(
             continue
         kind = identify_kind(simplify_name(name), list_texts(values), rows, strict=strict)
         if kind is not None:
-            found[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
-    return found
+            result[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
+    return result
 
 
 def list_texts(values: Sequence[object]) -> list[str]:

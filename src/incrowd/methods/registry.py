@@ -23,7 +23,7 @@ def make_method(file: SpecFile) -> Method:
     if file.spec.release is None:
         raise IncrowdError("Spec: `release` is missing. Add a method and its parameters.")
     folder, name = METHODS[file.spec.release.method]
-    found: Callable[[SpecFile], Method] = getattr(
+    method: Callable[[SpecFile], Method] = getattr(
         import_module(f"incrowd.methods.{folder}.method"), name
     )
-    return found(file)
+    return method(file)

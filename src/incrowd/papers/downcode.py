@@ -36,7 +36,7 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Places
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.papers.recoder import RecodedClasses
+from incrowd.papers.minimal_recoder import RecodedClasses
 
 USUAL, UNUSUAL = 0, 1  # the code of a value is twice its group's, and one more if it is unusual
 
@@ -118,11 +118,11 @@ def attack_by_downcoding(
         # A value that is shown is everybody's; in a general column it is the one person's.
         usual = np.where(levels == 0, codes % 2, USUAL)
         odd = np.where(departing, UNUSUAL, usual)
-        said = 2 * groups + np.vstack([np.tile(usual, (k - 1, 1)), odd])
+        text = 2 * groups + np.vstack([np.tile(usual, (k - 1, 1)), odd])
         true = 2 * villages.groups[village]
         finer = bool(departing.any())
-        hits += finer and _has_same_records(said, true + villages.members[village])
-        control += finer and _has_same_records(said, true + villages.others[village])
+        hits += finer and _has_same_records(text, true + villages.members[village])
+        control += finer and _has_same_records(text, true + villages.others[village])
         likely = np.tile(2 * rng.integers(0, villages.width, columns), (k, 1))
         guess += _has_same_records(likely, true + villages.members[village])
     return Estimate(
@@ -142,19 +142,19 @@ def _choose_shown_row(
 ) -> tuple[Codes, Codes]:
     """Return what is shown of a village: its own class, or one that may hold it."""
     places, at = shown.codes[:, 0], shown.levels[:, 0]
-    found = np.flatnonzero((at == 0) & (places == village))
-    if not len(found):
-        found = np.flatnonzero(at > 0)
-    if not len(found):
+    result = np.flatnonzero((at == 0) & (places == village))
+    if not len(result):
+        result = np.flatnonzero(at > 0)
+    if not len(result):
         return np.full(columns, 2, dtype=np.int32), np.zeros(columns, dtype=np.int32)
-    weights = shown.counts[found] / shown.counts[found].sum()
-    chosen = int(rng.choice(found, p=weights))
+    weights = shown.counts[result] / shown.counts[result].sum()
+    chosen = int(rng.choice(result, p=weights))
     return shown.levels[chosen, 1:], shown.codes[chosen, 1:]
 
 
-def _has_same_records(said: Codes | Places, true: Codes) -> bool:
+def _has_same_records(same_records: Codes | Places, true: Codes) -> bool:
     """Return whether two lists of records are the same, in any order."""
-    return bool(sorted(said.tolist()) == sorted(true.tolist()))
+    return bool(sorted(same_records.tolist()) == sorted(true.tolist()))
 
 
 def make_level_classes(levels: Sequence[int], codes: Codes, counts: Counts) -> RecodedClasses:

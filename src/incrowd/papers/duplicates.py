@@ -42,14 +42,14 @@ def attack_duplicates(
     register = np.concatenate([members, others])
     groups = len(shown.sizes)
     named = register[rng.integers(0, len(register), groups)]
-    said = others[rng.integers(0, len(others), groups)]
-    said[:, list(known)] = named[:, list(known)]
+    duplicates = others[rng.integers(0, len(others), groups)]
+    duplicates[:, list(known)] = named[:, list(known)]
     return Estimate(
         attack="duplicates",
         name=name,
         knows=f"{len(known)} of {members.shape[1]} columns of everybody, in the table or not",
         success=Rate.from_hits(int(_check_guesses(shown, register, known, rng).sum()), groups),
-        guess=Rate.from_hits(int((named == said).all(axis=1).sum()), groups),
+        guess=Rate.from_hits(int((named == duplicates).all(axis=1).sum()), groups),
         control=Rate.from_hits(int(_check_guesses(shown, others, known, rng).sum()), groups),
         says="The identical rows are one person's record: the name, and every column.",
         details={"rows in a group": float(shown.sizes.mean()) if groups else 0.0},
@@ -65,10 +65,10 @@ def _check_guesses(
     right = np.zeros(len(shown.sizes), dtype=bool)
     for at, (low, high) in enumerate(zip(shown.low, shown.high, strict=True)):
         fits = ((low[columns] <= some) & (some <= high[columns])).all(axis=1)
-        found = np.flatnonzero(fits)
-        if len(found):
-            person = register[found[rng.integers(len(found))]].copy()
-            said = rng.integers(low, high + 1)
-            said[columns] = person[columns]
-            right[at] = (person == said).all()
+        result = np.flatnonzero(fits)
+        if len(result):
+            person = register[result[rng.integers(len(result))]].copy()
+            text = rng.integers(low, high + 1)
+            text[columns] = person[columns]
+            right[at] = (person == text).all()
     return right

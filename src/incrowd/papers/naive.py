@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.anonymize.mondrian import partition_points
-from incrowd.anonymize.safe import drop_small_cells
+from incrowd.anonymize.safe_sample import drop_small_cells
 from incrowd.arrays import Bools, Codes, Counts, Floats, Steps
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import ROOT, build_from_rows
 from incrowd.privacy.counts import sample_geometric_noise
-from incrowd.privacy.noise import sample_laplace
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.selection import sample_one_sided_noise
 
@@ -79,8 +79,8 @@ def choose_by_exact_score(
     )
     named = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
     seen = (named[:, :, None] == np.arange(len(scores))).any(axis=1)
-    found: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
-    return found
+    result: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
+    return result
 
 
 def threshold_true_counts(
@@ -114,12 +114,12 @@ def find_reachable(outputs: Floats, value: float, scale: float) -> Bools:
     """
     away = outputs - value
     middle = np.rint(np.exp(-np.abs(away) / scale) * 2.0**53)
-    found = np.zeros(len(outputs), dtype=bool)
+    reachable = np.zeros(len(outputs), dtype=bool)
     for near in range(-_NEAR, _NEAR + 1):
         uniform = np.clip(middle + near, 1.0, 2.0**53) * 2.0**-53
         size = -scale * np.log(uniform)
-        found |= (value + np.where(away < 0, -size, size)) == outputs
-    return found
+        reachable |= (value + np.where(away < 0, -size, size)) == outputs
+    return reachable
 
 
 def box_sample_by_data(
@@ -208,17 +208,17 @@ def _run_true_threshold(first: bool, runs: int, bits: Randomness) -> Counts:
     codes = np.arange(runs, dtype=np.int32)[:, None]
     table = Frequencies(codes, np.full(runs, _K if first else _K - 1, dtype=np.int64))
     shown = threshold_true_counts(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
-    found = np.zeros(runs, dtype=np.int64)
-    found[shown.codes[:, 0]] = 1
-    return found
+    true_threshold = np.zeros(runs, dtype=np.int64)
+    true_threshold[shown.codes[:, 0]] = 1
+    return true_threshold
 
 
 def _run_float_laplace(first: bool, runs: int, bits: Randomness) -> Counts:
     """Return the values that an output can come from: 1 the one, 2 the other, 3 both."""
     rng = np.random.default_rng(int(bits.draw_words(1)[0]))
     outputs = add_float_laplace(np.full(runs, 1.0 if first else 0.0), 1.0, rng)
-    one, other = find_reachable(outputs, 1.0, 1.0), find_reachable(outputs, 0.0, 1.0)
-    return one.astype(np.int64) + 2 * other
+    float_laplace, other = find_reachable(outputs, 1.0, 1.0), find_reachable(outputs, 0.0, 1.0)
+    return float_laplace.astype(np.int64) + 2 * other
 
 
 def _run_boxed_sample(first: bool, runs: int, bits: Randomness) -> Counts:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.privacy.amplification import amplify_guarantee, invert_amplification
-from incrowd.privacy.binomial import delta
+from incrowd.privacy.sample import delta
 from incrowd.privacy.smooth import expected_failures
 from incrowd.release.folder import fill_folder
 

@@ -19,7 +19,7 @@ from incrowd.codes.axis import ClassBounds
 from incrowd.codes.frequency import map_levels, merge_tuples
 from incrowd.evaluation.attacks.intersection import KnownPeople, SensitiveBoxes, intersect_boxes
 from incrowd.measure.estimate import Estimate
-from incrowd.papers import extreme as rich
+from incrowd.papers import extreme_value as rich
 from incrowd.papers.baselines import (
     draw_delta_sample,
     make_number_axis,
@@ -28,10 +28,10 @@ from incrowd.papers.baselines import (
 )
 from incrowd.papers.downcode import Villages, attack_by_downcoding, make_level_classes
 from incrowd.papers.duplicates import attack_duplicates
-from incrowd.papers.extreme import Publish, attack_extreme_value
-from incrowd.papers.recoder import recode_minimally
+from incrowd.papers.extreme_value import Publish, attack_extreme_value
+from incrowd.papers.full_disclosure import attack_full_disclosure
+from incrowd.papers.minimal_recoder import recode_minimally
 from incrowd.papers.safe_steps import SteppedRelease, bound_attack_success, draw_cells
-from incrowd.papers.whole import attack_full_disclosure
 from incrowd.privacy.events import GeometricCounts, SafeRelease
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.folder import fill_folder
@@ -62,11 +62,11 @@ def run_attacks(
     seed: int = SEED, progress: Callable[[str], None] = lambda _: None
 ) -> list[Exhibit]:
     """Run all attacks; ``progress`` hears of each before it starts."""
-    found = []
+    attacks = []
     for at, (title, exhibit) in enumerate(EXHIBITS.items()):
         progress(title)
-        found.append(exhibit(title, np.random.default_rng([seed, at])))
-    return found
+        attacks.append(exhibit(title, np.random.default_rng([seed, at])))
+    return attacks
 
 
 def _exhibit_extreme_value(title: str, rng: np.random.Generator) -> Exhibit:
@@ -168,22 +168,22 @@ _PLACES = (80, 60, 100)
 
 def _draw_patients(number: int, rng: np.random.Generator) -> KnownPeople:
     """Draw what is known of patients, and their illness; some are more common."""
-    known = np.column_stack([rng.integers(0, size, number) for size in _PLACES])
+    known_people = np.column_stack([rng.integers(0, size, number) for size in _PLACES])
     shares = 1 / np.arange(3, 3 + _ILLNESSES)
     illness = rng.choice(_ILLNESSES, number, p=shares / shares.sum())
-    return KnownPeople(known.astype(np.int32), illness.astype(np.int32))
+    return KnownPeople(known_people.astype(np.int32), illness.astype(np.int32))
 
 
 def _exhibit_intersection(title: str, rng: np.random.Generator) -> Exhibit:
-    number, asked, k = 6000, 1000, 5
-    patients, others = _draw_patients(number, rng), _draw_patients(asked, rng)
+    number, result, k = 6000, 1000, 5
+    patients, others = _draw_patients(number, rng), _draw_patients(result, rng)
     known, illness = patients.points, patients.sensitive
-    members = KnownPeople(known[:asked], illness[:asked])
+    members = KnownPeople(known[:result], illness[:result])
     axes = [make_number_axis(size) for size in _PLACES]
 
     def list_illnesses(k: int, by: str, weights: Sequence[float]) -> SensitiveBoxes:
-        found = recode_clusters(axes, known, k=k, by=by, weights=np.array(weights))
-        return SensitiveBoxes.from_classes(found.boxes, found.members, illness, _ILLNESSES)
+        illnesses = recode_clusters(axes, known, k=k, by=by, weights=np.array(weights))
+        return SensitiveBoxes.from_classes(illnesses.boxes, illnesses.members, illness, _ILLNESSES)
 
     first = list_illnesses(k, "mondrian", (400, 20, 1))
     weighted = list_illnesses(k + 1, "mondrian", (1, 20, 400))
@@ -194,16 +194,19 @@ def _exhibit_intersection(title: str, rng: np.random.Generator) -> Exhibit:
         schemes = [SteppedRelease((20, 60, 100, 1), event), SteppedRelease((80, 15, 100, 1), event)]
         cells = [scheme.publish(table, _make_bits(rng)) for scheme in schemes]
         shown = [SensitiveBoxes.from_cells(cell, _ILLNESSES) for cell in cells]
-        found = intersect_boxes(shown, members, others, name=f"twice: {name}")
-        assert found.control is not None
-        return replace(found, bound=bound_attack_success(schemes, found.control.high, delta=DELTA))
+        safe_releases = intersect_boxes(shown, members, others, name=f"twice: {name}")
+        assert safe_releases.control is not None
+        return replace(
+            safe_releases,
+            bound=bound_attack_success(schemes, safe_releases.control.high, delta=DELTA),
+        )
 
     mondrians = f"Mondrian, k = {k}, and with other weights, k = {k + 1}"
     clusters = f"Mondrian, k = {k}, and clustering, k = {k + 1}"
     return Exhibit(
         title,
         f"A table of {number} patients with {_ILLNESSES} illnesses, published twice; the attacker "
-        f"is after {asked} of them. The most that the guarantee allows is told from the upper end "
+        f"is after {result} of them. The most that the guarantee allows is told from the upper end "
         f"of the control.",
         (
             intersect_boxes([first, weighted], members, others, name=mondrians),
@@ -260,12 +263,12 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
 
     names = [f"{FIGURE}.{form}" for form in ("svg", "png")]
     with fill_folder(folder, replacing=[*names, "numbers.json", "index.html"]) as draft:
-        found = run_attacks(progress=progress)
+        attacks = run_attacks(progress=progress)
         progress("The figure")
-        drawn.save_figure(found, FIGURE, draft)
-        (draft / "numbers.json").write_text(_format_json(found), encoding="utf-8")
-        (draft / "index.html").write_text(_render_page(found), encoding="utf-8")
-    return found
+        drawn.save_figure(attacks, FIGURE, draft)
+        (draft / "numbers.json").write_text(_format_json(attacks), encoding="utf-8")
+        (draft / "index.html").write_text(_render_page(attacks), encoding="utf-8")
+    return attacks
 
 
 def _format_json(found: Sequence[Exhibit]) -> str:

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure as Canvas
 from incrowd.arrays import Floats
 from incrowd.privacy import inverse
 from incrowd.privacy.accountant import Accountant, BasicAccountant
-from incrowd.privacy.binomial import Definition, delta
 from incrowd.privacy.events import SafeRelease
+from incrowd.privacy.sample import Definition, delta
 from incrowd.privacy.smooth import smooth_bound
 from incrowd.privacy.tails import log_pmf
 

@@ -21,7 +21,7 @@ import numpy as np
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Floats, Steps
 from incrowd.codes.axis import ClassBounds, bound_classes, locate_points
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.count import count_tuples_with_kept
 from incrowd.measure.linkage import compute_run_mean, linking_risk
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, make_lattice
@@ -36,8 +36,7 @@ from incrowd.papers.paper_b_data import (
     make_release_spec,
     make_seeded_bits,
 )
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import ClassNoise
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
 from incrowd.release.folder import fill_folder
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
@@ -114,7 +113,7 @@ class ClassLayout:
     def count_kept_rows(self, noise: Steps, radii: Sequence[Floats], *, k: int) -> list[int]:
         """Count the rows that confidence-based k-anonymity keeps, for each list of radii."""
         at = self.place + np.clip(noise, -_FAR, _FAR).astype(np.int32)
-        found = []
+        kept_rows = []
         for radius in radii:
             reach = np.minimum(np.floor(radius), _FAR).astype(np.int32)[self.members]
             low = np.minimum(np.maximum(at - reach, self.first), self.last)
@@ -122,15 +121,15 @@ class ClassLayout:
             within = self.before[high] - self.before[low]
             good = (within == 0) | (within >= k)
             left = np.add.reduceat(good, self.starts, dtype=np.int64)
-            found.append(int(left[left >= k].sum()))
-        return found
+            kept_rows.append(int(left[left >= k].sum()))
+        return kept_rows
 
 
 def measure_setting(
     data: DataSet, algorithm: str, k: int, rows: DistinctRows, grid: ExperimentGrid
 ) -> tuple[paper.ClassSummary, list[paper.ResultCell]]:
     """Group once, then run after run for every epsilon and confidence."""
-    found, noisy = group_noisy_rows(data, rows, algorithm, k)
+    setting, noisy = group_noisy_rows(data, rows, algorithm, k)
     layout = ClassLayout(noisy)
     every = paper.make_noises(layout.widths, grid.epsilons)
     bits = make_seeded_bits(data.paper, algorithm, k)
@@ -155,7 +154,7 @@ def measure_setting(
                 data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by
             )
         )
-    return _summarize_classes(data, algorithm, k, found, layout), cells
+    return _summarize_classes(data, algorithm, k, setting, layout), cells
 
 
 def _summarize_classes(
@@ -183,9 +182,9 @@ def measure_time(work: Callable[[], T]) -> tuple[float, T]:
     times = []
     for _ in range(TIMED):
         start = time.process_time()
-        found = work()
+        result = work()
         times.append(time.process_time() - start)
-    return min(times), found
+    return min(times), result
 
 
 def compare_widened(
@@ -201,18 +200,24 @@ def compare_widened(
     )
     for k in grid.ks:
         release = make_release_spec(algorithm, k)
-        search, found = measure_time(partial(group_rows, rows, data.quasi | noisy, algorithm, k))
+        search, result = measure_time(partial(group_rows, rows, data.quasi | noisy, algorithm, k))
         search_wide, both = measure_time(partial(group_rows, wide, data.widened, algorithm, k))
-        draw, _ = measure_time(partial(_draw_noise, rows, found, noisy, release))
+        draw, _ = measure_time(partial(_draw_noise, rows, result, noisy, release))
         proper, (width, error) = len(data.quasi), _compute_attribute_loss(data, wide, both)
         yield paper.WidenedResult(
-            data.paper, algorithm, k,
-            _compute_precision_loss(rows, found, proper), _compute_precision_loss(wide, both, proper),
-            width, error,
+            data.paper,
+            algorithm,
+            k,
+            _compute_precision_loss(rows, result, proper),
+            _compute_precision_loss(wide, both, proper),
+            width,
+            error,
             float(wide.counted.frequencies.counts[~both.published_mask].sum() / data.rows),
-            _count_schemes(rows, release), _count_schemes(wide, release),
-            paper.RunTimes(counting, search, draw), paper.RunTimes(counting_wide, search_wide, 0.0),
-        )  # fmt: skip
+            _count_schemes(rows, release),
+            _count_schemes(wide, release),
+            paper.RunTimes(counting, search, draw),
+            paper.RunTimes(counting_wide, search_wide, 0.0),
+        )
 
 
 def _draw_noise(
@@ -293,7 +298,7 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
     def make_laplace_pair(epsilon: float) -> tuple[ClassNoise, ClassNoise]:
         widths = k_epsilon.compute_diameters(steps, members, noisy.classes)
         exact, most = k_epsilon.split_epsilon(epsilon, [1.0])[0], int(steps.max() - steps.min())
-        return class_noise.make_laplace_noise(widths, exact), class_noise.make_laplace_noise(
+        return make_laplace_noise(widths, exact), make_laplace_noise(
             np.full_like(widths, most), exact
         )
 
@@ -317,11 +322,22 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
     means = [float(error.mean()) for error in errors]
     return paper.NoiseComparison(
         data.paper,
-        tuple(far.tolist()), _compute_error_shares(errors[0], far), _compute_error_shares(errors[1], far), means[0], means[1],
-        tuple(near.tolist()), _compute_error_shares(errors[2], near), _compute_error_shares(errors[3], near), matching,
-        means[2], means[3], risks[0], risks[1],
-        float(excluded.mean()), float((left == 1).mean()),
-    )  # fmt: skip
+        tuple(far.tolist()),
+        _compute_error_shares(errors[0], far),
+        _compute_error_shares(errors[1], far),
+        means[0],
+        means[1],
+        tuple(near.tolist()),
+        _compute_error_shares(errors[2], near),
+        _compute_error_shares(errors[3], near),
+        matching,
+        means[2],
+        means[3],
+        risks[0],
+        risks[1],
+        float(excluded.mean()),
+        float((left == 1).mean()),
+    )
 
 
 def _compute_error_shares(errors: Floats, points: Floats) -> tuple[float, ...]:
@@ -355,8 +371,8 @@ def compute_numbers(
     measured = []
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(measure_setting, *task, rows[task[0].paper], grid) for task in tasks]
-        for (data, algorithm, k), found in zip(tasks, waiting, strict=True):
-            measured.append(found.result())
+        for (data, algorithm, k), result in zip(tasks, waiting, strict=True):
+            measured.append(result.result())
             progress(f"{data.paper}: {paper.SHOWN[algorithm]}, k = {k}")
     compared = []
     for data in sets:
@@ -391,10 +407,10 @@ def reproduce(
         for figure in figures:
             progress(figure.title)
             paper_b_figures.save_figure(figure, draft)
-        found = paper_b_figures.check_findings(numbers)
-        (draft / "numbers.json").write_text(_format_json(numbers, found), encoding="utf-8")
+        findings = paper_b_figures.check_findings(numbers)
+        (draft / "numbers.json").write_text(_format_json(numbers, findings), encoding="utf-8")
         (draft / "index.html").write_text(
-            _render_page(sets, numbers, figures, found), encoding="utf-8"
+            _render_page(sets, numbers, figures, findings), encoding="utf-8"
         )
     return numbers
 

@@ -19,16 +19,15 @@ import numpy as np
 
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Members, Steps
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.curate.demo_tables import _draw_heights, make_demo_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import RunMean
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, form_classes
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import ClassNoise
-from incrowd.privacy.noise import sample_laplace
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
+from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -199,8 +198,8 @@ def _load_adult(path: Path, rows: int | None) -> Table:
 def make_release_spec(algorithm: str, k: int) -> KEpsilonSpec:
     """Return the search for classes as the paper has it: by OLA, or by Mondrian."""
     ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
-    given = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return KEpsilonSpec.model_validate(given | (ola if algorithm == "ola" else {}))
+    release_spec = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
+    return KEpsilonSpec.model_validate(release_spec | (ola if algorithm == "ola" else {}))
 
 
 def make_seeded_bits(*what: object) -> Randomness:
@@ -221,11 +220,11 @@ def group_noisy_rows(
     data: DataSet, rows: DistinctRows, algorithm: str, k: int
 ) -> tuple[EquivalenceClasses, NoisyRows]:
     """Return the classes of a data set and the rows in them, with noise for epsilon = 1."""
-    found = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
+    noisy_rows = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
     noisy = make_noisy_rows(
-        rows, found, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
+        rows, noisy_rows, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
     )
-    return found, noisy
+    return noisy_rows, noisy
 
 
 def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, ClassNoise]]:
@@ -234,9 +233,7 @@ def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Cla
     times = [epsilon / min(exact) for epsilon in exact]
     assert all(ratio.denominator == 1 for ratio in times)
     pairs = zip(times, exact, strict=True)
-    return [
-        (int(ratio), class_noise.make_laplace_noise(widths, epsilon)) for ratio, epsilon in pairs
-    ]
+    return [(int(ratio), make_laplace_noise(widths, epsilon)) for ratio, epsilon in pairs]
 
 
 def draw_nested_noise(
@@ -252,8 +249,8 @@ def draw_nested_noise(
     (finest,) = (noise for times, noise in every if times == 1)
     fine = finest.draw(members, bits)
     size, negative = np.abs(fine), fine < 0
-    found = [size // times for times, _ in every]
-    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in found]
+    result = [size // times for times, _ in every]
+    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in result]
     # What is drawn again is drawn at once, with t and s of each multiplied to the same s.
     common = math.lcm(*(noise.s for _, noise in every))
     wide = [
@@ -262,7 +259,7 @@ def draw_nested_noise(
     ]
     fresh = sample_laplace(np.concatenate(wide), common, bits)
     ends = np.cumsum([len(rows) for rows in again])[:-1]
-    for coarse, rows, drawn in zip(found, again, np.split(fresh, ends), strict=True):
+    for coarse, rows, drawn in zip(result, again, np.split(fresh, ends), strict=True):
         signed = np.where(negative, -coarse, coarse)
         signed[rows] = drawn
         yield signed

@@ -38,13 +38,13 @@ def _make_panel_grid(**axes: Any) -> tuple[Canvas, dict[tuple[str, str], Axes]]:
     """Make a row of panels for each algorithm, a column for each data set."""
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(len(ALGORITHMS), len(TABLES), sharex=True, sharey="row")
-    found = {}
+    panel_grid = {}
     for row, name in zip(panels, ALGORITHMS, strict=True):
         for panel, data in zip(row, TABLES, strict=True):
             panel.set(title=f"{_format_data_name(data)}: {SHOWN[name]}", xscale="log", **axes)
             panel.label_outer()
-            found[name, data] = panel
-    return canvas, found
+            panel_grid[name, data] = panel
+    return canvas, panel_grid
 
 
 def _format_data_name(data: str) -> str:
@@ -80,14 +80,14 @@ def _select_records(found: Iterable[Any], **wanted: Any) -> list[Any]:
 def _draw_quasi_loss(numbers: PaperNumbers) -> Canvas:
     canvas, panels = _make_panel_grid(xlabel="k", ylabel="precision lost")
     for (algorithm, data), panel in panels.items():
-        found: list[WidenedResult] = _select_records(
+        widened_results: list[WidenedResult] = _select_records(
             numbers.widened, algorithm=algorithm, data=data
         )
-        ks = [x.k for x in found]
+        ks = [x.k for x in widened_results]
         for values, colour, name in (
-            ([x.attribute_loss for x in found], _RED, "height or weight\nas a k-quasi"),
-            ([x.loss_widened for x in found], _ORANGE, "the other k-quasis\nthen"),
-            ([x.loss for x in found], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
+            ([x.attribute_loss for x in widened_results], _RED, "height or weight\nas a k-quasi"),
+            ([x.loss_widened for x in widened_results], _ORANGE, "the other k-quasis\nthen"),
+            ([x.loss for x in widened_results], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
         ):
             below: dict[str, Any] = {"linewidth": 4, "alpha": 0.7} if colour == _ORANGE else {}
             panel.plot(ks, values, "o-", markersize=4, color=colour, label=name, **below)
@@ -101,15 +101,18 @@ def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
     canvas, panels = _make_panel_grid(xlabel="k", ylabel="mean relative error", yscale="log")
     chosen = [epsilon for epsilon in numbers.grid.epsilons if epsilon >= 2]
     for (algorithm, data), panel in panels.items():
-        found: list[WidenedResult] = _select_records(
+        widened_results: list[WidenedResult] = _select_records(
             numbers.widened, algorithm=algorithm, data=data
         )
-        ks = [x.k for x in found]
+        ks = [x.k for x in widened_results]
         for epsilon, colour in zip(chosen, _choose_shades(len(chosen)), strict=True):
             cells = _select_records(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
             label = f"(k,ε), ε = {epsilon:g}"
             panel.plot(ks, [x.predicted_error for x in cells], "-", color=colour, label=label)
-        middle, label = [x.midpoint_error for x in found], "as a k-quasi:\nmiddle of the\ninterval"
+        middle, label = (
+            [x.midpoint_error for x in widened_results],
+            "as a k-quasi:\nmiddle of the\ninterval",
+        )
         panel.plot(ks, middle, "o-", markersize=4, color=_RED, label=label)
     _set_ticks(panels.values(), numbers.grid.ks)
     _set_percent_axis(panels.values())
@@ -119,15 +122,15 @@ def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
 def _draw_noise_kinds(numbers: PaperNumbers) -> Canvas:
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(2, len(TABLES), sharey=True)
-    for at, found in enumerate(numbers.compared):
+    for at, result in enumerate(numbers.compared):
         above, below = panels[0][at], panels[1][at]
-        far, near = 100 * np.array(found.errors), 100 * np.array(found.small_errors)
-        above.plot(far, found.by_class, color=_BLUE, label="Laplace by class")
-        above.plot(far, found.overall, color=_RED, label="Laplace for the whole column")
-        same = f"Laplace, ε = {found.matching_epsilon:g}"
-        below.plot(near, found.laplace, color=_BLUE, label=same)
-        below.plot(near, found.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
-        above.set(title=_format_data_name(found.data), ylim=(0, 1.02))
+        far, near = 100 * np.array(result.errors), 100 * np.array(result.small_errors)
+        above.plot(far, result.by_class, color=_BLUE, label="Laplace by class")
+        above.plot(far, result.overall, color=_RED, label="Laplace for the whole column")
+        same = f"Laplace, ε = {result.matching_epsilon:g}"
+        below.plot(near, result.laplace, color=_BLUE, label=same)
+        below.plot(near, result.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
+        above.set(title=_format_data_name(result.data), ylim=(0, 1.02))
         for panel in (above, below):
             panel.set(xlabel="relative error in %", xlim=(0, None))
             panel.legend(loc="lower right", fontsize=9)
@@ -145,13 +148,13 @@ def _draw_curves(
     every = numbers.grid.ks if other == "k" else numbers.grid.epsilons
     colours = _choose_shades(len(every))
     for (algorithm, data), panel in panels.items():
-        for one, colour in zip(every, colours, strict=True):
-            cells = _select_records(numbers.cells, algorithm=algorithm, data=data, **{other: one})
+        for first, colour in zip(every, colours, strict=True):
+            cells = _select_records(numbers.cells, algorithm=algorithm, data=data, **{other: first})
             x = [getattr(cell, along) for cell in cells]
-            found = [value(cell) for cell in cells]
-            mean = np.array([y.mean for y in found])
-            reach = [mean - [y.low for y in found], [y.high for y in found] - mean]
-            label = f"k = {one}" if other == "k" else f"ε = {one:g}"
+            result = [value(cell) for cell in cells]
+            mean = np.array([y.mean for y in result])
+            reach = [mean - [y.low for y in result], [y.high for y in result] - mean]
+            label = f"k = {first}" if other == "k" else f"ε = {first:g}"
             shown = np.where(mean > 0, mean, np.nan)
             style: dict[str, Any] = {"color": colour, "markersize": 3.5, "capsize": 2}
             panel.errorbar(x, shown, reach, fmt="o" if line else "o-", label=label, **style)
@@ -203,21 +206,21 @@ def _draw_times(numbers: PaperNumbers, algorithm: str) -> Canvas:
     panels = canvas.subplots(1, len(TABLES))
     places = np.arange(len(numbers.grid.ks))
     for panel, data in zip(panels, TABLES, strict=True):
-        found: list[WidenedResult] = _select_records(
+        widened_results: list[WidenedResult] = _select_records(
             numbers.widened, algorithm=algorithm, data=data
         )
         for shift, times, parts in (
-            (-0.21, [x.times for x in found], (_GREY, _BLUE, "#2a9d8f")),
-            (0.21, [x.times_widened for x in found], ("#bbbbbb", _RED, "none")),
+            (-0.21, [x.times for x in widened_results], (_GREY, _BLUE, "#2a9d8f")),
+            (0.21, [x.times_widened for x in widened_results], ("#bbbbbb", _RED, "none")),
         ):
-            base = np.zeros(len(found))
+            base = np.zeros(len(widened_results))
             wide = "" if shift < 0 else ", with the attribute"
             for name, colour in zip(("count", "search", "noise"), parts, strict=True):
                 high = np.array([getattr(time, name) for time in times])
                 label = None if colour == "none" else f"{name}{wide}"
                 panel.bar(places + shift, high, 0.4, bottom=base, color=colour, label=label)
                 base = base + high
-        for place, x in zip(places, found, strict=True):
+        for place, x in zip(places, widened_results, strict=True):
             top = max(x.times.total, x.times_widened.total)
             ratio = x.times_widened.search / x.times.search
             panel.annotate(f"×{ratio:.1f}", (place, top), (0, 3), textcoords="offset points",
@@ -260,25 +263,30 @@ def _format_percent(share: float, digits: int = 1) -> str:
 
 
 def _format_span(values: Iterable[float], unit: str = "\u00a0%", digits: str = ".3g") -> str:
-    low, high = min(found := list(values)), max(found)
+    low, high = min(result := list(values)), max(result)
     scale = 100 if unit == "\u00a0%" else 1
     ends = [f"{scale * low:{digits}}", f"{scale * high:{digits}}"]
     return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
 
 
 def _check_dimensionality(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    found: list[WidenedResult] = _select_records(numbers.widened, data=data, algorithm="ola")
-    hit = [x for x in found if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
-    gone = [x.k for x in found if x.attribute_loss >= 0.8]
-    return len(hit) == len(found), (
-        f"at {len(hit)} of {len(found)} k the attribute loses at least 0.8 of its precision "
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="ola"
+    )
+    hit = [x for x in widened_results if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
+    gone = [x.k for x in widened_results if x.attribute_loss >= 0.8]
+    return len(hit) == len(widened_results), (
+        f"at {len(hit)} of {len(widened_results)} k the attribute loses at least 0.8 of its "
+        "precision "
         f"(k = {', '.join(map(str, gone)) or 'none'}) or the others lose over a fifth more"
     )
 
 
 def _check_mondrian_loss(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    found: list[WidenedResult] = _select_records(numbers.widened, data=data, algorithm="mondrian")
-    saved = [1 - x.loss / (x.loss_widened or 1) for x in found]
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="mondrian"
+    )
+    saved = [1 - x.loss / (x.loss_widened or 1) for x in widened_results]
     return min(saved) > 0, f"they lose {_format_span(saved)} less"
 
 
@@ -287,20 +295,24 @@ def _check_mondrian_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     cells: list[ResultCell] = _select_records(
         numbers.cells, data=data, algorithm="mondrian", epsilon=most
     )
-    found: list[WidenedResult] = _select_records(numbers.widened, data=data, algorithm="mondrian")
-    pairs = list(zip([x.predicted_error for x in cells], found, strict=True))
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm="mondrian"
+    )
+    pairs = list(zip([x.predicted_error for x in cells], widened_results, strict=True))
     fits = [x.k for error, x in pairs if error <= x.midpoint_error]
-    return len(fits) == len(found), (
+    return len(fits) == len(widened_results), (
         f"{_format_span(error for error, _ in pairs)} at ε = {most:g}, the largest tried, against "
-        f"{_format_span(x.midpoint_error for x in found)}; no larger at {len(fits)} of {len(found)} k"
+        f"{_format_span(x.midpoint_error for x in widened_results)}; no larger at {len(fits)} of "
+        f"{len(widened_results)} k"
     )
 
 
 def _check_global_noise(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    (found,) = _select_records(numbers.compared, data=data)
-    pairs = zip(found.by_class, found.overall, strict=True)
+    (global_noise,) = _select_records(numbers.compared, data=data)
+    pairs = zip(global_noise.by_class, global_noise.overall, strict=True)
     return all(near >= far for near, far in pairs), (
-        f"mean error {_format_percent(found.mean_by_class)} by class, {_format_percent(found.mean_overall)} overall"
+        f"mean error {_format_percent(global_noise.mean_by_class)} by class, "
+        f"{_format_percent(global_noise.mean_overall)} overall"
     )
 
 
@@ -308,46 +320,53 @@ def _check_inverse_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     products: dict[tuple[str, int], list[float]] = {}
     for cell in _select_records(numbers.cells, data=data):
         products.setdefault((cell.algorithm, cell.k), []).append(cell.epsilon * cell.error.mean)
-    worst = max(max(found) / min(found) - 1 for found in products.values())
+    worst = max(max(product) / min(product) - 1 for product in products.values())
     return worst < 0.05, f"ε times the error varies by at most {_format_percent(worst)} over ε"
 
 
 def _check_prediction(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    found = _select_records(numbers.cells, data=data)
-    inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in found)
-    off = [abs(cell.error.mean - cell.predicted_error) for cell in found]
-    reach = [cell.error.high - cell.error.mean for cell in found]
-    far = max(x / cell.predicted_error for x, cell in zip(off, found, strict=True))
+    records = _select_records(numbers.cells, data=data)
+    inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in records)
+    off = [abs(cell.error.mean - cell.predicted_error) for cell in records]
+    reach = [cell.error.high - cell.error.mean for cell in records]
+    far = max(x / cell.predicted_error for x, cell in zip(off, records, strict=True))
     beyond = sum(x > 2 * y for x, y in zip(off, reach, strict=True))
     return beyond == 0, (
-        f"in {inside} of {len(found)} settings the prediction lies in the 95 % interval, in "
+        f"in {inside} of {len(records)} settings the prediction lies in the 95 % interval, in "
         f"{beyond} beyond twice its reach; the largest deviation is {_format_percent(far, 2)}"
     )
 
 
 def _check_small_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    found = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon >= 8]
+    small_error = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon >= 8]
     by = {
-        e: _format_span(c.error.mean for c in _select_records(found, epsilon=e))
-        for e in {c.epsilon for c in found}
+        e: _format_span(c.error.mean for c in _select_records(small_error, epsilon=e))
+        for e in {c.epsilon for c in small_error}
     }
     words = "; ".join(f"{by[epsilon]} at ε = {epsilon:g}" for epsilon in sorted(by))
-    return all(cell.error.mean < 0.05 for cell in found), words
+    return all(cell.error.mean < 0.05 for cell in small_error), words
 
 
 def _check_attainability(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     words, good = [], True
     for algorithm in ALGORITHMS:
-        found: list[ResultCell] = _select_records(numbers.cells, data=data, algorithm=algorithm)
-        moderate = [c for c in found if 10 <= c.k <= 50 and 0.5 <= c.epsilon <= 8]
+        result_cells: list[ResultCell] = _select_records(
+            numbers.cells, data=data, algorithm=algorithm
+        )
+        moderate = [c for c in result_cells if 10 <= c.k <= 50 and 0.5 <= c.epsilon <= 8]
         low = [c for c in moderate if c.linking.mean < 0.05]
         good &= bool(low)
         best = min(low, key=lambda c: c.error.mean, default=None)
         words.append(
             f"{SHOWN[algorithm]}: {len(low)} of {len(moderate)} settings"
-            + (f", of which k = {best.k} with ε = {best.epsilon:g} has the least error, "
-               f"{_format_percent(best.error.mean)}, at a risk of {_format_percent(best.linking.mean)}" if best else "")
-        )  # fmt: skip
+            + (
+                f", of which k = {best.k} with ε = {best.epsilon:g} has the least error, "
+                f"{_format_percent(best.error.mean)}, at a risk of "
+                f"{_format_percent(best.linking.mean)}"
+                if best
+                else ""
+            )
+        )
     return good, "; ".join(words)
 
 
@@ -367,20 +386,25 @@ def _check_risk_decrease(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
 
 
 def _check_confidence(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    found = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon <= 1]
-    most = max(cell.suppressed[CONFIDENCE].mean for cell in found)
+    result = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon <= 1]
+    most = max(cell.suppressed[CONFIDENCE].mean for cell in result)
     own = {x.k: x.suppressed for x in _select_records(numbers.grouped, data=data, algorithm="ola")}
-    ola = _select_records(found, algorithm="ola")
+    ola = _select_records(result, algorithm="ola")
     both = sum(own[c.k] + c.suppressed[CONFIDENCE].mean <= 0.05 for c in ola)
-    words = f"at most {_format_percent(most, 2)} for ε ≤ 1; with OLA's own at most 5 % in {both} of {len(ola)}"
+    words = (
+        f"at most {_format_percent(most, 2)} for ε ≤ 1; "
+        f"with OLA's own at most 5 % in {both} of {len(ola)}"
+    )
     return most < 0.02, f"{words} settings"
 
 
 def _check_run_time(
     numbers: PaperNumbers, data: str, algorithm: str = "ola", part: str = "search"
 ) -> tuple[bool, str]:
-    found: list[WidenedResult] = _select_records(numbers.widened, data=data, algorithm=algorithm)
-    ratios = [getattr(x.times_widened, part) / getattr(x.times, part) for x in found]
+    widened_results: list[WidenedResult] = _select_records(
+        numbers.widened, data=data, algorithm=algorithm
+    )
+    ratios = [getattr(x.times_widened, part) / getattr(x.times, part) for x in widened_results]
     good = min(ratios) >= 2 if algorithm == "ola" else max(ratios) < 1
     return good, f"{_format_span(ratios, ' times', '.1f')} as long with the attribute as without"
 
@@ -404,10 +428,10 @@ CHECKS: tuple[tuple[str, str, Check], ...] = (
 
 def check_findings(numbers: PaperNumbers) -> tuple[PaperFinding, ...]:
     """Check every finding of the paper against our numbers."""
-    found = []
+    findings = []
     for key, figure, check in CHECKS:
         told = {data: check(numbers, data) for data in TABLES}
         agrees = {data: bool(good) for data, (good, _) in told.items()}
         seen = {data: words for data, (_, words) in told.items()}
-        found.append(PaperFinding(key, figure, agrees, seen))
-    return tuple(found)
+        findings.append(PaperFinding(key, figure, agrees, seen))
+    return tuple(findings)

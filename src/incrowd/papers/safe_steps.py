@@ -2,8 +2,8 @@
 
 Every column is cut into steps of a public width, so what a class shows depends on nobody. Either
 rows are drawn with probability beta and cells of fewer than k drawn rows are dropped (paper A's
-Algorithm 4, :mod:`incrowd.anonymize.safe`), or the counts of cells have noise
-(:mod:`incrowd.anonymize.counts`).
+Algorithm 4, :mod:`incrowd.anonymize.safe_sample`), or the counts of cells have noise
+(:mod:`incrowd.anonymize.safe_counts`).
 
 What the guarantee says of an attack. Let an attack on one person succeed with chance p when the
 person is not in the table. Whether it succeeds is a function of the release, so with the person in
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.anonymize.counts import draw_noisy_counts
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.arrays import Codes
 from incrowd.codes.axis import ClassBounds
 from incrowd.codes.frequency import Frequencies, merge_tuples

@@ -7,11 +7,11 @@ Somebody who is in the table and somebody who is not are two directions; each is
 by itself and the larger answer is given.
 
 **Which number a float stands for.** Noise and choices are drawn with the decimal that epsilon is
-written as (:func:`incrowd.privacy.rounded.read_as_decimal`), which is not the binary number that a
-computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are therefore
-sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is reported
-holds for either, if anything that is drawn is among the events. Pure events are read as they are
-written.
+written as (:func:`incrowd.privacy.presentation.read_as_decimal`), which is not the binary number
+that a computer holds: 0.7 is held as a number that is 4.4e-17 smaller. Sums of epsilons are
+therefore sums of decimals, exact. The epsilon that delta is asked at is read both ways, and what is
+reported holds for either, if anything that is drawn is among the events. Pure events are read as
+they are written.
 
 *Claim.* Events that satisfy (E, D) together satisfy (x, D + 1 - e^(x - E)) for each x < E, so
 (x, D + E - x). *Proof.* Outside of an event of P whose probability is at most D (in the sense of
@@ -34,7 +34,6 @@ from incrowd.arrays import Floats
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction
 from incrowd.privacy import pld
 from incrowd.privacy.amplification import amplify_guarantee
-from incrowd.privacy.binomial import SMALLEST
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     BoundedChoice,
@@ -53,6 +52,7 @@ from incrowd.privacy.events import (
 from incrowd.privacy.gaussian import of_measurements
 from incrowd.privacy.inverse import narrow_bracket
 from incrowd.privacy.pld import LossDistribution
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.profile import (
     Profile,
     amplify_profile,
@@ -62,7 +62,7 @@ from incrowd.privacy.profile import (
     mix_profiles,
     of_bounded_range,
 )
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.sample import SMALLEST
 
 _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 
@@ -475,5 +475,5 @@ def _read_as_larger(epsilon: float) -> Fraction | None:
 
 
 def _take_largest(each: list[Fraction | None]) -> Fraction | None:
-    known = [epsilon for epsilon in each if epsilon is not None]
-    return max(known) if len(known) == len(each) else None
+    largest = [epsilon for epsilon in each if epsilon is not None]
+    return max(largest) if len(largest) == len(each) else None

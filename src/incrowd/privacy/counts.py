@@ -30,10 +30,10 @@ dropped instead, it would not be private: what is dropped would depend on n, not
 
 Rounding: probabilities are sums of up to r terms, each off by a few units in its last place, and
 nothing is subtracted; ``_UP`` is far more than what that comes to. The law that is drawn has the
-decimal that epsilon, or v, is written as (:mod:`incrowd.anonymize.counts`), the floats here are
-computed from the binary number, one part in 10^16 apart. An exponent is at most 745 where a float
-is left of the probability, so that moves it by 1.7e-13 of itself, which ``_UP`` covers; losses are
-rounded up by 1e-15 of themselves.
+decimal that epsilon, or v, is written as (:mod:`incrowd.anonymize.safe_counts`), the floats here
+are computed from the binary number, one part in 10^16 apart. An exponent is at most 745 where a
+float is left of the probability, so that moves it by 1.7e-13 of itself, which ``_UP`` covers;
+losses are rounded up by 1e-15 of themselves.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
-from incrowd.privacy import noise
-from incrowd.privacy.binomial import SMALLEST
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.events import LARGEST_R, Coin, GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
 from incrowd.privacy.randomness import Randomness, sample_below
+from incrowd.privacy.sample import SMALLEST
 
 _UP = 1 + 1e-12
 _RAREST = 2.0**-11
@@ -76,13 +76,13 @@ class NoiseLaw:
             inside, losses = np.array([math.fsum(inside)]), losses[:1]
 
         def either(x: Floats) -> Floats:
-            found = np.empty(len(x))
+            result = np.empty(len(x))
             width = max(_AT_ONCE // max(len(losses), 1), 1)
             for start in range(0, len(x), width):
                 here = x[start : start + width, None]
                 share = -np.expm1(np.minimum(here - losses * (1 + 1e-15), 0.0))
-                found[start : start + width] = beyond + share @ inside
-            return np.minimum(found, 1.0)
+                result[start : start + width] = beyond + share @ inside
+            return np.minimum(result, 1.0)
 
         return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
 
@@ -158,10 +158,10 @@ def find_smallest_reach(epsilon: float, delta: float) -> int:
     r = (1 / epsilon) ln((1 - q + 2 q delta) / ((1 + q) delta)) on.
     """
     q = math.exp(-epsilon)
-    found = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
-    if found > LARGEST_R:  # too large to be drawn
-        return math.ceil(found)
-    r = max(math.ceil(found) - 1, 0)
+    smallest_reach = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
+    if smallest_reach > LARGEST_R:  # too large to be drawn
+        return math.ceil(smallest_reach)
+    r = max(math.ceil(smallest_reach) - 1, 0)
     while build_geometric_law(epsilon, r).min_delta > delta:
         r += 1
     return r
@@ -170,15 +170,16 @@ def find_smallest_reach(epsilon: float, delta: float) -> int:
 def sample_geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
     """Draw ``count`` independent X of the geometric law, exactly.
 
-    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise.sample_laplace`); what lies
-    beyond r is drawn again, which leaves the law of the rest as it is. Where most would lie beyond
-    it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the same law.
+    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise_sampler.sample_laplace`);
+    what lies beyond r is drawn again, which leaves the law of the rest as it is. Where most would
+    lie beyond it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the
+    same law.
     """
     if epsilon * r < 1:
         return _sample_by_rejection(count, epsilon, r, bits)
     t = np.full(count, epsilon.denominator, dtype=np.int64)
     return _redraw_beyond(
-        r, count, lambda some: noise.sample_laplace(t[:some], epsilon.numerator, bits)
+        r, count, lambda some: noise_sampler.sample_laplace(t[:some], epsilon.numerator, bits)
     )
 
 
@@ -188,7 +189,7 @@ def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness
         each = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
         x = sample_below(each, bits) - r
         t = np.full(len(waiting), epsilon.denominator, dtype=np.int64)
-        kept = noise.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
+        kept = noise_sampler.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
         drawn[waiting[kept]] = x[kept]
         waiting = waiting[~kept]
     return drawn
@@ -197,7 +198,7 @@ def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness
 def sample_gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
     """Draw ``count`` independent X of the Gaussian law, exactly; as above."""
     return _redraw_beyond(
-        r, count, lambda some: noise.sample_rational_gaussian(variance, some, bits)
+        r, count, lambda some: noise_sampler.sample_rational_gaussian(variance, some, bits)
     )
 
 

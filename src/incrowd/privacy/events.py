@@ -23,7 +23,7 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
@@ -145,10 +145,10 @@ class Coin:
 
 
 def _check_reach(r: int) -> int:
-    found = int(require_single("r", check_whole("r", r)))
-    if found > LARGEST_R:
-        raise ParameterError("r", f"be at most {LARGEST_R:,}", found)
-    return found
+    reach = int(require_single("r", check_whole("r", r)))
+    if reach > LARGEST_R:
+        raise ParameterError("r", f"be at most {LARGEST_R:,}", reach)
+    return reach
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,8 @@ def describe_event(event: Event) -> str:
         case GaussianCounts(r, variance):
             return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case Coin(first, second, chance):
-            return f"{describe_event(first)} with probability {chance:.4g}, else {describe_event(second)}"
+            likely = f"{describe_event(first)} with probability {chance:.4g}"
+            return f"{likely}, else {describe_event(second)}"
         case Selection(epsilon):
             return f"private choice (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
@@ -347,7 +348,7 @@ def describe_event(event: Event) -> str:
             return f"one of: {' or '.join(describe_event(part) for part in events)}"
         case Composition(events):
             times = Counter(describe_event(part) for part in events)
-            return ", ".join(one if n == 1 else f"{n} x ({one})" for one, n in times.items())
+            return ", ".join(item if n == 1 else f"{n} x ({item})" for item, n in times.items())
 
 
 def serialize_event(event: Event) -> dict[str, Any]:

@@ -51,7 +51,7 @@ from fractions import Fraction
 from incrowd.privacy.accountant import Accountant, BasicAccountant, compute_own_delta
 from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
 from incrowd.privacy.events import Composition, Event, SampledEvent
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 _WORTH = 1e-3  # a share of delta is taken only where it lowers epsilon by so much of itself
 
@@ -185,8 +185,14 @@ def _sum_decimals(numbers: Sequence[float]) -> float:
 
 def _find_smallest_epsilon(event: Event, delta: float) -> float:
     # Both hold; adding up is exact where noise comes to its own epsilon.
-    found = min(one(event).epsilon(delta=delta) for one in (Accountant, BasicAccountant))
-    return found if math.isinf(found) else float(format_parameter("epsilon", found, 6))
+    smallest_epsilon = min(
+        item(event).epsilon(delta=delta) for item in (Accountant, BasicAccountant)
+    )
+    return (
+        smallest_epsilon
+        if math.isinf(smallest_epsilon)
+        else float(format_parameter("epsilon", smallest_epsilon, 6))
+    )
 
 
 def _iterate_parts(event: Event) -> Iterator[Event]:

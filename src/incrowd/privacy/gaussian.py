@@ -59,14 +59,14 @@ _REMAINDER = 1e-15
 
 
 def whole_variance(squared_length: int, part: Fraction) -> int:
-    """The variance of the noise that a part of the budget buys; see the module's claim."""
+    """Return the variance of the noise that a part of the budget buys; see the module's claim."""
     if not part > 0 or squared_length < 1:
         raise ParameterError("part", "be above 0, for a query that a row moves", float(part))
     return math.ceil(squared_length / part) + ROUNDING_VARIANCE
 
 
 def of_measurements(information: float) -> Profile:
-    """The profile of all measurements of one budget of information.
+    """Return the profile of all measurements of one budget of information.
 
     With mu its root and Q the normal tail, delta = Q(a) - e^epsilon Q(a + mu) where
     a = epsilon / mu - mu / 2. With the normal density g and Q = g R, e^epsilon g(a + mu) = g(a):
@@ -83,7 +83,7 @@ def of_measurements(information: float) -> Profile:
 
 
 def normal_delta(epsilon: Floats, mu: float) -> Floats:
-    """The delta of N(mu, 1) against N(0, 1) at each epsilon, rounded up."""
+    """Return the delta of N(mu, 1) against N(0, 1) at each epsilon, rounded up."""
     from scipy.special import erfcx, ndtr
 
     a = epsilon / mu - mu / 2
@@ -97,5 +97,5 @@ def normal_delta(epsilon: Floats, mu: float) -> Floats:
     # The difference is off by a few units in the last place of its parts, and the exponent a^2 / 2
     # by a few of its own.
     slack = 1e-15 * (a * a + 20)
-    found: Floats = np.clip((excess + 1e-14 * tail) * (1 + slack) + 1e-300, 0.0, 1.0)
-    return found
+    result: Floats = np.clip((excess + 1e-14 * tail) * (1 + slack) + 1e-300, 0.0, 1.0)
+    return result

@@ -41,7 +41,7 @@ class InformationPlan:
 def plan_information(
     *, epsilon: float, delta: float, choices: int, choices_share: float = CHOICES_SHARE
 ) -> InformationPlan:
-    """The most information, beside so many choices, within (epsilon, delta).
+    """Return the most information, beside so many choices, within (epsilon, delta).
 
     The choices get a range of sqrt(3 choices_share mu^2 / choices), with mu that of measurements
     alone: about ``choices_share`` of the whole. What remains is found by bisection against the
@@ -73,7 +73,7 @@ def plan_information(
 def _most_information(
     epsilon: float, delta: float, beside: Sequence[Event], low: float, high: float
 ) -> float:
-    """The largest information, of six digits, whose cost with other events is within budget."""
+    """Return the largest information, of six digits, that fits the budget with other events."""
 
     def is_within(information: float) -> bool:
         events = (*beside, GaussianMeasurements(information))
@@ -97,7 +97,7 @@ def _most_information(
 
 
 def _round_down(number: float) -> float:
-    """The number with seven digits; delta grows with it, so what was within stays within."""
+    """Return the number with seven digits; delta grows with it, so what was within stays within."""
     digits = 6 - math.floor(math.log10(number))
     exact = Fraction(math.floor(Fraction(number) * Fraction(10) ** digits)) / Fraction(10) ** digits
     return float(exact)

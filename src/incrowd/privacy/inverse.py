@@ -1,7 +1,7 @@
 """One safe release: any one of k, beta and epsilon from the other two and delta.
 
 Each answer is the best one (smallest epsilon, smallest k, largest beta) that satisfies
-``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.binomial`: a
+``delta(...) <= delta`` for the rounded-up delta of :mod:`incrowd.privacy.sample`: a
 solved value has been evaluated before it is returned. Numbers give a number; arrays are
 broadcast and give an array.
 """
@@ -22,14 +22,14 @@ from incrowd.errors import (
     check_fraction,
     check_whole,
 )
-from incrowd.privacy.binomial import (
+from incrowd.privacy.events import LARGEST_K
+from incrowd.privacy.sample import (
     Definition,
     check_definition,
     log_delta,
     round_up_exp,
     unwrap_scalar,
 )
-from incrowd.privacy.events import LARGEST_K
 
 Cost: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # k, beta, epsilon -> delta
 

@@ -17,10 +17,10 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
-from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
-from incrowd.privacy.rounded import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.presentation import PlanResult, format_parameter, round_crowd_size
+from incrowd.privacy.sample import Definition
 from incrowd.privacy.solver import choose_solver
 
 
@@ -312,11 +312,12 @@ class _PlanProblem:
 
     def _make_unknowns_error(self) -> IncrowdError:
         names = ("k", "beta", "epsilon", "delta")
-        given = [name for name in names if getattr(self, name) is not None]
-        listed = ", ".join(given) or "none of them"
+        unknowns_error = [name for name in names if getattr(self, name) is not None]
+        listed = ", ".join(unknowns_error) or "none of them"
         return IncrowdError(
             "A plan needs epsilon and delta, or any three of k, beta, epsilon and delta. "
-            f"Got {listed}" + ("; leave out the one to solve for." if len(given) == 4 else ".")
+            f"Got {listed}"
+            + ("; leave out the one to solve for." if len(unknowns_error) == 4 else ".")
         )
 
     def _require_finite_epsilon(self, epsilon: float) -> float:
@@ -326,7 +327,8 @@ class _PlanProblem:
             floor = min(self.releases * self.beta**self.k, 1.0)
             raise UnsolvableError(
                 f"No ε reaches δ = {self.delta:g} with k = {self.k}, β = {self.beta:g} and "
-                f"{self._release_count}: δ cannot fall below about {floor:.3g}. Use a larger k, a smaller "
+                f"{self._release_count}: δ cannot fall below about {floor:.3g}. Use a larger k, a "
+                "smaller "
                 "β or a larger δ."
             )
         return epsilon

@@ -17,7 +17,7 @@ from incrowd.errors import (
 )
 from incrowd.privacy.counts import NoiseLaw, build_event_law
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import PlanResult, format_parameter
+from incrowd.privacy.presentation import PlanResult, format_parameter
 from incrowd.privacy.split import BudgetSplit, CountsEvent, list_draw_parameters, split_for_counts
 
 USUAL_K = 5
@@ -90,9 +90,11 @@ class CountsPlan(PlanResult):
         )  # fmt: skip
         return (
             f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
-            f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within ±{self.error}; "
+            f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
+            f"±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
-            f"{many} ({format_parameter('epsilon', self.epsilon, 4)}, {format_parameter('delta', self.delta, 3)})"
+            f"{many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{format_parameter('delta', self.delta, 3)})"
             "-differential privacy."
         )
 
@@ -136,24 +138,26 @@ def _split_for_crowd(
 
     def split(epsilon: float, delta: float) -> BudgetSplit | None:
         try:
-            found = split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
+            budget_split = split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
         except UnsolvableError:
             return None
-        return found if _get_noise_bound(found) <= r else None
+        return budget_split if _get_noise_bound(budget_split) <= r else None
 
     within = 1e-6 if tables == 1 else 1e-3  # several take a hundred times as long
     if delta is not None and epsilon is None:
-        found = _find_least_split(lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within)
+        least_split = _find_least_split(
+            lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within
+        )
     elif epsilon is not None and delta is None:
-        found = _find_least_split(lambda x: split(epsilon, x), (1e-300, 1e-6, 0.99), within)
+        least_split = _find_least_split(lambda x: split(epsilon, x), (1e-300, 1e-6, 0.99), within)
     else:
         raise _make_unknowns_error(epsilon, delta, r)
-    if found is None:
+    if least_split is None:
         raise UnsolvableError(
             f"No noisy counts with noise of at most {r} reach this. Use a larger crowd, or a "
             "smaller k."
         )
-    return found
+    return least_split
 
 
 def _find_least_split(
@@ -172,14 +176,14 @@ def _find_least_split(
     step = 10.0
     while low == high and high > least:
         low = max(high / step, least)
-        found, step = split(low), step**2
-        if found is not None:
-            best, high = found, low
+        result, step = split(low), step**2
+        if result is not None:
+            best, high = result, low
     while high / low > 1 + within:
         middle = math.sqrt(low * high)
-        found = split(middle)
-        low, high = (middle, high) if found is None else (low, middle)
-        best = found or best
+        result = split(middle)
+        low, high = (middle, high) if result is None else (low, middle)
+        best = result or best
     return best
 
 
@@ -200,9 +204,9 @@ def _make_counts_plan(k: int, split: BudgetSplit) -> CountsPlan:
 
 def _make_unknowns_error(*given: float | None) -> IncrowdError:
     names = ("epsilon", "delta", "crowd")
-    known = [name for name, value in zip(names, given, strict=True) if value is not None]
+    unknowns_error = [name for name, value in zip(names, given, strict=True) if value is not None]
     return IncrowdError(
         "A plan for counts needs two of epsilon, delta and crowd. "
-        f"Got {', '.join(known) or 'none of them'}"
-        + ("; leave out the one to solve for." if len(known) == 3 else ".")
+        f"Got {', '.join(unknowns_error) or 'none of them'}"
+        + ("; leave out the one to solve for." if len(unknowns_error) == 3 else ".")
     )

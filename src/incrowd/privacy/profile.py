@@ -23,8 +23,8 @@ import numpy as np
 
 from incrowd.arrays import Floats
 from incrowd.privacy.amplification import amplify_epsilon, invert_epsilon
-from incrowd.privacy.binomial import log_absent_divergence, log_present_divergence, round_up_exp
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence, round_up_exp
 
 _UP = 1 + 1e-14  # more than a product of a few factors is off by
 
@@ -83,7 +83,7 @@ def build_guarantee_profile(epsilon: float, delta: float) -> Profile:
 
 
 def of_bounded_range(epsilon: float) -> Profile:
-    """The profile of the worst mechanism whose privacy losses span at most epsilon.
+    """Return the profile of the worst mechanism whose privacy losses span at most epsilon.
 
     Claim: (1 - e^((x - epsilon) / 2))^2 / (1 - e^-epsilon) at every x from 0 to epsilon, either
     way, and 0 beyond; no smaller one holds. (Dong, Durfee, Rogers 2020.)

@@ -46,7 +46,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Counts
 from incrowd.errors import ParameterError, check_whole
-from incrowd.privacy import noise
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.randomness import Randomness, sample_below
 
 
@@ -66,7 +66,7 @@ def sample_one_sided_noise(
     if epsilon <= 0 or sensitivity * epsilon.denominator > 2**52:
         raise ParameterError("epsilon", "be above 0 and have at most six decimals", float(epsilon))
     t = np.full(count, sensitivity * epsilon.denominator, dtype=np.int64)
-    return noise.sample_geometric(t, epsilon.numerator, bits)
+    return noise_sampler.sample_geometric(t, epsilon.numerator, bits)
 
 
 def select_candidate(
@@ -78,7 +78,7 @@ def select_candidate(
 
 
 def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
-    """The place of a candidate, with probability proportional to exp(epsilon score), exactly.
+    """Choose a candidate with probability proportional to exp(epsilon score), exactly.
 
     A candidate is drawn uniformly and kept with probability exp(-epsilon gap), its gap being what
     it lacks of the best score; the first that is kept is named. No gap is too large to be named.
@@ -94,6 +94,6 @@ def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
     tries = np.full(min(max(len(scores), 64), 4096), len(scores), dtype=np.int64)
     while True:
         drawn = sample_below(tries, bits)
-        kept = noise.flip_exp(over[drawn], epsilon.denominator, bits)
+        kept = noise_sampler.flip_exp(over[drawn], epsilon.denominator, bits)
         if kept.any():
             return int(drawn[np.argmax(kept)])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError, check_at_least_zero, check_fraction, check_whole
-from incrowd.privacy.binomial import SMALLEST, check_definition, unwrap_scalar
+from incrowd.privacy.sample import SMALLEST, check_definition, unwrap_scalar
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.privacy import binomial, inverse
+from incrowd.privacy import inverse, sample
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import Definition
 from incrowd.privacy.events import LARGEST_K, SafeRelease, SampledEvent
 from incrowd.privacy.inverse import Cost
 from incrowd.privacy.profile import amplify_profile, build_release_profile
+from incrowd.privacy.sample import Definition
 
 
 def choose_solver(releases: int, definition: Definition) -> Solver:
@@ -47,13 +47,15 @@ class BasicSolver:
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         share = epsilon / self.releases
-        one = binomial.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
-        return min(math.nextafter(one * self.releases, 1.0), 1.0) if self.releases > 1 else one
+        result = sample.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
+        return (
+            min(math.nextafter(result * self.releases, 1.0), 1.0) if self.releases > 1 else result
+        )
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
         share = delta / self.releases
-        one = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
-        return math.nextafter(one * self.releases, math.inf) if self.releases > 1 else one
+        result = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
+        return math.nextafter(result * self.releases, math.inf) if self.releases > 1 else result
 
     def k(self, beta: float, epsilon: float, delta: float) -> float:
         return float(self._find_sizes(np.array([beta]), epsilon, delta)[0])
@@ -83,7 +85,7 @@ class BasicSolver:
         self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
     ) -> Floats:
         share = np.full_like(beta, epsilon / self.releases)
-        binomial.check_definition(self.definition, beta=beta, epsilon=share)
+        sample.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
         return inverse.find_smallest_k(
             beta, share, part, inverse.make_cost(self.definition), math.floor(most)
@@ -124,13 +126,13 @@ class SampleSolver(BasicSolver):
     def _find_sizes(
         self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
     ) -> Floats:
-        given = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
-        return inverse.find_smallest_k(beta, *given, self._cost, math.floor(most))
+        result = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
+        return inverse.find_smallest_k(beta, *result, self._cost, math.floor(most))
 
     def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         flat = np.asarray(k, dtype=np.float64).reshape(-1)
-        given = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
-        return inverse.find_largest_beta(flat, *given, self._cost).reshape(np.shape(k))
+        result = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
+        return inverse.find_largest_beta(flat, *result, self._cost).reshape(np.shape(k))
 
     @property
     def _cost(self) -> Cost:
@@ -178,11 +180,11 @@ class ComposedSolver:
 
     def minimize_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Go downhill in k, each with its largest beta on a rough grid; the last one exactly."""
-        one = self._single_solver.minimize_crowd(
+        result = self._single_solver.minimize_crowd(
             epsilon / math.sqrt(self.releases), delta / self.releases
         )
-        if math.isinf(one[0]):
-            return one
+        if math.isinf(result[0]):
+            return result
         rates: dict[int, float] = {}
 
         def crowd(k: int, guess: float) -> float:
@@ -195,8 +197,8 @@ class ComposedSolver:
                 )
             return k / rates[k]
 
-        k = int(one[0])
-        best, step = crowd(k, one[1]), max(k // 4, 1)
+        k = int(result[0])
+        best, step = crowd(k, result[1]), max(k // 4, 1)
         while step:
             near = [x for x in (k - step, k + step) if x >= 1]
             nearest = min(near, key=lambda x: crowd(x, rates[k]))

@@ -88,18 +88,18 @@ def split_for_counts(
         inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
     geometric = _split_geometric(empty, inside, chosen)
     gaussian = _split_gaussian(empty, inside, chosen) if tables > 1 else None
-    found = [split for split in (geometric, gaussian) if split is not None]
-    if not found:
+    budget_split = [split for split in (geometric, gaussian) if split is not None]
+    if not budget_split:
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
             f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
         )
-    return min(found, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
+    return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
 
 def _is_within_budget(split: BudgetSplit) -> bool:
-    found = Accountant(split.events).delta(epsilon=split.epsilon)
-    return found * (1 + LAST_DIGITS) <= split.delta
+    within_budget = Accountant(split.events).delta(epsilon=split.epsilon)
+    return within_budget * (1 + LAST_DIGITS) <= split.delta
 
 
 def _split_geometric(
@@ -216,12 +216,12 @@ class BudgetSplit:
     @property
     def shared_parameters(self) -> dict[str, float | str]:
         """The parameters that certificates state of several tables together."""
-        known: dict[str, float | str] = {}
+        result: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
-            known["slices_epsilon"] = _sum_millionths(self.choices)
+            result["slices_epsilon"] = _sum_millionths(self.choices)
         if self.tables > 1 and self.population is not None:
-            known["already_sampled"] = self.population
-        return known
+            result["already_sampled"] = self.population
+        return result
 
     @property
     def draws(self) -> tuple[Draw, ...]:
@@ -240,12 +240,12 @@ class BudgetSplit:
 
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
-        known = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
+        parameters = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
         if self.selections:
-            known["search_epsilon"] = _sum_millionths(self.selections)
+            parameters["search_epsilon"] = _sum_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
-            known["already_sampled"] = self.population
-        return known
+            parameters["already_sampled"] = self.population
+        return parameters
 
     @property
     def events(self) -> list[Event]:
@@ -304,10 +304,10 @@ def split_for_samples(
     for _ in range(_TRIES):
         pairs = tuple(_find_smallest_k(rate, empty, target, sums) for rate in rates)
         split = replace(empty, event=OneOf(pairs) if selections else pairs[0])
-        found = Accountant(split.events).delta(epsilon=epsilon)
-        if found * (1 + LAST_DIGITS) <= delta:
+        result = Accountant(split.events).delta(epsilon=epsilon)
+        if result * (1 + LAST_DIGITS) <= delta:
             return split
-        target *= 0.98 * delta / found
+        target *= 0.98 * delta / result
     raise UnsolvableError(f"No k and β fit ε = {epsilon:g}, δ = {delta:g}. Use a larger ε or δ.")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant
@@ -173,8 +173,8 @@ class Certificate(_CertificatePart):
 
     @model_validator(mode="after")
     def _check_tables(self) -> Certificate:
-        one = (self.scheme is not None, self.release is not None)
-        if one != (self.slices is None, self.slices is None):
+        first = (self.scheme is not None, self.release is not None)
+        if first != (self.slices is None, self.slices is None):
             raise ValueError("a certificate has a scheme and a release, or slices")
         ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
         for number, table in enumerate(self.tables, 1):
@@ -207,8 +207,8 @@ class Certificate(_CertificatePart):
     @property
     def threshold(self) -> int:
         """The smallest number of rows that are shown alike: k or, of counts, r + k."""
-        known = [table.parameters for table in self.tables]
-        return min((_get_whole(one, "k") + _get_whole(one, "r") for one in known), default=0)
+        result = [table.parameters for table in self.tables]
+        return min((_get_whole(item, "k") + _get_whole(item, "r") for item in result), default=0)
 
     @property
     def has_noisy_counts(self) -> bool:
@@ -273,38 +273,38 @@ class Certificate(_CertificatePart):
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with the certificate by itself: seal, signature, guarantee."""
-        found = []
+        result = []
         if self.rehearsal:
-            found.append(make_finding("RELEASE_REHEARSED"))
+            result.append(make_finding("RELEASE_REHEARSED"))
         if self.randomness == SEEDED:
-            found.append(make_finding("RELEASE_SEEDED"))
+            result.append(make_finding("RELEASE_SEEDED"))
         if self.seal != self._compute_hash():
-            found.append(make_finding("SEAL_BROKEN"))
+            result.append(make_finding("SEAL_BROKEN"))
         if self.signature is not None and not self._is_signature_valid(self.signature):
-            found.append(make_finding("SIGNATURE_INVALID"))
+            result.append(make_finding("SIGNATURE_INVALID"))
         try:
-            found += (
+            result += (
                 self._check_accounted()
                 if METHODS[self.method].events
                 else self._check_unaccounted()
             )
         except (IncrowdError, ValueError, ArithmeticError) as error:
-            found.append(make_finding("EVENTS_INVALID", problem=str(error)))
-        return found
+            result.append(make_finding("EVENTS_INVALID", problem=str(error)))
+        return result
 
     def make_statement(self) -> list[Sentence]:
         """Return the sentences that follow from the rest of the certificate."""
-        known = self.guarantee
+        sentences = self.guarantee
         columns = [pair for table in self.tables for pair in table.scheme.items()]
         return write_statement(
             Facts(
                 method=self.method,
                 tables=[table.parameters for table in self.tables],
-                unit=known.unit,
+                unit=sentences.unit,
                 shared=self.parameters if self.slices is not None else {},
-                epsilon=known.epsilon,
-                delta=known.delta,
-                without_id=known.without_id,
+                epsilon=sentences.epsilon,
+                delta=sentences.delta,
+                without_id=sentences.without_id,
                 local=sorted({name for name, column in columns if column.level is None}),
                 noisy=tuple(self.noisy),
                 kept=sorted(self.kept),
@@ -323,7 +323,7 @@ class Certificate(_CertificatePart):
         """Return what is wrong with the guarantee of a differentially private release."""
         if self.method == "synthetic":
             return find_synthetic_faults(self)
-        found, known = [], self.guarantee
+        accounted, known = [], self.guarantee
         if max(map(_count_choices, self.events), default=0) > _MOST_CHOICES:
             return [make_finding("EVENTS_TOO_MANY")]
         events = [parse_event(event) for event in self.events]
@@ -334,7 +334,7 @@ class Certificate(_CertificatePart):
             or self.kept
             or self.noisy
             or len(implied.tables) != len(tables)
-            or any("r" in one[0] for one in implied.tables) != self._has_counts_by_levels
+            or any("r" in item[0] for item in implied.tables) != self._has_counts_by_levels
             or (self.slices is None) != (len(tables) == 1)
         ):
             what = "one safe release" if self.slices is None else "these slices"
@@ -344,7 +344,7 @@ class Certificate(_CertificatePart):
             return [make_finding("GUARANTEE_KIND_DIFFERS")]
         true = Accountant(events).delta(epsilon=known.epsilon)
         if not true <= known.delta < 1:
-            found.append(
+            accounted.append(
                 make_finding("GUARANTEE_FALSE", true=true, epsilon=known.epsilon, delta=known.delta)
             )
         shared = _drop_size(self.parameters)
@@ -354,10 +354,10 @@ class Certificate(_CertificatePart):
             not allows_parameters(possible, table)
             for table, possible in zip(tables, implied.tables, strict=True)
         ) or (self.slices is not None and shared != implied.shared):
-            found.append(make_finding("PARAMETERS_DIFFER"))
+            accounted.append(make_finding("PARAMETERS_DIFFER"))
         elif known.statement != self.make_statement():
-            found.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
-        return found
+            accounted.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
+        return accounted
 
     @property
     def _has_counts_by_levels(self) -> bool:

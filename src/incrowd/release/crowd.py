@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from incrowd.privacy.rounded import round_crowd_size
+from incrowd.privacy.presentation import round_crowd_size
 
 _MOST = 60  # figures that are drawn
 _ACROSS = 15

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.filter import Charge
-from incrowd.privacy.rounded import format_parameter
+from incrowd.privacy.presentation import format_parameter
 
 RULE = (
     "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "
@@ -85,10 +85,10 @@ class Booking:
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
         """Return the booking as plain values, for JSON."""
-        known = self.charge.guarantee
+        result = self.charge.guarantee
         return {
             "entry": self.number, "planned": self.is_planned, "release": self.release,
-            "releases": self.releases, "epsilon": known.epsilon, "delta": known.delta,
+            "releases": self.releases, "epsilon": result.epsilon, "delta": result.delta,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -106,4 +106,5 @@ def format_guarantee(guarantee: Guarantee) -> str:
 
 def format_remaining(guarantee: Guarantee) -> str:
     """Return what is left of an (epsilon, delta) in short, rounded down."""
-    return f"({format_parameter('left', guarantee.epsilon, 4)}, {format_parameter('left', guarantee.delta, 3)})"
+    epsilon = format_parameter("left", guarantee.epsilon, 4)
+    return f"({epsilon}, {format_parameter('left', guarantee.delta, 3)})"

@@ -50,15 +50,15 @@ def list_example_columns(product: Product) -> tuple[str, ...]:
 
 def sample_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
     """Return different rows among the first of a table, spread over their order."""
-    found = []
+    result = []
     for tally in source.head(_LOOKED_AT).iter_tallies(names):
         orders = [list(map(make_sort_key, values)) for values in tally.values]
         for codes in tally.codes.tolist():
             order = [orders[at][code] for at, code in enumerate(codes)]
-            found.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
-    found.sort(key=itemgetter(0))
-    step = max(len(found) // ROWS, 1)
-    return [row for _, row in found[::step][:ROWS]]
+            result.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
+    result.sort(key=itemgetter(0))
+    step = max(len(result) // ROWS, 1)
+    return [row for _, row in result[::step][:ROWS]]
 
 
 def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
@@ -78,9 +78,9 @@ def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]
     after = _complete_rows(product, looks, wanted)
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
     each = tuple(
-        {name: in_words(recoded) for name, recoded in one.scheme.items()} for one in products
+        {name: in_words(recoded) for name, recoded in item.scheme.items()} for item in products
     )
-    rows = [Example(one, other) for one, other in pairs]
+    rows = [Example(first, other) for first, other in pairs]
     return Examples(list_example_columns(product), each[0], rows, local, each, tuple(product.noisy))
 
 
@@ -97,7 +97,7 @@ def _complete_rows(
     if not product.kept and not product.noisy:
         return list(looks)
     same: dict[tuple[str | None, ...], list[list[str | None]]] = {
-        tuple(one): [] for one in looks if one is not None
+        tuple(look): [] for look in looks if look is not None
     }
     for tally in product.data.head(_SEARCHED).iter_tallies(list_example_columns(product)):
         named = [[canonicalize_value(value) for value in values] for values in tally.values]
@@ -105,19 +105,19 @@ def _complete_rows(
             row = [named[at][code] for at, code in enumerate(codes)]
             if tuple(row[:width]) in same:
                 same[tuple(row[:width])].append(row[width:])
-    found: list[list[str | None] | None] = []
-    for number, (one, values) in enumerate(zip(looks, wanted, strict=False)):
-        if one is None:
-            found.append(None)
+    result: list[list[str | None] | None] = []
+    for number, (first, values) in enumerate(zip(looks, wanted, strict=False)):
+        if first is None:
+            result.append(None)
             continue
-        rows = same[tuple(one)]
+        rows = same[tuple(first)]
         fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept])]
         # Rows are in order: the first ones alone would show the lowest values.
         at = (2 * number + 1) * len(fitting) // (2 * len(looks))
         more = rows.pop(fitting[at]) if fitting else [None] * (kept + len(product.noisy))
         own = [*(more[:kept] if values is None else values), *more[kept:]]
-        found.append([*one, *own])
-    return found
+        result.append([*first, *own])
+    return result
 
 
 def in_words(recoded: ColumnRecoding) -> str:

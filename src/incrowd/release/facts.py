@@ -51,7 +51,7 @@ class Facts:
     @property
     def by_counts(self) -> bool:
         """Whether noisy counts were published."""
-        return bool(self.tables) and all("r" in known for known in self.tables)
+        return bool(self.tables) and all("r" in table for table in self.tables)
 
     @property
     def common(self) -> Parameters:

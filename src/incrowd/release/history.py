@@ -49,18 +49,19 @@ class History:
     def remember_release(self, fingerprint: str, *, ledger: str = WITHOUT_LEDGER) -> bool:
         """Remember that a table is released, under a ledger or under none.
 
-        The answer is that of :meth:`has_earlier_release`; of two who ask at once, one is told of the other.
+        The answer is that of :meth:`has_earlier_release`; of two who ask at once, one is told of
+        the other.
         """
         query = "SELECT ledger FROM released WHERE fingerprint = ?"
         insert = "INSERT OR IGNORE INTO released VALUES (?, ?)"
         try:
             with self._open_database() as database:
-                known = {row[0] for row in database.execute(query, (fingerprint,))}
+                result = {row[0] for row in database.execute(query, (fingerprint,))}
                 database.execute(insert, (fingerprint, ledger))
         except (OSError, sqlite3.Error):
             self.usable = False
             return False
-        return bool(known if ledger == WITHOUT_LEDGER else known - {ledger})
+        return bool(result if ledger == WITHOUT_LEDGER else result - {ledger})
 
     def _run_query(self, statement: str, *values: str) -> list[tuple[str, ...]]:
         """Return what the history answers; nothing where it cannot be used."""
@@ -135,14 +136,14 @@ class ReleaseHistory:
         """Find a table that changed under its ledger, and releases that it does not count."""
         if self._history is None:
             return []
-        ledger, found = self._ledger, []
+        ledger, earlier_releases = self._ledger, []
         if ledger is not None and not ledger.recognizes_table(self._fingerprints["ledger"]):
-            found.append(make_finding("TABLE_CHANGED"))
+            earlier_releases.append(make_finding("TABLE_CHANGED"))
         if self._history.has_earlier_release(self._fingerprints["history"], ledger=self._name):
-            found.append(self._earlier_release())
+            earlier_releases.append(self._earlier_release())
         if not self._history.usable:
-            found.append(make_finding("HISTORY_NOT_WRITABLE"))
-        return found
+            earlier_releases.append(make_finding("HISTORY_NOT_WRITABLE"))
+        return earlier_releases
 
     def remember_release(self, known: Sequence[Finding]) -> list[Finding]:
         """Remember that the table is released; find a release that came in between."""

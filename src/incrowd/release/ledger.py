@@ -329,15 +329,15 @@ class Ledger:
         )
 
     def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
-        known = self._read_about(database).get("unit")
-        if known is None and self._read_spends(database) and not told:
+        about = self._read_about(database).get("unit")
+        if about is None and self._read_spends(database) and not told:
             raise BudgetError(
                 f"Ledger '{self.path.name}': its unit is not recorded, and nothing was released. "
                 f"Set it: incrowd ledger unit {self.path} --row, or --id COLUMN"
             )
-        if known not in (None, unit):
+        if about not in (None, unit):
             raise BudgetError(
-                f"Ledger '{self.path.name}': its releases protect {known}, not {unit}, and nothing "
+                f"Ledger '{self.path.name}': its releases protect {about}, not {unit}, and nothing "
                 "was released. Use one unit per table and ledger."
             )
 
@@ -362,7 +362,8 @@ class Ledger:
         if spent.delta >= budget.delta:
             raise BudgetError(
                 f"Ledger '{self.path.name}': δ is used up, and nothing was released. "
-                f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}, and {limits}."
+                f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}, and "
+                f"{limits}."
             )
         if math.isinf(total.epsilon):
             raise BudgetError(
@@ -371,7 +372,8 @@ class Ledger:
             )
         raise BudgetError(
             f"Ledger '{self.path.name}': with {what} the total would be (ε, δ) = "
-            f"{format_guarantee(total)}, but {limits}; {format_guarantee(spent)} is booked by {_count_entries(past)}. "
+            f"{format_guarantee(total)}, but {limits}; {format_guarantee(spent)} is booked by "
+            f"{_count_entries(past)}. "
             "Use a smaller ε or δ; nothing was released."
         )
 
@@ -432,9 +434,9 @@ class Ledger:
 
     def _add_columns(self, database: sqlite3.Connection) -> None:
         """Bring a ledger of an earlier version up to date; keep what its spends are read as."""
-        known = _list_column_names(database)
+        column_names = _list_column_names(database)
         for name, kind in _COLUMNS.items():
-            if name not in known:
+            if name not in column_names:
                 database.execute(f"ALTER TABLE spends ADD COLUMN {name} {kind}")
         database.execute(_USES)
         rows = database.execute("SELECT number FROM spends WHERE epsilon IS NULL").fetchall()
@@ -451,12 +453,12 @@ class Ledger:
         return dict(database.execute("SELECT name, value FROM about").fetchall())
 
     def _read_budget(self, database: sqlite3.Connection) -> LedgerBudget:
-        found = self._read_budgets(database)
-        if not found:
+        ledger_budget = self._read_budgets(database)
+        if not ledger_budget:
             raise IncrowdError(
                 f"Ledger '{self.path}': it has no budget. Set one: incrowd ledger budget"
             )
-        return found[-1]
+        return ledger_budget[-1]
 
     def _read_budgets(self, database: sqlite3.Connection) -> list[LedgerBudget]:
         rows = database.execute("SELECT epsilon, delta, day FROM budgets ORDER BY number")

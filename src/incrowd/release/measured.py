@@ -46,7 +46,7 @@ class CountEstimates:
     def __init__(
         self, tables: Sequence[MeasuredNumbers], columns: Mapping[str, ValueColumn]
     ) -> None:
-        self._tables = {(one.columns, one.levels): one for one in tables}
+        self._tables = {(table.columns, table.levels): table for table in tables}
         self._columns = columns
         self._total = self._tables[(), ()]
 
@@ -83,17 +83,17 @@ class CountEstimates:
         source = self._tables.get((columns, levels))
         if source is not None:
             axes = [kept.index(axis) for axis in along]
-            found = _center(source.mean, axes)
+            result = _center(source.mean, axes)
             spread = source.variance * math.prod(1 - 1 / source.shape[axis] for axis in axes)
             return (
-                factor * found.reshape(shape),
+                factor * result.reshape(shape),
                 np.full(shape, factor**2 * spread),
                 np.zeros(shape),
             )
         if len(kept) > 1:
             return None
-        found, spreads, rows = self._sum_up(columns[0], levels[0], centered=bool(along))
-        parts = (factor * found, factor**2 * spreads, factor * rows)
+        result, spreads, rows = self._sum_up(columns[0], levels[0], centered=bool(along))
+        parts = (factor * result, factor**2 * spreads, factor * rows)
         return parts[0].reshape(shape), parts[1].reshape(shape), parts[2].reshape(shape)
 
     def _sum_up(self, column: str, level: int, *, centered: bool) -> tuple[Floats, Floats, Floats]:
@@ -132,14 +132,14 @@ def list_headers(columns: Sequence[str], measurements: int, *, estimated: bool) 
 
 def write_measured(table: MeasuredNumbers, estimates: CountEstimates) -> str:
     """Return the file of a measured table."""
-    found = estimates.estimate(table)
+    result = estimates.estimate(table)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     measurements = len(table.variances)
-    writer.writerow(list_headers(table.columns, measurements, estimated=found is not None))
-    columns: list[Sequence[object]] = [one.ravel().tolist() for one in table.numbers]
-    real = [table.model] if found is None else [*found, table.model]
-    columns += [[f"{x:.{_DIGITS}f}" for x in np.ravel(one).tolist()] for one in real]
+    writer.writerow(list_headers(table.columns, measurements, estimated=result is not None))
+    columns: list[Sequence[object]] = [item.ravel().tolist() for item in table.numbers]
+    real = [table.model] if result is None else [*result, table.model]
+    columns += [[f"{x:.{_DIGITS}f}" for x in np.ravel(item).tolist()] for item in real]
     cells = np.stack(np.unravel_index(np.arange(math.prod(table.shape)), table.shape or (1,)))
     for number, place in enumerate(cells.T.tolist()):
         labels = [table.labels[axis][at] for axis, at in enumerate(place) if table.shape]
@@ -160,8 +160,8 @@ def read_measured(text: str, expected: MeasuredNumbers) -> MeasuredNumbers:
         raise ValueError("it does not have a line for each cell")
     header, rows = lines[0], lines[1:]
     estimated = len(header) - width - len(expected.variances) > 1
-    known = list_headers(expected.columns, len(expected.variances), estimated=estimated)
-    if header != known:
+    headers = list_headers(expected.columns, len(expected.variances), estimated=estimated)
+    if header != headers:
         raise ValueError("its columns are not those of a measured table")
     if any(len(row) != len(header) for row in rows):
         raise ValueError("a line is longer or shorter than the first")
@@ -175,7 +175,7 @@ def read_measured(text: str, expected: MeasuredNumbers) -> MeasuredNumbers:
     model = [float(row[-1]) for row in rows]
     return MeasuredNumbers(
         expected.columns, expected.levels, expected.centered,
-        tuple(np.array(one, dtype=np.int64).reshape(expected.shape) for one in numbers),
+        tuple(np.array(number, dtype=np.int64).reshape(expected.shape) for number in numbers),
         expected.variances, expected.held, expected.labels,
         np.array(model).reshape(expected.shape),
     )  # fmt: skip

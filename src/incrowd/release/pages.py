@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from jinja2.nodes import EvalContext
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
@@ -63,19 +63,19 @@ def _render_template(template: str, model: dict[str, Any]) -> bytes:
 
 def describe_strength(certificate: Certificate) -> Strength | None:
     """Return how much the guarantee protects; None where nothing is guaranteed, or no epsilon."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not certificate.is_private:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None or not certificate.is_private:
         return None
-    return classify_guarantee(known.epsilon, known.delta)
+    return classify_guarantee(guarantee.epsilon, guarantee.delta)
 
 
 def describe_success(certificate: Certificate) -> str:
     """Return the sentence on what an attacker can achieve; empty where none can be given."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None or not certificate.is_private:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None or not certificate.is_private:
         return ""
     return describe_attacker(
-        known.epsilon, known.delta, members=describe_protected_people(certificate)
+        guarantee.epsilon, guarantee.delta, members=describe_protected_people(certificate)
     )
 
 
@@ -90,13 +90,13 @@ def describe_protected_people(certificate: Certificate) -> str:
 
 def list_success_rates(certificate: Certificate) -> list[tuple[str, str]]:
     """Return false-positive rates of an attacker, each with the largest true-positive rate."""
-    known = certificate.guarantee
-    if known.epsilon is None or known.delta is None:
+    guarantee = certificate.guarantee
+    if guarantee.epsilon is None or guarantee.delta is None:
         return []
     return [
         (
             format_upper_percent(rate),
-            format_upper_percent(max_true_positive_rate(rate, known.epsilon, known.delta)),
+            format_upper_percent(max_true_positive_rate(rate, guarantee.epsilon, guarantee.delta)),
         )
         for rate in FALSE_POSITIVE_RATES
     ]
@@ -129,9 +129,11 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "algorithm": first.parameters.get("algorithm"),
         "starred": first.parameters.get("suppressed") == "starred",
         "counted": first.release.form == "counted",
-        "headline": [one for one in certificate.guarantee.statement if one.key in _HEADLINE],
-        "sentences": [one for one in certificate.guarantee.statement if one.key not in TECHNICAL],
-        "technical": [one for one in certificate.guarantee.statement if one.key in TECHNICAL],
+        "headline": [item for item in certificate.guarantee.statement if item.key in _HEADLINE],
+        "sentences": [
+            item for item in certificate.guarantee.statement if item.key not in TECHNICAL
+        ],
+        "technical": [item for item in certificate.guarantee.statement if item.key in TECHNICAL],
         "ranges": sorted(
             {
                 column.labels
@@ -238,7 +240,7 @@ def _describe_mask(column: SchemeColumn) -> str:
 def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
     """Return every parameter with its value and its meaning; where files differ, of each."""
     rows: dict[tuple[str, str, str], None] = {}
-    for parameters in (certificate.parameters, *(one.parameters for one in certificate.tables)):
+    for parameters in (certificate.parameters, *(table.parameters for table in certificate.tables)):
         for name, value in sorted(parameters.items()):
             meaning = _MEANINGS.get(name, "")
             if name.startswith("rule "):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import build_event_law, is_even
 from incrowd.privacy.events import (
     BoundedChoice,
@@ -108,10 +108,14 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
             if len(implied.tables) > 1:
                 return EventParameters({**implied.shared, **sampled}, implied.tables)
             (only,) = implied.tables
-            return EventParameters({}, [[{**known, **sampled} for known in only]])
+            return EventParameters({}, [[{**item, **sampled} for item in only]])
         case _:
-            one = _list_table_parameters(events)
-            return EventParameters({}, [one]) if one else _list_slice_parameters(events)
+            table_parameters = _list_table_parameters(events)
+            return (
+                EventParameters({}, [table_parameters])
+                if table_parameters
+                else _list_slice_parameters(events)
+            )
 
 
 def _list_table_parameters(events: list[Event]) -> list[Parameters]:
@@ -124,7 +128,7 @@ def _list_table_parameters(events: list[Event]) -> list[Parameters]:
                 return possible
             spent = _sum_selections(choices)
             if spent:
-                return [{**known, "search_epsilon": spent} for known in possible]
+                return [{**item, "search_epsilon": spent} for item in possible]
     return []
 
 
@@ -138,8 +142,12 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = (event,)
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
-    known = list_coin_parameters(event)
-    return [{**list_draw_parameters(part), **known} for part in parts if isinstance(part, Draw)]
+    coin_parameters = list_coin_parameters(event)
+    return [
+        {**list_draw_parameters(part), **coin_parameters}
+        for part in parts
+        if isinstance(part, Draw)
+    ]
 
 
 def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
@@ -150,7 +158,7 @@ def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
     ]
     if len(slices) < 2 or not all(slices):
         return None
-    if any("r" in one[0] for one in slices) and not _has_one_law(slices):
+    if any("r" in item[0] for item in slices) and not _has_one_law(slices):
         return None
     if not choices:
         return EventParameters({}, slices)
@@ -181,11 +189,11 @@ def synthetic_parameters(events: list[Event]) -> Parameters | None:
     """
     match events:
         case [*choices, GaussianMeasurements(information)]:
-            ranges = {one.epsilon for one in choices if isinstance(one, BoundedChoice)}
-            if any(not isinstance(one, BoundedChoice) for one in choices) or len(ranges) > 1:
+            ranges = {item.epsilon for item in choices if isinstance(item, BoundedChoice)}
+            if any(not isinstance(item, BoundedChoice) for item in choices) or len(ranges) > 1:
                 return None
-            known: Parameters = {"information": information, "choices": float(len(choices))}
-            return {**known, **({"choice_epsilon": ranges.pop()} if ranges else {})}
+            result: Parameters = {"information": information, "choices": float(len(choices))}
+            return {**result, **({"choice_epsilon": ranges.pop()} if ranges else {})}
     return None
 
 

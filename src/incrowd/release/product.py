@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import CountedTable, PublishedTable, SuppressedCells
-from incrowd.codes.forms import Form, find_axis_form, find_level_form, parse_number_labels
+from incrowd.codes.counted_table import CountedTable, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_labels
 from incrowd.engine.table import Table
 from incrowd.findings import Finding
 from incrowd.measure.evaluation import Covered, Evaluation, evaluate_labels, locate_tuples
@@ -31,7 +31,7 @@ from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
 
 if TYPE_CHECKING:
-    from incrowd.measure.noise import NoiseEvaluation
+    from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult
     from incrowd.release.synthetic_part import SyntheticProduct
 
@@ -119,7 +119,7 @@ class Product:
     @cached_property
     def numbers(self) -> dict[str, dict[str, int | float]]:
         """For the columns that show nothing but numbers: the number of each label shown."""
-        found = {}
+        result = {}
         for at, (name, recoded) in enumerate(self.scheme.items()):
             if recoded.form != "numbers" or self.stars:
                 continue
@@ -128,8 +128,8 @@ class Product:
             plain = parse_number_labels(labels, recoded.hierarchy.labels[recoded.level or 0][:-2])
             if plain is not None:
                 pairs = zip(labels, plain, strict=True)
-                found[name] = {text: x for text, x in pairs if text is not None and x is not None}
-        return found
+                result[name] = {text: x for text, x in pairs if text is not None and x is not None}
+        return result
 
     @cached_property
     def table(self) -> Table:
@@ -167,12 +167,12 @@ class Product:
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
                 rest=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
-        found = evaluate_labels(
+        evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
             stars=False, known=self._label_coverage, beside=self.beside,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
-        return replace(found, search=self.search, noise=noise)
+        return replace(evaluation, search=self.search, noise=noise)
 
     def list_findings(self, found: Evaluation) -> tuple[Finding, ...]:
         """Return what the curator should know of the table, having measured it."""
@@ -206,8 +206,8 @@ class MethodResult:
         each = [product.measure() for product in self.products]
         listed = (
             finding
-            for product, found in zip(self.products, each, strict=True)
-            for finding in product.list_findings(found)
+            for product, item in zip(self.products, each, strict=True)
+            for finding in product.list_findings(item)
         )
         findings = tuple(dict.fromkeys(listed))
         if len(each) == 1:

@@ -95,23 +95,25 @@ class Release:
         home, several = require_catalog(self.tables[0].engine), len(self.tables) > 1
         names = [f"{name}_{number}" for number in range(1, len(self.tables) + 1)]
         names = names if several else [name]
-        for one in names:
-            home.refuse_name(one)
-        for one, table in zip(names, self.tables, strict=True):
-            home.save(table, one)
+        for item in names:
+            home.refuse_name(item)
+        for item, table in zip(names, self.tables, strict=True):
+            home.save(table, item)
         return tuple(names)
 
     def __repr__(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        known = self.certificate.guarantee
+        guarantee = self.certificate.guarantee
         budget = (
-            "" if known.epsilon is None else f", epsilon {known.epsilon:g}, delta {known.delta:g}"
+            ""
+            if guarantee.epsilon is None
+            else f", epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}"
         )
-        return f"<Release of {rows} rows: {known.kind}{budget}; {self.folder}>"
+        return f"<Release of {rows} rows: {guarantee.kind}{budget}; {self.folder}>"
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        sentences = (escape(one.text) for one in self.certificate.guarantee.statement)
+        sentences = (escape(item.text) for item in self.certificate.guarantee.statement)
         items = "".join(f"<li>{text}</li>" for text in sentences)
         return f"<p>{rows} rows.</p><ol>{items}</ol>"
 

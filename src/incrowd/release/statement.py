@@ -101,7 +101,7 @@ def _write_differential_privacy(facts: Facts) -> Iterator[Sentence]:
 
 
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
-    k = min(int(known["k"]) for known in facts.tables)
+    k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     people = ", each of a different person" if facts.by_person else ""
     rows = f"{k} input rows" if k > 1 else "1 input row"
@@ -156,7 +156,7 @@ def _technical(facts: Facts) -> Iterator[Sentence]:
     yield _make_sentence(
         "noise_law", _describe_per_file(facts, lambda _, known: describe_law(known))
     )
-    if any("coin" in known for known in facts.tables):
+    if any("coin" in table for table in facts.tables):
         yield _make_sentence(
             "noise_bound", _describe_per_file(facts, lambda _, known: describe_coin(known))
         )
@@ -201,17 +201,17 @@ def _write_assumptions(facts: Facts) -> Iterator[Sentence]:
         "Assumption: the columns, hierarchies and domains, and every other setting that no search "
         f"named above chose, are public knowledge and do not depend on the input. {_ASSERTED}",
     )
-    known = facts.common
-    if "already_sampled" in known:
+    common = facts.common
+    if "already_sampled" in common:
         yield _make_sentence(
             "assumption_sample",
             "Assumption: each member of the population was included in the input with probability "
-            f"{format_exact(known['already_sampled'])}, independently of all others. {_ASSERTED}",
+            f"{format_exact(common['already_sampled'])}, independently of all others. {_ASSERTED}",
         )
-    if "size" in known:
+    if "size" in common:
         yield _make_sentence(
             "assumption_size",
-            f"Assumption: the table size of {int(known['size']):,}, which decided parameters, is "
+            f"Assumption: the table size of {int(common['size']):,}, which decided parameters, is "
             f"public knowledge and does not depend on the input. {_ASSERTED}",
         )
 
@@ -399,7 +399,8 @@ def _write_columns(facts: Facts) -> Iterator[Sentence]:
     if facts.local:
         yield _make_sentence(
             "mixed_levels",
-            f"Labels of different levels may occur side by side in: {_quote_names(facts.local)}. The "
+            f"Labels of different levels may occur side by side in: {_quote_names(facts.local)}. "
+            "The "
             "level of a label may depend on the other values of the row, so rows with a fine label "
             "need not represent all people whom it describes: compare rows at a common level.",
         )

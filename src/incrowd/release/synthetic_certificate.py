@@ -37,17 +37,17 @@ def find_synthetic_faults(certificate: Certificate) -> list[Finding]:
         return [make_finding("EVENTS_DIFFER", what="synthetic rows")]
     if known.kind != DIFFERENTIAL_PRIVACY or known.epsilon is None or known.delta is None:
         return [make_finding("GUARANTEE_KIND_DIFFERS")]
-    found = []
+    synthetic_faults = []
     true = _total_delta(events, known.epsilon)
     if not true <= known.delta < 1:
-        found.append(
+        synthetic_faults.append(
             make_finding("GUARANTEE_FALSE", true=true, epsilon=known.epsilon, delta=known.delta)
         )
     if certificate.parameters != implied:
-        found.append(make_finding("PARAMETERS_DIFFER"))
+        synthetic_faults.append(make_finding("PARAMETERS_DIFFER"))
     elif known.statement != certificate.make_statement():
-        found.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
-    return [*found, *_find_bad_tables(certificate, part, int(implied["choices"]))]
+        synthetic_faults.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
+    return [*synthetic_faults, *_find_bad_tables(certificate, part, int(implied["choices"]))]
 
 
 def _total_delta(events: list[Event], epsilon: float) -> float:
@@ -79,9 +79,9 @@ def _find_bad_tables(certificate: Certificate, part: SyntheticPart, choices: int
     one_way = [((), ()), *(((name,), (0,)) for name in names)]
     if any(key not in seen for key in one_way):
         return [make_finding("MEASURED_TABLES_MISSING")]
-    asked = [frozenset(one) for one in part.tables]
+    request = [frozenset(item) for item in part.tables]
     chosen = [table for table in part.measured if len(table.columns) > 1]
-    if len(chosen) - _count_asked(chosen, asked) > choices:
+    if len(chosen) - _count_asked(chosen, request) > choices:
         return [make_finding("MEASURED_TABLES_NOT_CHARGED", tables=len(chosen), choices=choices)]
     return []
 

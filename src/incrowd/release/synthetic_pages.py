@@ -39,14 +39,14 @@ def fill_synthetic(certificate: Certificate, quote: Quote, code: Quote) -> dict[
     """
     part = certificate.synthetic
     assert part is not None
-    first = next(one for one in part.measured if one.columns == part.columns[:1])
-    second = next((one for one in part.measured if len(one.columns) == 2), None)
+    first = next(item for item in part.measured if item.columns == part.columns[:1])
+    second = next((item for item in part.measured if len(item.columns) == 2), None)
     return {
         "part": part,
         "data": certificate.table.release,
         "listed": [_describe_column(certificate, part, name) for name in part.columns],
         "rules": [json.dumps(rule, sort_keys=True, ensure_ascii=False) for rule in part.rules],
-        "tables_measured": [_describe_table(one, code) for one in part.measured],
+        "tables_measured": [_describe_table(item, code) for item in part.measured],
         "first": first,
         "second": second,
         "examples": _write_examples(part, first, second, quote),
@@ -73,7 +73,7 @@ def _describe_table(table: MeasuredTable, code: Quote) -> _Table:
 def _write_examples(
     part: SyntheticPart, first: MeasuredTable, second: MeasuredTable | None, quote: Quote
 ) -> dict[str, str]:
-    total = next(one for one in part.measured if not one.columns)
+    total = next(item for item in part.measured if not item.columns)
     examples = {
         "share_python": _share_python(first, total, quote),
         "share_r": _share_r(first, total, quote),

@@ -58,7 +58,8 @@ class MeasuredTable(_Part):
         """
         length = self.squared_length(shape)
         return sum(
-            (Fraction(length, one - ROUNDING_VARIANCE) for one in self.variances), Fraction(0)
+            (Fraction(length, variance - ROUNDING_VARIANCE) for variance in self.variances),
+            Fraction(0),
         )
 
 
@@ -121,18 +122,18 @@ class MeasuredNumbers:
     @property
     def variance(self) -> float:
         """The variance of a cell of :attr:`mean`, in rows."""
-        return 1 / sum(self.scale**2 / one for one in self.variances)
+        return 1 / sum(self.scale**2 / item for item in self.variances)
 
     @property
     def mean(self) -> Floats:
         """All measurements as one, in rows, weighted by how precise they are."""
-        weights = [self.scale**2 / one * self.variance for one in self.variances]
+        weights = [self.scale**2 / variance * self.variance for variance in self.variances]
         parts = [
             weight * (numbers / self.scale)
             for weight, numbers in zip(weights, self.numbers, strict=True)
         ]
-        found: Floats = np.sum(parts, axis=0)
-        return found
+        result: Floats = np.sum(parts, axis=0)
+        return result
 
 
 @dataclass(frozen=True, eq=False)

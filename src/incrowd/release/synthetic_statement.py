@@ -42,7 +42,7 @@ def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple
     if known.get("choices"):
         yield "choices", _describe_choices(part, known)
     if part.tables:
-        listed = "; ".join(_join(one, " and ") for one in part.tables)
+        listed = "; ".join(_join(table, " and ") for table in part.tables)
         yield "required_tables", f"Measured in any case, as the spec asks: {listed}."
     yield "independence", _INDEPENDENCE
     yield "number_of_rows", _NUMBER

@@ -63,7 +63,7 @@ def _part(certificate: Certificate) -> SyntheticPart:
 
 def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColumn]:
     """Return the columns that a certificate declares, in the order of the model."""
-    part, found = _part(certificate), {}
+    part, result = _part(certificate), {}
     for name in part.columns:
         scheme = certificate.table.scheme[name]
         if scheme.file is None or scheme.level != 0:
@@ -74,20 +74,20 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         column = _declared(part, name, hierarchy)
         leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
-        found[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
-    return found
+        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
+    return result
 
 
 def _declared(part: SyntheticPart, name: str, hierarchy: Hierarchy) -> Column:
     """Return a column that declares the values of a scheme, as points where they are some."""
-    known = part.points.get(name)
-    if known is None:
+    points = part.points.get(name)
+    if points is None:
         values = {"flat": {"values": list(hierarchy.values)}}
         return Column(role="quasi", hierarchy=HierarchyChoice.model_validate(values))
-    declared = HierarchyChoice.model_validate(known.rule)
+    declared = HierarchyChoice.model_validate(points.rule)
     if declared.intervals is None and declared.dates is None:
         raise IncrowdError(f"the points of '{name}' are neither intervals nor dates")
-    precision = None if known.precision is None else Decimal(known.precision)
+    precision = None if points.precision is None else Decimal(points.precision)
     column = Column(role="quasi", hierarchy=declared, precision=precision)
     if build_hierarchy(column, folder=Path()).list_rows() != hierarchy.list_rows():
         raise IncrowdError(f"the points of '{name}' are not those of its scheme")
@@ -113,15 +113,15 @@ def _check_data(
     for name in part.keys:
         if not _numbers_rows(table, name):
             yield make_finding("KEYS_NOT_NUMBERED", name=name)
-    found = count_rows(table, part, columns)
-    counted = (found.total, len(found), int(found.counts.min(initial=found.total)))
+    result = count_rows(table, part, columns)
+    counted = (result.total, len(result), int(result.counts.min(initial=result.total)))
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
         yield make_finding(
             "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
             certified=certified,
         )  # fmt: skip
-    yield from _check_rules(table, part, columns, found.codes)
+    yield from _check_rules(table, part, columns, result.codes)
 
 
 def open_rows(folder: Path, certificate: Certificate) -> ReleasedTable:
@@ -161,14 +161,14 @@ def count_rows(
         drawn, null = _is_drawn(part, column.name), len(column.hierarchy.values)
 
         def code(values: Sequence[object]) -> Codes:
-            found = [column.read_code(value, drawn=drawn) for value in values]
-            return np.array([null if one is None else one for one in found], dtype=np.int32)
+            result = [column.read_code(value, drawn=drawn) for value in values]
+            return np.array([null if item is None else item for item in result], dtype=np.int32)
 
         return code
 
     if not table.rows():
         return Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
-    return table.count(list(columns), {name: coder(one) for name, one in columns.items()})
+    return table.count(list(columns), {name: coder(item) for name, item in columns.items()})
 
 
 def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
@@ -217,7 +217,7 @@ def _is_rising(table: ReleasedTable, pair: Sequence[str], columns: dict[str, Val
     """Whether the points of two columns rise in every row that shows points in both."""
     known = [{value: columns[name].read_point(value) for value in table.values(name)}
              for name in pair]  # fmt: skip
-    listed = [list(one) for one in known]
+    listed = [list(item) for item in known]
 
     def coder(at: int) -> Callable[[Sequence[object]], Codes]:
         place = {value: number for number, value in enumerate(listed[at])}
@@ -266,7 +266,7 @@ def read_tables(
         ValueError: if a file is not that of its table.
 
     """
-    found, cells = [], 0
+    measured_numberses, cells = [], 0
     for entry in _part(certificate).measured:
         pairs = list(zip(entry.columns, entry.levels, strict=True))
         if any(level >= columns[name].hierarchy.height for name, level in pairs):
@@ -284,10 +284,10 @@ def read_tables(
         )  # fmt: skip
         try:
             text = (folder / entry.file).read_text(encoding="utf-8")
-            found.append(read_measured(text, expected))
+            measured_numberses.append(read_measured(text, expected))
         except ValueError as error:
             raise ValueError(f"{entry.file}: {error}") from error
-    return found
+    return measured_numberses
 
 
 def _is_alike(first: str, second: str) -> bool:
@@ -297,9 +297,9 @@ def _is_alike(first: str, second: str) -> bool:
     lines = first.splitlines(), second.splitlines()
     if len(lines[0]) != len(lines[1]):
         return False
-    for one, other in zip(*lines, strict=True):
-        pairs = list(zip(one.split(","), other.split(","), strict=False))
-        if one.count(",") != other.count(",") or any(
+    for item, other in zip(*lines, strict=True):
+        pairs = list(zip(item.split(","), other.split(","), strict=False))
+        if item.count(",") != other.count(",") or any(
             a != b and not _is_near(a, b) for a, b in pairs
         ):
             return False

@@ -34,8 +34,8 @@ class ValueColumn:
 
     def list_groups(self, level: int) -> Codes:
         """Return the group at a level of each finest value."""
-        found: Codes = self.hierarchy.groups[level][: self.size]
-        return found
+        groups: Codes = self.hierarchy.groups[level][: self.size]
+        return groups
 
     def list_labels(self, level: int) -> tuple[str | None, ...]:
         """Return the labels of the groups of a level."""

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
-from incrowd.codes.counted import COUNT
-from incrowd.codes.forms import Form, find_axis_form, find_level_form, parse_number_label
+from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.codes.hierarchy import ROOT, build_from_rows
+from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
 from incrowd.engine.count import read_labels
 from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
@@ -80,24 +80,28 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         certificate = read_certificate(folder)
     except FindingError as error:
         return [error.finding]
-    found = [
-        *_check_signer(certificate, signer), *certificate.findings(), *_find_foreign_files(folder, certificate),
+    findings = [
+        *_check_signer(certificate, signer),
+        *certificate.findings(),
+        *_find_foreign_files(folder, certificate),
         *_check_pages(folder, certificate),
-    ]  # fmt: skip
-    intact = not found
+    ]
+    intact = not findings
     for path, digest in _list_files(certificate):
         if not _is_regular_file(folder / path):
-            found.append(make_finding("FILE_MISSING", file=path))
+            findings.append(make_finding("FILE_MISSING", file=path))
         elif hash_file(folder / path) != digest:
-            found.append(make_finding("FILE_CHANGED", file=path))
+            findings.append(make_finding("FILE_CHANGED", file=path))
         else:
             continue
         intact = False
     if not intact:  # what was changed is not worth reading, and may do harm
-        return found
+        return findings
     try:
         return [
-            finding for one in certificate.split_tables() for finding in _check_data(folder, one)
+            finding
+            for table in certificate.split_tables()
+            for finding in _check_data(folder, table)
         ]
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -152,7 +156,7 @@ def _check_signer(certificate: Certificate, signer: str | None) -> list[Finding]
 
 def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]:
     """Find what does not belong in a release: links, odd names, files that nothing covers."""
-    found = []
+    foreign_files = []
     for table in certificate.tables:
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
@@ -162,7 +166,7 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
-            found.append(make_finding("PRIVATE_FOLDER_INCLUDED"))
+            foreign_files.append(make_finding("PRIVATE_FOLDER_INCLUDED"))
         elif name.startswith("curator/"):
             continue
         elif (
@@ -170,8 +174,8 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
             or path.is_symlink()
             or not (path.is_dir() if name in folders else _is_regular_file(path))
         ):
-            found.append(make_finding("FILE_NOT_COVERED", file=name))
-    return found
+            foreign_files.append(make_finding("FILE_NOT_COVERED", file=name))
+    return foreign_files
 
 
 def _check_pages(folder: Path, certificate: Certificate) -> list[Finding]:
@@ -182,14 +186,14 @@ def _check_pages(folder: Path, certificate: Certificate) -> list[Finding]:
         IncrowdError, ArithmeticError, LookupError, TypeError, ValueError, TemplateError
     ) as error:  # fmt: skip
         return [make_finding("PAGES_NOT_MADE", problem=str(error))]
-    found = []
+    pages = []
     for name, text in expected.items():
         path = folder / name
         if not _is_regular_file(path):
-            found.append(make_finding("FILE_MISSING", file=name))
+            pages.append(make_finding("FILE_MISSING", file=name))
         elif path.stat().st_size != len(text) or path.read_bytes() != text:
-            found.append(make_finding("PAGE_DIFFERS", file=name))
-    return found
+            pages.append(make_finding("PAGE_DIFFERS", file=name))
+    return pages
 
 
 def _is_regular_file(path: Path) -> bool:
@@ -205,7 +209,7 @@ def _check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     if certificate.synthetic is not None:
         return check_rows(folder, certificate)
     release = certificate.table.release
-    found = list(find_hidden_content(folder / release.file))
+    hidden_content = list(find_hidden_content(folder / release.file))
     table = open_released(folder / release.file)
     if release.formulas:
         table = table.respell_texts(unescape_formula)
@@ -223,52 +227,56 @@ def _check_data(folder: Path, certificate: Certificate) -> list[Finding]:
         if strange:
             level = certificate.table.scheme[name].level
             what = "its hierarchy" if level is None else f"level {level}"
-            found.append(
+            hidden_content.append(
                 make_finding("VALUE_NOT_IN_SCHEME", value=strange[0], name=name, level=what)
             )
         elif not _has_label_form(scheme.labels, list(table.values(name)), release.file):
-            found.append(make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels))
+            hidden_content.append(
+                make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels)
+            )
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _is_on_grid(value, grid)]
         if off:
             value = str(off[0])
-            found.append(make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step))
+            hidden_content.append(
+                make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step)
+            )
     sizes, stars = _count_class_rows(table, certificate)
     least, what = certificate.threshold, "r + k" if certificate.has_noisy_counts else "k"
     small = int((sizes < least).sum())
     if small:
-        found.append(
+        hidden_content.append(
             make_finding(
                 "CLASSES_TOO_SMALL", classes=small, what=what, least=least,
                 smallest=int(sizes.min()),
             )
         )  # fmt: skip
-    found += _find_broken_rules(table, certificate)
-    found += _find_data_oddities(table, certificate)
+    hidden_content += _find_broken_rules(table, certificate)
+    hidden_content += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
     counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
     if counted != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
-        found.append(
+        hidden_content.append(
             make_finding(
                 "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
                 certified=certified,
             )
         )  # fmt: skip
-    return found
+    return hidden_content
 
 
 def _find_data_oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
     """Find what a release does not have, and a reader would not notice."""
-    found = []
+    data_oddities = []
     weighted = certificate.table.release.form == "counted"
     names = [name for name in table.columns if not (weighted and name == COUNT)]
     if not _is_ordered(table, names):
-        found.append(make_finding("ROWS_UNORDERED"))
+        data_oddities.append(make_finding("ROWS_UNORDERED"))
     for name in certificate.noisy:
         odd = [value for value in table.values(name) if not _is_plainly_written(value)]
         if odd:
-            found.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
+            data_oddities.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
     if certificate.parameters.get("suppressed") == "starred" and table.rows():
         quasi = tuple(certificate.table.scheme)
         shown = read_labels(table, (*quasi, *certificate.kept), weighted=weighted)
@@ -277,8 +285,8 @@ def _find_data_oddities(table: ReleasedTable, certificate: Certificate) -> list[
         starred = shown.frequencies.codes[np.all(marks, axis=0)]
         for at, name in enumerate(certificate.kept, len(quasi)):
             if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
-                found.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
-    return found
+                data_oddities.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
+    return data_oddities
 
 
 def _is_plainly_written(value: object) -> bool:
@@ -329,7 +337,7 @@ def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, i
 
 def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
     """Find rules on sensitive columns that fail in some class. Distances cannot be checked."""
-    found = []
+    broken_rules = []
     names = list(certificate.table.scheme)
     for column, kind, value in list_rules(certificate.parameters):
         checked: dict[str, DiversityRule] = {
@@ -355,8 +363,10 @@ def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
         spread = protected.count_values(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
         if not rule.check_classes(spread, protected.overall).all():
-            found.append(make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value)))
-    return found
+            broken_rules.append(
+                make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value))
+            )
+    return broken_rules
 
 
 def _is_on_grid(value: object, grid: NoisyColumn) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
-from incrowd.codes.forms import Form
+from incrowd.codes.label_form import Form
 from incrowd.codes.values import parse_number
 from incrowd.privacy.events import serialize_event
 from incrowd.release.certificate import (
@@ -148,13 +148,13 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
-    known: dict[str, Any] = {
+    scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
     }  # fmt: skip
     if is_open(column):
         assert column.hierarchy is not None
         rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **known)
+        return SchemeColumn(rule=rule, **scheme)
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
-    return SchemeColumn(file=path, sha256=hash_file(draft / path), **known)
+    return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)

@@ -182,10 +182,10 @@ class ColumnHierarchies:
         """Return the hierarchy of a column; ``values`` are asked for where its domain is open."""
         if not self.is_open(name):
             return self._built[name]
-        met, known = list(values()), self._built.get(name)
-        if known is None or (known.encode(met) == known.outside).any():
-            known = self._built[name] = self._build_column(name, met)
-        return known
+        met, result = list(values()), self._built.get(name)
+        if result is None or (result.encode(met) == result.outside).any():
+            result = self._built[name] = self._build_column(name, met)
+        return result
 
     def _build_column(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
         try:

@@ -55,9 +55,9 @@ def _index_names() -> dict[str, str]:
 
     The order of words, accents and small words do not matter.
     """
-    found = {_normalize_name(row[2]): row[0] for row in _load_countries().values()}
+    result = {_normalize_name(row[2]): row[0] for row in _load_countries().values()}
     also = {_normalize_name(row["name"]): row["alpha_2"] for row in read_list("country_names")}
-    return {**found, **also}
+    return {**result, **also}
 
 
 def _normalize_name(name: str) -> str:
@@ -86,8 +86,8 @@ def build_country_hierarchy(codes: Codes, *, other: str | None = None) -> Hierar
 
     def locate(value: object) -> str | None:
         text = canonicalize_value(value)
-        found = find_country(text) if text is not None else None
-        return text if found is None else values[found]
+        result = find_country(text) if text is not None else None
+        return text if result is None else values[result]
 
     return replace(build_from_rows(rows, other=other), locate=locate)
 

@@ -149,18 +149,18 @@ def _find_comment_below(node: Any, key: Any) -> str:
     """Return the comment lines between an entry, however deep, and what follows it."""
     tokens = node.ca.items.get(key) or ()
     lines = "".join(token.value for token in tokens if isinstance(token, CommentToken))
-    found = lines.partition("\n")[2]  # before it, what stands behind the entry
+    comment_below = lines.partition("\n")[2]  # before it, what stands behind the entry
     inner = node[key]
-    if found or not isinstance(inner, CommentedMap | CommentedSeq) or not inner:
-        return found
+    if comment_below or not isinstance(inner, CommentedMap | CommentedSeq) or not inner:
+        return comment_below
     last = list(inner)[-1] if isinstance(inner, CommentedMap) else len(inner) - 1
     return _find_comment_below(inner, last)
 
 
 def _find_written_key(node: Any, key: str | int) -> Any:
     """Return a key as the document writes it: 39 is the key of '39'."""
-    known = {_format_key(other): other for other in node} if isinstance(node, dict) else {}
-    return known.get(str(key), key)
+    written_key = {_format_key(other): other for other in node} if isinstance(node, dict) else {}
+    return written_key.get(str(key), key)
 
 
 class SpecText(Protocol):
@@ -282,8 +282,8 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
         spec = Spec.model_validate(plain)
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
-        found = dict.fromkeys(_make_problem(document, detail) for detail in details)
-        problems = [*found, *problems]
+        result = dict.fromkeys(_make_problem(document, detail) for detail in details)
+        problems = [*result, *problems]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
 
@@ -297,22 +297,22 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     columns = plain.get("columns")
     columns = columns if isinstance(columns, dict) else {}
     release, unit = plain.get("release"), plain.get("unit")
-    found: list[tuple[tuple[str, ...], str]] = []
+    conflicts: list[tuple[tuple[str, ...], str]] = []
 
     def missing(name: str, *place: str) -> None:
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
             hint = f"; did you mean '{close[0]}'?" if close else ""
-            found.append((place, f"names the column '{name}', which has no entry{hint}"))
+            conflicts.append((place, f"names the column '{name}', which has no entry{hint}"))
 
     if isinstance(unit, dict) and "id" in unit:
         named = str(unit["id"])
         missing(named, "unit", "id")
         column = columns.get(named)
         if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
-            found.append((("columns", named, "role"), PUBLISHED_ID))
+            conflicts.append((("columns", named, "role"), PUBLISHED_ID))
     if not isinstance(release, dict):
-        return found
+        return conflicts
     if isinstance(release.get("levels"), dict):
         for name in release["levels"]:
             missing(name, "release", "levels", name)
@@ -324,15 +324,15 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             for name in part if isinstance(part, list) else ():
                 missing(str(name), "release", key)
     if release.get("keep") is not None and release.get("beta") is not None:
-        found.append(
+        conflicts.append(
             (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
         )
     if release.get("method", "safe") == "safe":
         for name, column in columns.items():
             if isinstance(column, dict) and column.get("role") == "noisy":
-                found.append((("columns", name, "role"), NOISY_UNDER_SAFE))
-    found += list_misplaced_roles(release, columns)
-    return found
+                conflicts.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+    conflicts += list_misplaced_roles(release, columns)
+    return conflicts
 
 
 def _make_yaml() -> YAML:

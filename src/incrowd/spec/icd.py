@@ -79,9 +79,9 @@ def find_category(text: str, version: Version) -> str | None:
     match = _CODES[version].fullmatch(text.strip().upper())
     if match is None:
         return None
-    (found,) = filter(None, match.groups())
+    (result,) = filter(None, match.groups())
     # Digits in front of a dot, or fewer than three, are all of the category: it lost its zeros.
-    category = found.zfill(3)
+    category = result.zfill(3)
     return category if category in _index_rows(version) else None
 
 

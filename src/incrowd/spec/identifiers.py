@@ -98,10 +98,10 @@ _LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 def identify_by_name(simple: str) -> str | None:
     """Return the identifier that a column with such a name may hold."""
-    found = (kind for kind, names in HIPAA.items() if re.search(names, simple))
+    result = (kind for kind, names in HIPAA.items() if re.search(names, simple))
     if re.search(_THINGS, simple):
-        found = (kind for kind in found if kind != "names")
-    return next(found, None)
+        result = (kind for kind in result if kind != "names")
+    return next(result, None)
 
 
 def identify_by_values(texts: Sequence[str], rows: int) -> str | None:

@@ -69,10 +69,10 @@ class Leaves:
         if self.kind == "date":
             day = parse_iso_day(text)
             return None if day is None else day.toordinal()
-        found = parse_number(text)
-        if found is None or found % self.step:
+        number = parse_number(text)
+        if number is None or number % self.step:
             return None
-        return int(found / self.step)
+        return int(number / self.step)
 
 
 def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
@@ -92,11 +92,11 @@ def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
     if isinstance(declared, Dates):
         return _of_dates(declared, hierarchy)
     numbers = [parse_number(value) for value in hierarchy.values]
-    known = [found for found in numbers if found is not None]
+    known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return Leaves(None)
     step = _finest_step(known)
-    points = [int(found / step) for found in known]
+    points = [int(item / step) for item in known]
     return Leaves("number", points, points, step)
 
 

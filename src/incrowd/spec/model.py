@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
-from incrowd.spec.written import ValueFormat
+from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
     "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "

@@ -12,8 +12,8 @@ NEARLY_ALL = 0.95
 
 def find_distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct texts without blanks around them; none where too few to tell."""
-    found = tuple(dict.fromkeys(stripped for text in texts if (stripped := text.strip())))
-    return found if len(found) >= FEWEST else ()
+    distinct_texts = tuple(dict.fromkeys(stripped for text in texts if (stripped := text.strip())))
+    return distinct_texts if len(distinct_texts) >= FEWEST else ()
 
 
 def fits_nearly_all(texts: tuple[str, ...], fits: Callable[[str], object]) -> bool:

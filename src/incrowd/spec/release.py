@@ -332,19 +332,19 @@ def build_combined_model() -> type[SpecModel]:
     return create_model("Release", __base__=SpecModel, **fields)
 
 
-def _parse_by_method(given: Any) -> Any:
+def _parse_by_method(result: Any) -> Any:
     """Return the spec of the named method; refuse another method's field if it says anything.
 
     What it says nothing with, null or no slices, does no harm.
     """
-    if isinstance(given, CommonSpec):
-        return given
-    every: Any = build_combined_model().model_validate(given)
+    if isinstance(result, CommonSpec):
+        return result
+    every: Any = build_combined_model().model_validate(result)
     spec = METHODS[every.method]
     for name in type(every).model_fields:
         if name not in spec.model_fields and getattr(every, name) not in (None, ()):
             raise ValueError(f"'{name}' does not belong to method '{every.method}'")
-    return spec.model_validate({name: given[name] for name in given if name in spec.model_fields})
+    return spec.model_validate({name: result[name] for name in result if name in spec.model_fields})
 
 
 ReleaseSpec: TypeAlias = Annotated[

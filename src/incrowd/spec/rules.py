@@ -30,11 +30,11 @@ class RuleError(IncrowdError):
     """A rule that names what there is not, or that no row can obey."""
 
 
-def _list_labels(given: Any) -> Any:
+def _list_labels(result: Any) -> Any:
     """Take one value or a list of them, each as its canonical text; None is a missing value."""
-    listed = list(given) if isinstance(given, list | tuple) else [given]
+    listed = list(result) if isinstance(result, list | tuple) else [result]
     if any(isinstance(value, dict | list | tuple) for value in listed):
-        return given  # refused by the type
+        return result  # refused by the type
     return tuple(canonicalize_value(value) for value in listed)
 
 
@@ -157,12 +157,12 @@ def _all_match(
 ) -> Bools:
     """Return where every column of a condition has one of its values; the whole rule's shape."""
     shape = tuple(len(hierarchies[name].values) + 2 for name in rule.names)
-    found = np.ones(shape, dtype=bool)
+    result = np.ones(shape, dtype=bool)
     for name, labels in condition.items():
         axis = rule.names.index(name)
         codes = np.any([find_codes(name, hierarchies[name], label) for label in labels], axis=0)
-        found &= codes.reshape([-1 if at == axis else 1 for at in range(len(shape))])
-    return found
+        result &= codes.reshape([-1 if at == axis else 1 for at in range(len(shape))])
+    return result
 
 
 def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
@@ -171,10 +171,10 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
     A value counts first, then a label of the finest level that has it, then any number or date
     that lies in a leaf.
     """
-    found = np.zeros(len(hierarchy.values) + 2, dtype=bool)
+    result = np.zeros(len(hierarchy.values) + 2, dtype=bool)
     if label is None:
-        found[hierarchy.null] = True
-        return found
+        result[hierarchy.null] = True
+        return result
     for groups, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
         codes = [code for code, text in enumerate(labels) if text == label]
         if codes:
@@ -185,8 +185,8 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
             f"A rule names '{label}', which is neither a value nor a group of the column '{name}'. "
             "Correct it, or add it to the hierarchy."
         )
-    found[code] = True
-    return found
+    result[code] = True
+    return result
 
 
 def _refuse_grids(names: Sequence[str], leaves: Mapping[str, Leaves]) -> None:

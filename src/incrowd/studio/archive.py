@@ -17,7 +17,7 @@ from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE, Certificate
 from incrowd.release.pages import make_pages
 from incrowd.release.verify import read_certificate
-from incrowd.studio.private import create_private, make_private_folders
+from incrowd.studio.private_files import create_private, make_private_folders
 
 MOST_FILES = 10_000
 SMALL_BYTES, MOST_TIMES = 256 << 20, 200  # what any file may hold, and how many times its own size
@@ -100,15 +100,15 @@ def unpack_release(path: Path, folder: Path) -> None:
     """
     try:
         with zipfile.ZipFile(path) as packed:
-            entries = [one for one in packed.infolist() if not one.is_dir()]
-            size = sum(one.file_size for one in entries)
+            entries = [item for item in packed.infolist() if not item.is_dir()]
+            size = sum(entry.file_size for entry in entries)
             left = max(SMALL_BYTES, MOST_TIMES * path.stat().st_size)
             if len(entries) > MOST_FILES or size > left:
                 raise _make_size_error(path)
             if size > shutil.disk_usage(folder).free:
                 raise IncrowdError(f"'{path.name}' is too large for the free disk space.")
-            for one in entries:
-                left -= _unpack_file(packed, one, folder, left, path)
+            for first in entries:
+                left -= _unpack_file(packed, first, folder, left, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise IncrowdError(f"'{path.name}' is not a readable zip file: {error}.") from error

@@ -26,7 +26,7 @@ from incrowd.cli.options import number_option, parse_number
 from incrowd.cli.terminal import print_text
 from incrowd.errors import IncrowdError, check_whole
 from incrowd.release.history import get_state_folder
-from incrowd.studio.private import FOLDER_MODE, create_private
+from incrowd.studio.private_files import FOLDER_MODE, create_private
 
 _PREFIX = "studio-"
 _PAGE = """<!doctype html>
@@ -70,12 +70,12 @@ def _find_private_parent() -> str | None:
 def _is_private(folder: Path) -> bool:
     """Return whether a folder is the user's, and nobody else's."""
     try:
-        known = folder.stat()
+        private = folder.stat()
     except OSError:
         return False
     if not hasattr(os, "getuid"):
         return False
-    return known.st_uid == os.getuid() and not stat.S_IMODE(known.st_mode) & 0o077
+    return private.st_uid == os.getuid() and not stat.S_IMODE(private.st_mode) & 0o077
 
 
 def studio(
@@ -99,11 +99,11 @@ def studio(
     try:
         import uvicorn
 
+        from incrowd.studio.access import Sessions
         from incrowd.studio.command import RedirectFile
-        from incrowd.studio.desk import remove_stale_uploads
-        from incrowd.studio.limits import make_config
-        from incrowd.studio.safety import Sessions
+        from incrowd.studio.connection_limits import make_config
         from incrowd.studio.server import Studio, make_app
+        from incrowd.studio.workspace import remove_stale_uploads
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in ("starlette", "uvicorn"):
             raise IncrowdError(
@@ -153,15 +153,15 @@ def _open_socket(host: str, port: int) -> socket.socket:
         version = ipaddress.ip_address(host).version
     except ValueError as error:
         raise IncrowdError(f"'{host}' is no address; 127.0.0.1 is this machine.") from error
-    found = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    result = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
+    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen(128)  # so that a browser that is quicker than we are waits
+        result.bind((host, port))
+        result.listen(128)  # so that a browser that is quicker than we are waits
     except (OSError, OverflowError) as error:
-        found.close()
+        result.close()
         raise IncrowdError(f"Cannot listen on {host}, port {port}: {error}.") from error
-    return found
+    return result
 
 
 def _list_hosts(address: str, host: str) -> list[str]:

@@ -22,15 +22,15 @@ from starlette.types import ASGIApp
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError
-from incrowd.methods.outlay import resolve_ledger
+from incrowd.methods.spec_ledger import resolve_ledger
 from incrowd.release.entries import format_remaining
 from incrowd.release.render import render_page
 from incrowd.spec.release import SafeSpec
-from incrowd.studio.desk import OpenSpecs, Workspace
-from incrowd.studio.hands import PublishJob, WorkerPool
-from incrowd.studio.private import create_private
-from incrowd.studio.safety import RequestGuard, Sessions
-from incrowd.studio.work import OpenSpec, StaleError
+from incrowd.studio.access import RequestGuard, Sessions
+from incrowd.studio.open_spec import OpenSpec, StaleError
+from incrowd.studio.private_files import create_private
+from incrowd.studio.worker_pool import PublishJob, WorkerPool
+from incrowd.studio.workspace import OpenSpecs, Workspace
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class Studio:
 
     def get_open_spec(self, request: Request) -> OpenSpec:
         """Return the open spec that an address names, read again if its file has changed."""
-        found = self.get_workspace(request).find_open_spec(request.path_params["work"])
-        if found is None:
+        open_spec = self.get_workspace(request).find_open_spec(request.path_params["work"])
+        if open_spec is None:
             raise PageNotFoundError(
                 "There is no such work on this desk. It went when the studio ended, or is "
                 "another browser's. Open its spec again."
             )
-        found.refresh()
-        return found
+        open_spec.refresh()
+        return open_spec
 
     def render_page(
         self, template: str, *, room: str, status: int = 200, **values: Any
@@ -258,7 +258,7 @@ def _choose_status(error: Exception) -> int:
 
 def make_app(studio: Studio, sessions: Sessions, hosts: Sequence[str]) -> ASGIApp:
     """Make the whole app."""
-    from incrowd.studio import rooms
+    from incrowd.studio import views
 
     @asynccontextmanager
     async def run_lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -286,7 +286,7 @@ def make_app(studio: Studio, sessions: Sessions, hosts: Sequence[str]) -> ASGIAp
 
     app = Starlette(
         routes=[
-            *rooms.routes(studio),
+            *views.routes(studio),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static" / "icon.svg")),
             Mount("/static", StaticFiles(directory=HERE / "static"), name="static"),
         ],

@@ -18,6 +18,9 @@ PAIR_SHARE = 0.7  # of what the one-ways leave
 TRIPLE_SHARE = 0.1  # of the same
 ONE_WAY_NEED = 2.0  # of a one-way table, over that of another of its size
 LEAST_PART, LARGEST_PART = 0.25, 4.0  # of one table, over the mean
+MODEL_CELLS = 2**17
+LARGEST_GROWTH = 4.0
+_ENOUGH_FOR_A_MODEL = 8_000.0  # rows times the root of the information
 _FEW_ROWS = (700.0, 1000.0)  # rows times the root of the information: from few to enough
 _MANY_COLUMNS = (20.0, 40.0)
 _SHARES = (0.35, 0.76)  # of the one-ways, where structure pays and where it hardly does
@@ -39,14 +42,14 @@ class ChoiceCounts:
 
 
 def count_choices(columns: int) -> ChoiceCounts:
-    """The choices of a synthesis of so many columns: a dozen rounds, of a third of the columns."""
+    """Return the number of choices: a dozen rounds, of a third of the columns each."""
     batch = -(-columns // 3)
     pairs = min(ROUNDS * batch, columns * (columns - 1))
     return ChoiceCounts(pairs, 2 * batch if columns > 2 else 0, batch)
 
 
 def share_one_ways(columns: int, rows: float, information: float) -> float:
-    """The share of the information that one-way tables get at first.
+    """Return the share of the information that one-way tables get at first.
 
     With few rows, or many columns, relations between columns cost more than they tell: an error of
     a one-way table enters every pair with its column.
@@ -68,8 +71,14 @@ def limit_choices(most: int, information: float, rows: float, columns: int) -> i
     return 0 if worth < least else min(most, max(3, int(worth)))
 
 
+def limit_cells(rows: float, information: float) -> int:
+    """Return the largest number of cells of a model; it grows with the information."""
+    strength = rows * information**0.5
+    return int(MODEL_CELLS * min(max(strength / _ENOUGH_FOR_A_MODEL, 1.0), LARGEST_GROWTH))
+
+
 def relative_part(need: float, mean: float) -> float:
-    """The part of one table, over the mean part."""
+    """Return the part of one table, over the mean part."""
     return min(max(need / mean, LEAST_PART), LARGEST_PART)
 
 
@@ -90,5 +99,5 @@ def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Float
     added = np.where(active, level * wanted - owned, 0.0)
     # What is left may be too little to be seen beside what there is.
     shares = added if added.sum() > 0 else wanted
-    found: Floats = shares * (left / shares.sum())
-    return found
+    result: Floats = shares * (left / shares.sum())
+    return result

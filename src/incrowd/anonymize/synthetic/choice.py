@@ -33,7 +33,7 @@ from incrowd.arrays import Counts
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import choose
 
-NOISE_PENALTY = 0.3
+NOISE_PENALTY = 0.7
 _MEAN_DEVIATION = math.sqrt(2 / math.pi)  # of a normal variable, in standard deviations
 
 
@@ -41,7 +41,10 @@ class CountTable(Protocol):
     """The private table: it counts some columns at some levels."""
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts, with an axis for each column, along its positions; of none, all rows."""
+        """Return the counts, with an axis for each column, along its positions.
+
+        Of none, all rows.
+        """
         ...
 
 
@@ -57,11 +60,15 @@ class Candidate:
     @property
     def need(self) -> float:
         """How much information it wants, relative to others: a root of its size."""
-        return math.sqrt(self.cells * math.sqrt(self.gain))
+        return self.need_of(self.cells)
+
+    def need_of(self, cells: float) -> float:
+        """How much information it wants if so many of its cells matter."""
+        return math.sqrt(cells * math.sqrt(self.gain))
 
 
 def make_candidate(domain: Domain, columns: Columns, levels: Levels) -> Candidate:
-    """The candidate of some columns at some levels."""
+    """Return the candidate of some columns at some levels."""
     shape = domain.shape(columns, levels)
     return Candidate(columns, levels, math.prod(shape), gain(shape))
 
@@ -69,21 +76,21 @@ def make_candidate(domain: Domain, columns: Columns, levels: Levels) -> Candidat
 def limit_levels(
     domain: Domain, columns: Columns, most: int, levels: Levels | None = None
 ) -> Levels | None:
-    """The levels at which a table has at most so many cells: the largest column goes up first.
+    """Return levels at which a table has at most so many cells, largest column first.
 
     Begins at ``levels``, or at the leaves; None if even the coarsest table is too large.
     """
-    found = list(levels or (0,) * len(columns))
-    while domain.cells(columns, tuple(found)) > most:
+    result = list(levels or (0,) * len(columns))
+    while domain.cells(columns, tuple(result)) > most:
         sizes = [
             (domain.columns[column].sizes[level], -axis)
-            for axis, (column, level) in enumerate(zip(columns, found, strict=True))
+            for axis, (column, level) in enumerate(zip(columns, result, strict=True))
             if level < domain.columns[column].height - 1
         ]
         if not sizes:
             return None
-        found[-max(sizes)[1]] += 1
-    return tuple(found)
+        result[-max(sizes)[1]] += 1
+    return tuple(result)
 
 
 def list_pairs(domain: Domain, most: int) -> Iterator[Candidate]:
@@ -128,7 +135,7 @@ class PrivateTables:
         self._kept[columns] = levels, table.astype(np.int32) if small else table
 
     def get(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels."""
+        """Return the counts of some columns at some levels."""
         if columns in self._kept:
             finest, table = self._kept[columns]
             if all(low <= level for low, level in zip(finest, levels, strict=True)):
@@ -145,41 +152,54 @@ class Scores:
         self._domain = domain
         self._tables = tables
         self._finest: dict[Columns, Levels] = {}
-        for one in candidates:
-            before = self._finest.get(one.columns, one.levels)
-            lower = tuple(min(a, b) for a, b in zip(before, one.levels, strict=True))
-            self._finest[one.columns] = lower
+        for candidate in candidates:
+            before = self._finest.get(candidate.columns, candidate.levels)
+            lower = tuple(min(a, b) for a, b in zip(before, candidate.levels, strict=True))
+            self._finest[candidate.columns] = lower
         for columns, levels in self._finest.items():
             tables.keep(columns, levels)
 
-    def compute(
-        self, candidates: Sequence[Candidate], deviations: Sequence[float], model: Model
-    ) -> Counts:
-        """The score of each candidate, were it measured with noise of the given deviation."""
-        found = np.empty(len(candidates), dtype=np.int64)
+    def expect(self, model: Model) -> None:
+        """Take a released model as the one that scores are computed against."""
+        self._expected = {
+            columns: model.table(columns, levels) * model.rows
+            for columns, levels in self._finest.items()
+        }
+
+    def count_visible(self, one: Candidate, deviation: float) -> float:
+        """Return the cells of a candidate that can be told from noise of some deviation; public."""
+        finest = self._finest[one.columns]
+        table = self._domain.roll_up(self._expected[one.columns], one.columns, finest, one.levels)
+        return float(np.minimum(table / deviation, 1.0).sum())
+
+    def compute(self, candidates: Sequence[Candidate], deviations: Sequence[float]) -> Counts:
+        """Compute the score of each candidate for noise of the given deviation."""
+        result = np.empty(len(candidates), dtype=np.int64)
         differences: dict[Columns, Counts] = {}
         for number, (one, deviation) in enumerate(zip(candidates, deviations, strict=True)):
             finest = self._finest[one.columns]
             if one.columns not in differences:
                 counts = self._tables.get(one.columns, finest)
-                differences[one.columns] = counts - expected_counts(model, one.columns, finest)
+                expected = np.rint(self._expected[one.columns]).astype(np.int64)
+                differences[one.columns] = counts - expected
             table = self._domain.roll_up(differences[one.columns], one.columns, finest, one.levels)
-            found[number] = score_difference(table) - noise_penalty(one.cells, deviation)
-        return found
+            visible = self.count_visible(one, _MEAN_DEVIATION * deviation)
+            result[number] = score_difference(table) - noise_penalty(visible, deviation)
+        return result
 
 
 def expected_counts(model: Model, columns: Columns, levels: Levels) -> Counts:
-    """What a released model expects of each cell, in whole numbers."""
+    """Return what a released model expects of each cell, in whole numbers."""
     return np.rint(model.table(columns, levels) * model.rows).astype(np.int64)
 
 
 def score_difference(difference: Counts) -> int:
-    """The rows by which counts exceed what is expected, cell by cell."""
+    """Return the rows by which counts exceed what is expected, cell by cell."""
     return int(np.maximum(difference, 0).sum())
 
 
-def noise_penalty(cells: int, deviation: float) -> int:
-    """What a score loses for noise: a share of the rows by which noise alone exceeds."""
+def noise_penalty(cells: float, deviation: float) -> int:
+    """Return what a score loses for noise: a share of the rows by which noise alone exceeds."""
     return round(NOISE_PENALTY * 0.5 * _MEAN_DEVIATION * deviation * cells)
 
 
@@ -190,8 +210,9 @@ def choose_fitting(
     epsilon: Fraction,
     fits: Callable[[int], bool],
     bits: Randomness,
+    alike: Counts | None = None,
 ) -> int | None:
-    """The place of a candidate that fits, chosen privately; None if none does.
+    """Return the place of a candidate that fits, chosen privately; None if none does.
 
     Args:
         scores: whole numbers that a row raises by 0 or 1.
@@ -199,17 +220,19 @@ def choose_fitting(
         epsilon: the range of the choice.
         fits: a public condition.
         bits: the source of randomness.
+        alike: a number for each candidate; those of one number all fit, or none does.
 
-    Candidates that do not fit leave the law when they are drawn; see
+    Candidates that do not fit leave the law when one of them is drawn; see
     :mod:`incrowd.privacy.selection` for why that is one choice.
 
     """
     left = np.arange(len(scores))
+    alike = left if alike is None else alike
     rate = epsilon / int(weights.max(initial=1))
     weighted = scores * weights
     while len(left):
-        drawn = choose(weighted[left], epsilon=rate, bits=bits)
-        if fits(int(left[drawn])):
-            return int(left[drawn])
-        left = np.delete(left, drawn)
+        drawn = int(left[choose(weighted[left], epsilon=rate, bits=bits)])
+        if fits(drawn):
+            return drawn
+        left = left[alike[left] != alike[drawn]]
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ _REMEMBERED = 2_500_000  # numbers, beyond which remembering costs more time tha
 _SUFFICIENT = 1e-4
 _SHRINK = 0.4
 _TRIES = 25
+_REFRESHED = 10  # steps after which the diagonal is taken anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,21 @@ class Point:
     curvature: Floats
 
 
+Precondition: TypeAlias = Callable[[Floats], Floats]
+
+
+class _Pair(NamedTuple):
+    """How a step changed the gradient: its second derivative along the step."""
+
+    change: Floats
+    turn: Floats
+    curved: float
+
+
 def minimize(
     evaluate: Callable[[Floats], Point],
     start: Floats,
-    project: Callable[[Floats], Floats],
+    precondition: Callable[[Floats], Precondition],
     *,
     gap: float,
     steps: int,
@@ -38,19 +51,32 @@ def minimize(
     """Minimize from a start, within a linear space, until the gap is small or steps run out.
 
     The gap is the gradient times the next step: about twice what the function can still fall by.
-    Start, gradients and preconditioned steps are all projected on the space: outside it, the
-    quasi-Newton pairs would tell of curvature that is not there.
+    Start, gradients and preconditioned steps all lie in the space: outside it, the quasi-Newton
+    pairs would tell of curvature that is not there.
+
+    Args:
+        evaluate: the function at a point of the space.
+        start: a point of the space.
+        precondition: from a curvature, the map that takes a gradient to the step that would be
+            best if the second derivative were that diagonal, within the space.
+        gap: when to end.
+        steps: the most steps.
 
     Returns:
         The point reached, and its gap.
 
     """
-    here = evaluate(project(start))
+    here = evaluate(start)
+    first, scale = precondition(here.curvature), 1.0
     memory = min(max(_REMEMBERED // max(len(start), 1), 12), MEMORY)
-    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
-    for _ in range(steps):
-        step = _precondition(here, pairs, project)
-        slope = float(here.gradient @ step)
+    pairs: deque[_Pair] = deque(maxlen=memory)
+    for number in range(1, steps + 1):
+        if number % _REFRESHED == 0:
+            first = precondition(here.curvature)
+        if pairs:
+            scale = pairs[-1].curved / _dot(pairs[-1].turn, first(pairs[-1].turn))
+        step = _find_step(here.gradient, pairs, first, scale)
+        slope = _dot(here.gradient, step)
         if slope <= gap:
             return here, max(slope, 0.0)
         moved = _search_line(evaluate, here, step, slope)
@@ -60,41 +86,38 @@ def minimize(
             pairs.clear()  # what is remembered misleads: begin again from the diagonal
             continue
         change, turn = moved.x - here.x, moved.gradient - here.gradient
-        curved = float(change @ turn)
+        curved = _dot(change, turn)
         if curved > 0:
-            pairs.append((change, turn, 1 / curved))
+            pairs.append(_Pair(change, turn, curved))
         here = moved
-    slope = float(here.gradient @ _precondition(here, pairs, project))
+    slope = _dot(here.gradient, _find_step(here.gradient, pairs, first, scale))
     return here, max(slope, 0.0)
 
 
-def _precondition(
-    here: Point,
-    pairs: deque[tuple[Floats, Floats, float]],
-    project: Callable[[Floats], Floats],
-) -> Floats:
-    """The inverse second derivative, as far as it is known, times the gradient."""
-    step = here.gradient.copy()
+def _find_step(gradient: Floats, pairs: deque[_Pair], first: Precondition, scale: float) -> Floats:
+    """Return the inverse second derivative, as far as it is known, times the gradient."""
+    step = gradient.copy()
     scratch = np.empty_like(step)
     shares = []
-    for change, turn, inverse in reversed(pairs):
-        share = inverse * float(change @ step)
+    for pair in reversed(pairs):
+        share = _dot(pair.change, step) / pair.curved
         shares.append(share)
-        step -= np.multiply(turn, share, out=scratch)
-    diagonal = 1 / here.curvature
-    if pairs:
-        _, turn, inverse = pairs[-1]
-        diagonal *= 1 / (inverse * float(turn @ (diagonal * turn)))
-    step = project(step * diagonal)
-    for (change, turn, inverse), share in zip(pairs, reversed(shares), strict=True):
-        step += np.multiply(change, share - inverse * float(turn @ step), out=scratch)
+        step -= np.multiply(pair.turn, share, out=scratch)
+    step = first(step) * scale
+    for pair, share in zip(pairs, reversed(shares), strict=True):
+        step += np.multiply(pair.change, share - _dot(pair.turn, step) / pair.curved, out=scratch)
     return step
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    """Return the inner product, on one core: threads cost time and change the sum."""
+    return float(np.einsum("i,i->", one, other))
 
 
 def _search_line(
     evaluate: Callable[[Floats], Point], here: Point, step: Floats, slope: float
 ) -> Point | None:
-    """The first point along a step, ever shorter, at which the function has fallen enough."""
+    """Shorten a step until the function falls enough, and return that point."""
     length = 1.0
     for _ in range(_TRIES):
         moved = evaluate(here.x - length * step)

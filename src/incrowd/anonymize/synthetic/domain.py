@@ -59,23 +59,23 @@ class Column:
         return tuple(np.flatnonzero(np.diff(group, prepend=-1)) for group in self.groups)
 
     def parents(self, low: int, high: int) -> Codes:
-        """The group at level ``high`` of each group at level ``low``."""
+        """Return the group at level ``high`` of each group at level ``low``."""
         return self.groups[high][self.starts[low]]
 
     def runs(self, low: int, high: int) -> Codes:
-        """The first group at level ``low`` of each group at level ``high``."""
+        """Return the first group at level ``low`` of each group at level ``high``."""
         return self.groups[low][self.starts[high]]
 
     @cached_property
     def positions(self) -> Codes:
         """The position of each code; -1 for codes that are no leaf."""
-        found = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
-        found[self.codes] = np.arange(len(self.codes), dtype=np.int32)
-        return found
+        result = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
+        result[self.codes] = np.arange(len(self.codes), dtype=np.int32)
+        return result
 
 
 def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> Column:
-    """A column from the group of each leaf at each level, the leaves themselves first.
+    """Return a column from the group of each leaf at each level, the leaves themselves first.
 
     Levels that merge nothing, or everything, carry no information and are left out.
 
@@ -105,7 +105,10 @@ def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = N
 
 
 def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) -> Column:
-    """A column of a closed hierarchy; null and what is outside the domain are leaves if asked."""
+    """Return a column of a closed hierarchy.
+
+    Null and what is outside the domain are leaves if asked.
+    """
     if hierarchy.open:
         requirement = "be closed: list the values, or declare bounds"
         raise ParameterError("hierarchy", requirement, "an open domain")
@@ -136,22 +139,22 @@ class Domain:
         return len(self.columns)
 
     def shape(self, columns: Columns, levels: Levels) -> tuple[int, ...]:
-        """The shape of a table."""
+        """Return the shape of a table."""
         pairs = zip(columns, levels, strict=True)
         return tuple(self.columns[column].sizes[level] for column, level in pairs)
 
     def cells(self, columns: Columns, levels: Levels) -> int:
-        """The number of cells of a table."""
+        """Return the number of cells of a table."""
         return math.prod(self.shape(columns, levels))
 
     def tops(self, columns: Columns) -> Levels:
-        """The coarsest level of each column."""
+        """Return the coarsest level of each column."""
         return tuple(self.columns[column].height - 1 for column in columns)
 
     def roll_up(
         self, table: npt.NDArray[Number], columns: Columns, low: Levels, high: Levels
     ) -> npt.NDArray[Number]:
-        """A table at coarser levels."""
+        """Return a table at coarser levels."""
         for axis, (column, start, end) in enumerate(zip(columns, low, high, strict=True)):
             if start != end:
                 table = np.add.reduceat(table, self.columns[column].runs(start, end), axis=axis)
@@ -160,12 +163,12 @@ class Domain:
     @cached_property
     def rule_levels(self) -> tuple[int, ...]:
         """For each column the coarsest level at which every rule about it can be told."""
-        found = list(self.tops(tuple(range(len(self)))))
+        result = list(self.tops(tuple(range(len(self)))))
         for columns, allowed in self.rules.items():
             for axis, column in enumerate(columns):
-                while not self._is_constant(allowed, axis, column, found[column]):
-                    found[column] -= 1
-        return tuple(found)
+                while not self._is_constant(allowed, axis, column, result[column]):
+                    result[column] -= 1
+        return tuple(result)
 
     def _is_constant(self, allowed: Bools, axis: int, column: int, level: int) -> bool:
         """Whether all leaves of a group are alike to a rule."""
@@ -180,7 +183,7 @@ class Domain:
             ParameterError: if a code is no leaf of its column.
 
         """
-        found = np.empty(codes.shape, dtype=np.int32)
+        result = np.empty(codes.shape, dtype=np.int32)
         for at, column in enumerate(self.columns):
             own = codes[:, at]
             known = (own >= 0) & (own < len(column.positions))
@@ -188,8 +191,8 @@ class Domain:
             if (places < 0).any():
                 bad = int(own[np.argmax(places < 0)])
                 raise ParameterError("codes", f"be leaves of column {at}", bad)
-            found[:, at] = places
-        return found
+            result[:, at] = places
+        return result
 
     def decode(self, positions: Codes) -> Codes:
         """Tuples of positions as codes."""
@@ -212,7 +215,7 @@ class TableCounter:
         self._rows = len(codes) if self._counts is None else int(self._counts.sum())
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels; of no column, the number of rows."""
+        """Return the counts of some columns at some levels; of no column, the number of rows."""
         if not columns:
             return np.array(self._rows, dtype=np.int64)
         shape = self._domain.shape(columns, levels)
@@ -223,5 +226,5 @@ class TableCounter:
             key = part if key is None else key * size + part
         assert key is not None
         # Sums of whole numbers below 2^53 are exact in floats.
-        found = np.bincount(key, self._counts, minlength=math.prod(shape))
-        return found.astype(np.int64).reshape(shape)
+        result = np.bincount(key, self._counts, minlength=math.prod(shape))
+        return result.astype(np.int64).reshape(shape)

@@ -66,12 +66,12 @@ def _list_moves(model: Model) -> list[tuple[Columns, Columns]]:
 
 def _list_below(tree: JunctionTree) -> dict[int, Columns]:
     """For each clique the columns in and below it that its parent does not hold."""
-    found: dict[int, set[int]] = {at: set() for at in tree.order}
+    result: dict[int, set[int]] = {at: set() for at in tree.order}
     for at in reversed(tree.order):
-        found[at] |= set(tree.cliques[at]) - set(tree.separators[at])
+        result[at] |= set(tree.cliques[at]) - set(tree.separators[at])
         if tree.parents[at] >= 0:
-            found[tree.parents[at]] |= found[at]
-    return {at: tuple(sorted(columns)) for at, columns in found.items()}
+            result[tree.parents[at]] |= result[at]
+    return {at: tuple(sorted(columns)) for at, columns in result.items()}
 
 
 def _pair_up(groups: Places, rng: np.random.Generator) -> tuple[Places, Places]:
@@ -97,8 +97,8 @@ class _ExcessTables:
             self._excess[a, b] = counts - model.table((a, b), (0, 0)).ravel() * len(rows)
 
     def _find_cells(self, a: int, b: int) -> Places:
-        found: Places = self.values[a] * self._sizes[b] + self.values[b]
-        return found
+        places: Places = self.values[a] * self._sizes[b] + self.values[b]
+        return places
 
     def exchange(self, first: Places, second: Places, moved: Columns) -> None:
         """Exchange the values of some columns within those pairs of rows where it helps."""
@@ -134,6 +134,6 @@ class _ExcessTables:
 
 
 def _fall(excess: Floats) -> Floats:
-    """What is beyond a row of an excess, less what is beyond it with a row fewer."""
-    found: Floats = np.maximum(np.abs(excess) - 1, 0) - np.maximum(np.abs(excess - 1) - 1, 0)
-    return found
+    """Return what is beyond a row of an excess, less what is beyond it with a row fewer."""
+    result: Floats = np.maximum(np.abs(excess) - 1, 0) - np.maximum(np.abs(excess - 1) - 1, 0)
+    return result

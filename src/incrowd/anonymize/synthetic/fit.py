@@ -9,8 +9,8 @@ sum, the fit minimizes
 which is strictly convex on the space of tables that are centered along the same axes as y. At its
 minimum the model's counts are y - kappa lambda: equal to what was measured, up to a slack that each
 cell pays for. A small kappa makes the model follow a cell. It is the standard deviation of the
-cell's noise, times 1.5 standard deviations over the count where that is below 1 (and at least
-0.02): cells well above their noise are followed closely, the others only as far as they agree.
+cell's noise, times that deviation over the count where it is below 1 (and at least 0.1): cells
+well above their noise are followed closely, the others only as far as they agree.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incrowd.anonymize.synthetic.descent import Point, minimize
+from incrowd.anonymize.synthetic.centered import make_centered_solver
+from incrowd.anonymize.synthetic.descent import Point, Precondition, minimize
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels
+from incrowd.anonymize.synthetic.margins import CliqueMargins
 from incrowd.anonymize.synthetic.measurement import Estimate, OneWay, center, pool_one_way
 from incrowd.anonymize.synthetic.model import Model, Structure
 from incrowd.arrays import Codes, Floats
 
-FOLLOWED = 1.5
-LEAST_SLACK = 0.02
+FOLLOWED = 1.0
+LEAST_SLACK = 0.1
 Parameters = dict[tuple[Columns, Levels], Floats]
 
 
@@ -43,20 +45,20 @@ class Evidence:
 
 
 def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[OneWay]:
-    """What is known of each column, from its own table and the margins of others.
+    """Return what is known of each column, from its own table and the margins of others.
 
     A margin is of use if the other axes are not centered: their sums would be 0.
     """
     known: list[dict[int, tuple[Floats, float]]] = [{} for _ in domain.columns]
-    for one in estimates:
-        shape = one.cells.shape
-        for axis, (column, level) in enumerate(zip(one.columns, one.levels, strict=True)):
+    for estimate in estimates:
+        shape = estimate.cells.shape
+        for axis, (column, level) in enumerate(zip(estimate.columns, estimate.levels, strict=True)):
             others = tuple(other for other in range(len(shape)) if other != axis)
-            if set(others) & set(one.centered):
+            if set(others) & set(estimate.centered):
                 continue
-            margin = one.cells.sum(axis=others)
+            margin = estimate.cells.sum(axis=others)
             margin = margin - margin.mean() + rows / margin.size
-            precision = one.precision * margin.size / one.cells.size
+            precision = estimate.precision * margin.size / estimate.cells.size
             before, weight = known[column].get(level, (margin, 0.0))
             total = weight + precision
             known[column][level] = ((before * weight + margin * precision) / total, total)
@@ -67,27 +69,27 @@ def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[One
 def gather_evidence(
     structure: Structure, estimates: Sequence[Estimate], one_ways: Sequence[OneWay], rows: float
 ) -> list[Evidence]:
-    """The tables that a model of this structure is fitted to.
+    """Return the tables that a model of this structure is fitted to.
 
     Pairs are centered along both axes and triples along theirs: what is taken off is in the
     one-ways, pooled.
     """
-    found = []
-    for one in estimates:
-        if len(one.columns) == 1:
-            (column,) = one.columns
+    evidences = []
+    for estimate in estimates:
+        if len(estimate.columns) == 1:
+            (column,) = estimate.columns
             level, pooled = structure.levels[column], one_ways[column]
             counts = np.add.reduceat(pooled.leaves, structure.domain.columns[column].starts[level])
             deviation = np.sqrt(pooled.variances[level])
-            found.append(Evidence(one.columns, (level,), counts, deviation, ()))
+            evidences.append(Evidence(estimate.columns, (level,), counts, deviation, ()))
         else:
-            axes = (0, 1) if len(one.columns) == 2 else one.centered
-            cells = center(one.cells, axes)
+            axes = (0, 1) if len(estimate.columns) == 2 else estimate.centered
+            cells = center(estimate.cells, axes)
             if not axes:
                 cells = cells + (rows - cells.sum()) / cells.size
-            deviation = np.full(cells.shape, one.precision**-0.5)
-            found.append(Evidence(one.columns, one.levels, cells, deviation, axes))
-    return found
+            deviation = np.full(cells.shape, estimate.precision**-0.5)
+            evidences.append(Evidence(estimate.columns, estimate.levels, cells, deviation, axes))
+    return evidences
 
 
 def fit(
@@ -120,8 +122,10 @@ def fit(
     one_ways = pool(structure.domain, [*estimates, *pooled], rows)
     evidence = gather_evidence(structure, estimates, one_ways, rows)
     objective = _Objective(structure, evidence, rows, before)
-    start = objective.start(parameters or {})
-    point, reached = minimize(objective.evaluate, start, objective.project, gap=gap, steps=steps)
+    start = objective.project(objective.start(parameters or {}))
+    point, reached = minimize(
+        objective.evaluate, start, objective.precondition, gap=gap, steps=steps
+    )
     marginals, _ = structure.calibrate(objective.potentials(point.x))
     shares = [
         _share_leaves(structure, marginals, column, one_ways[column].leaves, rows)
@@ -143,24 +147,28 @@ class _Objective:
         self._structure = structure
         self._evidence = evidence
         self._rows = rows
-        self._ends = np.cumsum([0, *(one.cells.size for one in evidence)])
-        self._counts = np.concatenate([one.cells.ravel() for one in evidence])
-        self._slack = np.concatenate([_slack(one, rows, before).ravel() for one in evidence])
-        self._maps = [self._level_maps(one) for one in evidence]
+        self._ends = np.cumsum([0, *(item.cells.size for item in evidence)])
+        self._counts = np.concatenate([item.cells.ravel() for item in evidence])
+        self._slack = np.concatenate([_slack(item, rows, before).ravel() for item in evidence])
+        self._maps = [self._level_maps(item) for item in evidence]
         # Tables of the same columns are put on a clique, and read from it, together.
         self._groups: dict[int, dict[Columns, list[int]]] = {}
         for number, one in enumerate(evidence):
             at = structure.home(one.columns)
             self._groups.setdefault(at, {}).setdefault(one.columns, []).append(number)
+        self._margins = {
+            at: CliqueMargins(structure.tree.cliques[at], structure.shapes[at], list(tables))
+            for at, tables in self._groups.items()
+        }
 
     def _level_maps(self, one: Evidence) -> list[tuple[int, Codes, Codes]]:
         """For each axis that is coarser than in the model: its runs, and the group of each part."""
-        found = []
+        result = []
         for axis, (column, level) in enumerate(zip(one.columns, one.levels, strict=True)):
             own, at = self._structure.domain.columns[column], self._structure.levels[column]
             if level != at:
-                found.append((axis, own.runs(at, level), own.parents(at, level)))
-        return found
+                result.append((axis, own.runs(at, level), own.parents(at, level)))
+        return result
 
     def _table(self, x: Floats, number: int) -> Floats:
         part = x[self._ends[number] : self._ends[number + 1]]
@@ -168,73 +176,85 @@ class _Objective:
 
     def project(self, x: Floats) -> Floats:
         """Center every table along its centered axes."""
-        found = x.copy()
-        for number, one in enumerate(self._evidence):
-            if one.centered:
-                self._table(found, number)[...] = center(self._table(x, number), one.centered)
-        return found
+        result = x.copy()
+        for number, first in enumerate(self._evidence):
+            if first.centered:
+                self._table(result, number)[...] = center(self._table(x, number), first.centered)
+        return result
+
+    def precondition(self, curvature: Floats) -> Precondition:
+        """Return the map from a gradient to the best centered step for this curvature."""
+        inverse = 1 / curvature
+        solvers = [
+            make_centered_solver(self._table(inverse, number), one.centered)
+            for number, one in enumerate(self._evidence)
+        ]
+
+        def solve(gradient: Floats) -> Floats:
+            step = np.empty_like(gradient)
+            for number, solver in enumerate(solvers):
+                self._table(step, number)[...] = solver(self._table(gradient, number))
+            return step
+
+        return solve
 
     def potentials(self, x: Floats) -> list[Floats]:
-        """The potentials of all cliques."""
-        structure = self._structure
-        found = [np.zeros(shape) for shape in structure.shapes]
+        """Return the potentials of all cliques."""
+        found = [np.zeros(shape) for shape in self._structure.shapes]
         for at, tables in self._groups.items():
+            sums: dict[Columns, Floats] = {}
             for columns, numbers in tables.items():
-                total: Floats | None = None
                 for number in numbers:
                     table = self._table(x, number)
                     for axis, _, parents in self._maps[number]:
                         table = np.take(table, parents, axis=axis)
-                    total = table if total is None else total + table
-                assert total is not None
-                found[at] += structure.expand(total, columns, at)
+                    sums[columns] = sums[columns] + table if columns in sums else table
+            found[at] = self._margins[at].put(sums)
         return found
 
     def evaluate(self, x: Floats) -> Point:
-        """The objective at x, which is centered."""
+        """Return the objective at x, which is centered."""
         marginals, log_sum = self._structure.calibrate(self.potentials(x))
         expected = np.empty(len(x))
         for at, tables in self._groups.items():
-            clique = self._structure.tree.cliques[at]
+            margins = self._margins[at].read(marginals[at])
             for columns, numbers in tables.items():
-                without = tuple(axis for axis, c in enumerate(clique) if c not in columns)
-                margin = marginals[at].sum(axis=without)
                 for number in numbers:
-                    table = margin
+                    table = margins[columns]
                     for axis, runs, _ in self._maps[number]:
                         table = np.add.reduceat(table, runs, axis=axis)
                     self._table(expected, number)[...] = table
         expected *= self._rows
         penalty = self._slack * x
-        value = self._rows * log_sum - float(x @ self._counts) + 0.5 * float(x @ penalty)
+        value = self._rows * log_sum - float(np.einsum("i,i->", x, self._counts - 0.5 * penalty))
         gradient = self.project(expected - self._counts + penalty)
         return Point(x, value, gradient, expected + self._slack)
 
     def start(self, parameters: Mapping[tuple[Columns, Levels], Floats]) -> Floats:
         """Where to begin: earlier parameters, those of a coarser one-way spread over its parts."""
         x = np.zeros(len(self._counts))
-        for number, one in enumerate(self._evidence):
+        for number, first in enumerate(self._evidence):
             table = self._table(x, number)
-            if (one.columns, one.levels) in parameters:
-                table[...] = parameters[one.columns, one.levels]
-            elif len(one.columns) == 1:
-                column = self._structure.domain.columns[one.columns[0]]
-                for level in range(one.levels[0] + 1, column.height):
-                    if (one.columns, (level,)) in parameters:
-                        parents = column.parents(one.levels[0], level)
-                        table[...] = parameters[one.columns, (level,)][parents]
+            if (first.columns, first.levels) in parameters:
+                table[...] = parameters[first.columns, first.levels]
+            elif len(first.columns) == 1:
+                column = self._structure.domain.columns[first.columns[0]]
+                for level in range(first.levels[0] + 1, column.height):
+                    if (first.columns, (level,)) in parameters:
+                        parents = column.parents(first.levels[0], level)
+                        table[...] = parameters[first.columns, (level,)][parents]
         return x
 
     def by_table(self, x: Floats) -> Parameters:
-        """The parameters of each table."""
+        """Return the parameters of each table."""
         return {
-            (one.columns, one.levels): self._table(x, number).copy()
-            for number, one in enumerate(self._evidence)
+            (item.columns, item.levels): self._table(x, number).copy()
+            for number, item in enumerate(self._evidence)
         }
 
 
 def _slack(one: Evidence, rows: float, before: Model | None) -> Floats:
-    """The kappa of each cell; see the module."""
+    """Return the kappa of each cell; see the module."""
     if before is None:
         return one.deviation
     counts = before.table(one.columns, one.levels) * rows
@@ -249,7 +269,7 @@ def _share_leaves(
     leaves: Floats,
     rows: float,
 ) -> Floats:
-    """The probability of each leaf given its group at the column's level.
+    """Return the probability of each leaf given its group at the column's level.
 
     In each group: the numbers of at least 0 that are nearest to the leaves' estimates and sum to
     what the model gives the group.
@@ -270,12 +290,12 @@ def _share_leaves(
 
 
 def _nearest_shares(estimates: Floats, total: float) -> Floats:
-    """The nonnegative numbers of a given sum that are nearest to estimates, over their sum."""
+    """Return the nearest nonnegative numbers of a given sum, over their sum."""
     if total <= 1e-9 or len(estimates) == 1:
         return np.full(len(estimates), 1 / len(estimates))
     falling = np.sort(estimates)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     last = np.flatnonzero(falling > excess)[-1]
     nearest = np.maximum(estimates - excess[last], 0.0)
-    found: Floats = nearest / nearest.sum()
-    return found
+    result: Floats = nearest / nearest.sum()
+    return result

@@ -26,7 +26,7 @@ import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Column, Columns, Levels
 from incrowd.arrays import Counts, Floats
-from incrowd.privacy import noise
+from incrowd.privacy import noise_sampler
 from incrowd.privacy.gaussian import whole_variance
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
@@ -70,12 +70,12 @@ class Measurement:
 
 
 def centered_axes(shape: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a table that are centered."""
+    """Return the axes of a table that are centered."""
     return tuple(axis for axis, size in enumerate(shape) if 2 <= size <= CENTERED)
 
 
 def center(table: Floats, axes: Sequence[int]) -> Floats:
-    """A table without its means along some axes."""
+    """Return a table without its means along some axes."""
     for axis in axes:
         # Sums cost a third of what means do, and this is called for every table at every step.
         table = table - np.add.reduce(table, axis=axis, keepdims=True) / table.shape[axis]
@@ -83,12 +83,12 @@ def center(table: Floats, axes: Sequence[int]) -> Floats:
 
 
 def gain(shape: Sequence[int]) -> float:
-    """The variance of a cell's noise, over that of the table without centering."""
+    """Return the variance of a cell's noise, over that of the table without centering."""
     return math.prod(1 - 1 / shape[axis] for axis in centered_axes(shape))
 
 
 def make_query(table: Counts) -> tuple[Counts, int]:
-    """The whole-number query of a table, and the squared length by which a row moves it."""
+    """Return the whole-number query of a table, and the squared length by which a row moves it."""
     squared_length = 1
     for axis in centered_axes(table.shape):
         size = table.shape[axis]
@@ -109,7 +109,7 @@ def measure(
     query, squared_length = make_query(table)
     spent = budget.spend(part, query.size)
     variance = whole_variance(squared_length, spent)
-    drawn = noise.sample_rational_gaussian(Fraction(variance), query.size, bits)
+    drawn = noise_sampler.sample_rational_gaussian(Fraction(variance), query.size, bits)
     return Measurement(columns, levels, query + drawn.reshape(query.shape), variance, spent)
 
 
@@ -130,11 +130,14 @@ class Estimate:
 
 
 def combine(measurements: Sequence[Measurement]) -> Estimate:
-    """The mean of measurements of one table, weighted by their precision."""
+    """Return the mean of measurements of one table, weighted by their precision."""
     first = measurements[0]
-    precision = sum(one.precision for one in measurements)
-    cells = sum((one.cells * (one.precision / precision) for one in measurements), np.zeros(()))
-    information = float(sum(one.information for one in measurements))
+    precision = sum(measurement.precision for measurement in measurements)
+    cells = sum(
+        (measurement.cells * (measurement.precision / precision) for measurement in measurements),
+        np.zeros(()),
+    )
+    information = float(sum(measurement.information for measurement in measurements))
     return Estimate(first.columns, first.levels, cells, precision, information)
 
 

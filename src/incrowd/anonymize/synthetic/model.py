@@ -39,7 +39,7 @@ class Structure:
         return tuple(tuple(self.sizes[x] for x in clique) for clique in self.tree.cliques)
 
     def home(self, columns: Columns) -> int:
-        """The smallest clique that holds all of some columns; -1 if none does."""
+        """Return the smallest clique that holds all of some columns; -1 if none does."""
         wanted = sum(1 << column for column in columns)
         return next((at for members, at in self._by_size if not wanted & ~members), -1)
 
@@ -50,14 +50,14 @@ class Structure:
         return [(sum(1 << x for x in self.tree.cliques[at]), at) for at in order]
 
     def expand(self, table: Floats, columns: Columns, clique: int) -> Floats:
-        """A table of some columns, shaped to be broadcast over a clique."""
+        """Return a table of some columns, shaped to be broadcast over a clique."""
         inside = self.tree.cliques[clique]
         return table.reshape([self.sizes[x] if x in columns else 1 for x in inside])
 
     @cached_property
     def masks(self) -> tuple[Floats | None, ...]:
         """For each clique 1 where the rules allow a row, 0 elsewhere; None where all is allowed."""
-        found: list[Floats | None] = [None] * len(self.tree.cliques)
+        result: list[Floats | None] = [None] * len(self.tree.cliques)
         for columns, allowed in self.domain.rules.items():
             for axis, column in enumerate(columns):
                 starts = self.domain.columns[column].starts[self.levels[column]]
@@ -66,9 +66,9 @@ class Structure:
             mask = np.broadcast_to(
                 self.expand(allowed.astype(np.float64), columns, at), self.shapes[at]
             )
-            before = found[at]
-            found[at] = mask.copy() if before is None else before * mask
-        return tuple(found)
+            before = result[at]
+            result[at] = mask.copy() if before is None else before * mask
+        return tuple(result)
 
     @cached_property
     def _sums(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -83,7 +83,7 @@ class Structure:
         )
 
     def calibrate(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-        """The probabilities of each clique's cells, and the logarithm of the partition sum.
+        """Return the probabilities of each clique's cells, and the logarithm of the partition sum.
 
         Raises:
             RulesError: if the rules leave no row.
@@ -122,7 +122,7 @@ class Structure:
 
 
 def make_structure(domain: Domain, levels: Sequence[int], graph: Graph) -> Structure:
-    """The structure for a graph of columns, each at a level."""
+    """Return the structure for a graph of columns, each at a level."""
     sizes = [column.sizes[level] for column, level in zip(domain.columns, levels, strict=True)]
     return Structure(domain, tuple(levels), build_tree(triangulate(graph, sizes)))
 
@@ -147,7 +147,7 @@ class Model:
     _messages: dict[tuple[int, Columns], tuple[Columns, Floats]] = field(default_factory=dict)
 
     def table(self, columns: Columns, levels: Levels) -> Floats:
-        """The probabilities of any few columns at any levels, exactly."""
+        """Return the probabilities of any few columns at any levels, exactly."""
         structure = self.structure
         table = self._joint(columns)
         for axis, (column, level) in enumerate(zip(columns, levels, strict=True)):
@@ -161,20 +161,20 @@ class Model:
         return table
 
     def _joint(self, columns: Columns) -> Floats:
-        """The probabilities of some columns at their levels in the model."""
+        """Return the probabilities of some columns at their levels in the model."""
         tree = self.structure.tree
         home = self.structure.home(columns)
         if home >= 0:
-            found: Floats = self.marginals[home].sum(
+            result: Floats = self.marginals[home].sum(
                 axis=_axes_without(tree.cliques[home], columns)
             )
-            return found
+            return result
         top = self._meeting_place(columns)
         inside, table = self._collect(top, columns, conditional=False)
         return np.transpose(table, [inside.index(column) for column in columns])
 
     def _meeting_place(self, columns: Columns) -> int:
-        """The clique farthest from the root below which, or in which, all columns have homes."""
+        """Return the clique farthest from the root that has all columns in or below it."""
         tree = self.structure.tree
         places = {tree.homes[column] for column in columns}
         while len(places) > 1:
@@ -201,7 +201,7 @@ class Model:
         for column in targets:
             if column not in clique:
                 below.setdefault(self._child_towards(tree.homes[column], at), []).append(column)
-        parts = [self._message(child, tuple(found)) for child, found in below.items()]
+        parts = [self._message(child, tuple(item)) for child, item in below.items()]
         kept = {*separator, *targets}.union(*(set(inside) for inside, _ in parts)) & set(clique)
         inside = tuple(column for column in clique if column in kept)
         table = self.marginals[at].sum(axis=_axes_without(clique, inside))
@@ -221,7 +221,7 @@ class Model:
         return inside, table
 
     def _child_towards(self, home: int, at: int) -> int:
-        """The child of a clique below which a home lies."""
+        """Return the child of a clique below which a home lies."""
         tree = self.structure.tree
         while tree.parents[home] != at:
             home = tree.parents[home]

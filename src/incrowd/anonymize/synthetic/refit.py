@@ -37,12 +37,12 @@ def fit_measurements(
 ) -> Model:
     """Fit the model of measurements; tables ``aside`` are measured and not held by it."""
     released = Released(domain)
-    for one in measurements:
-        released.add(one)
-        key = one.columns, one.levels
+    for measurement in measurements:
+        released.add(measurement)
+        key = measurement.columns, measurement.levels
         if key in aside:
             released.set_aside(*key)
-        elif len(one.columns) > 1:
+        elif len(measurement.columns) > 1:
             released.hold(*key)
     released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
     return released.fit_model(gap=FINAL_GAP, steps=FINAL_STEPS)

@@ -68,20 +68,22 @@ class Released:
         self._aside.add((columns, levels))
 
     def estimates(self) -> dict[Key, Estimate]:
-        """The tables that the model holds, all measurements of each as one."""
+        """Return the tables that the model holds, all measurements of each as one."""
         by_key: dict[Key, list[Measurement]] = {}
-        for one in self.measurements:
-            by_key.setdefault((one.columns, one.levels), []).append(one)
+        for item in self.measurements:
+            by_key.setdefault((item.columns, item.levels), []).append(item)
         return {
             key: combine(some) for key, some in by_key.items() if key[0] and key not in self._aside
         }
 
     def count_rows(self, estimates: Iterable[Estimate] = ()) -> float:
-        """The estimated number of rows, from its own measurement and tables that tell it."""
-        totals = [combine([one]) for one in self.measurements if not one.columns]
-        known = [*totals, *(one for one in estimates if not one.centered)]
-        weights = [one.precision / one.cells.size for one in known]
-        sums = [float(one.cells.sum()) for one in known]
+        """Return the estimated number of rows, from its own measurement and tables that tell it."""
+        totals = [
+            combine([measurement]) for measurement in self.measurements if not measurement.columns
+        ]
+        known = [*totals, *(estimate for estimate in estimates if not estimate.centered)]
+        weights = [item.precision / item.cells.size for item in known]
+        sums = [float(item.cells.sum()) for item in known]
         return max(float(np.average(sums, weights=weights)), 1.0)
 
     def fit_model(self, *, gap: float, steps: int) -> Model:
@@ -102,16 +104,19 @@ class Released:
     def is_surprising(self, one: Measurement) -> bool:
         """Whether a measured table differs from the model by more than its noise.
 
-        The sum of squares, in units of the noise, has the mean and half the variance of the
-        degrees of freedom where the model is right.
+        Where the model is right, a residual's square, in units of the noise, has the mean of
+        a cell's degrees of freedom and twice its square as variance, or so. Cells of which the
+        model expects less than the noise count for less: what they say is mostly noise.
         """
-        residual = one.cells - self.model.table(one.columns, one.levels) * self.model.rows
-        axes = one.centered
+        expected = self.model.table(one.columns, one.levels) * self.model.rows
+        residual, axes = one.cells - expected, one.centered
         residual = center(residual, axes) if axes else residual - residual.mean()
         shape = enumerate(residual.shape)
         freedom = math.prod(size - 1 if axis in axes else size for axis, size in shape)
-        squares = float((residual**2).sum()) * one.precision
-        return bool(squares - freedom >= SURPRISE * math.sqrt(2 * freedom))
+        weights = np.minimum(expected * math.sqrt(one.precision), 1.0)
+        gain = freedom / residual.size
+        excess = float((weights * (residual**2 * one.precision - gain)).sum())
+        return bool(excess >= SURPRISE * gain * math.sqrt(2 * float((weights**2).sum())))
 
     def fits(self, columns: Columns, levels: Levels, most: int) -> bool:
         """Whether a model that also holds a table has at most so many cells."""

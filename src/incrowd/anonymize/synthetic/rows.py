@@ -57,14 +57,14 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
 
 
 def _group_rows(rows: Codes, columns: Sequence[int], sizes: Sequence[int]) -> Places:
-    """The number of each row's combination of some columns."""
+    """Return the number of each row's combination of some columns."""
     if not columns:
         return np.zeros(len(rows), dtype=np.int64)
     return np.ravel_multi_index([rows[:, column] for column in columns], sizes).astype(np.int64)
 
 
 def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Generator) -> Places:
-    """A value for each row: those of group g in proportion to ``table[g]``."""
+    """Return a value for each row: those of group g in proportion to ``table[g]``."""
     sizes = np.bincount(groups, minlength=len(table))
     present = np.flatnonzero(sizes)
     dealt = []
@@ -72,10 +72,24 @@ def _draw_groups(groups: Places, table: Floats, others: Codes, rng: np.random.Ge
     for first in range(0, len(present), step):
         some = present[first : first + step]
         dealt.append(_interleave(_deal(table[some], sizes[some], rng), rng))
-    keys = [rng.random(len(groups)), *others.T, groups]
     values = np.empty(len(groups), dtype=np.int64)
-    values[np.lexsort(keys)] = np.concatenate(dealt) if dealt else 0
+    values[_order_rows(groups, others, rng)] = np.concatenate(dealt) if dealt else 0
     return values
+
+
+def _order_rows(groups: Places, others: Codes, rng: np.random.Generator) -> Places:
+    """Return the rows by group, then by other columns, the last one first.
+
+    Ties are broken at random.
+    """
+    key = groups
+    for part in others.T[::-1]:  # one number for all, while 64 bits hold it: one sort, not many
+        size = int(part.max(initial=0)) + 1
+        if int(key.max(initial=0)) >= 2**62 // size:
+            break
+        key = key * size + part
+    shuffled = rng.permutation(len(groups))
+    return shuffled[np.argsort(key[shuffled], kind="stable")]
 
 
 def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:

@@ -24,7 +24,7 @@ from incrowd.anonymize.synthetic.choice import (
 from incrowd.anonymize.synthetic.domain import Columns, Levels
 from incrowd.anonymize.synthetic.measurement import measure
 from incrowd.anonymize.synthetic.released import Released
-from incrowd.arrays import Counts
+from incrowd.arrays import Counts, Places
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
 
@@ -72,14 +72,17 @@ class Stage:
         self._left = information
         rows, columns = released.model.rows, len(released.domain)
         self._choices = limit_choices(choices, information, rows, columns)
-        measured = {(one.columns, one.levels) for one in released.measurements}
-        fresh = [one for one in candidates if (one.columns, one.levels) not in measured]
+        measured = {
+            (measurement.columns, measurement.levels) for measurement in released.measurements
+        }
+        fresh = [
+            candidate
+            for candidate in candidates
+            if (candidate.columns, candidate.levels) not in measured
+        ]
         self._candidates = fresh if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
-        finest: dict[Columns, float] = {}
-        for one in self._candidates:
-            finest[one.columns] = max(finest.get(one.columns, 0.0), one.need)
-        self._mean_need = float(np.mean(list(finest.values()))) if finest else 1.0
+        self._mean_need = 0.0
 
     def run(self, *, batch: int, cells: int, grow: bool) -> None:
         """Make the choices, in rounds; the model stays within so many cells.
@@ -101,10 +104,12 @@ class Stage:
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
         """Choose and measure; return how many tables were kept, None if no candidate fitted."""
         each = self._left / planned
-        parts = [each * relative_part(one.need, self._mean_need) for one in self._candidates]
+        self._scores.expect(self._released.model)
+        all_needs = self._find_needs(each**-0.5)
+        parts = [each * relative_part(need, self._mean_need) for need in all_needs]
         pairs = zip(self._candidates, parts, strict=True)
         deviations = [math.sqrt(one.gain / part) for one, part in pairs]
-        scores = self._scores.compute(self._candidates, deviations, self._released.model)
+        scores = self._scores.compute(self._candidates, deviations)
         weights = self._weigh()
         waiting = np.arange(len(self._candidates))
         kept, needs = 0, []
@@ -116,7 +121,7 @@ class Stage:
             self._left -= float(
                 self._bench.measure(self._released, chosen.columns, chosen.levels, part)
             )
-            needs.append(chosen.need)
+            needs.append(all_needs[place])
             if self._released.is_surprising(self._released.measurements[-1]):
                 self._released.hold(chosen.columns, chosen.levels)
                 kept += 1
@@ -131,44 +136,64 @@ class Stage:
         if not needs:
             return None
         self._mean_need = (self._mean_need + float(np.mean(needs))) / 2
-        measured = {(one.columns, one.levels) for one in self._released.measurements}
+        measured = {
+            (measurement.columns, measurement.levels) for measurement in self._released.measurements
+        }
         self._candidates = [
-            one for one in self._candidates if (one.columns, one.levels) not in measured
+            candidate
+            for candidate in self._candidates
+            if (candidate.columns, candidate.levels) not in measured
         ]
         return kept
 
-    def _choose(
-        self, scores: Counts, weights: Counts, waiting: np.ndarray, cells: int
-    ) -> int | None:
-        """The place of a candidate, chosen privately among those whose model is small enough."""
-        known: dict[tuple[Columns, Levels], bool] = {}
-        released = self._released
+    def _find_needs(self, deviation: float) -> list[float]:
+        """How much information each candidate wants, by the cells that noise leaves visible."""
+        needs = [
+            one.need_of(self._scores.count_visible(one, deviation * math.sqrt(one.gain)))
+            for one in self._candidates
+        ]
+        if not self._mean_need:
+            largest: dict[Columns, float] = {}
+            for one, need in zip(self._candidates, needs, strict=True):
+                largest[one.columns] = max(largest.get(one.columns, 0.0), need)
+            self._mean_need = float(np.mean(list(largest.values())))
+        return needs
 
-        def fits_at(columns: Columns, levels: Levels) -> bool:
-            pairs = zip(columns, levels, strict=True)
-            key = columns, tuple(min(released.levels[column], level) for column, level in pairs)
-            if key not in known:
-                known[key] = released.fits(columns, levels, cells)
-            return known[key]
+    def _choose(self, scores: Counts, weights: Counts, waiting: Places, cells: int) -> int | None:
+        """Choose privately among the candidates whose model is small enough."""
+        released = self._released
 
         def fits(at: int) -> bool:
             one = self._candidates[int(waiting[at])]
-            return fits_at(one.columns, one.levels)
+            return released.fits(one.columns, one.levels, cells)
 
         place = choose_fitting(
             scores[waiting],
             weights[waiting],
             epsilon=self._bench.choice_epsilon,
             fits=fits,
+            alike=self._number_models(waiting),
             bits=self._bench.bits,
         )
         return None if place is None else int(waiting[place])
 
+    def _number_models(self, waiting: Places) -> Counts:
+        """Return a number for each candidate; those of one number would make the same model."""
+        numbers: dict[tuple[Columns, Levels], int] = {}
+        found = np.empty(len(waiting), dtype=np.int64)
+        levels = self._released.levels
+        for at, place in enumerate(waiting):
+            one = self._candidates[place]
+            pairs = zip(one.columns, one.levels, strict=True)
+            key = one.columns, tuple(min(levels[column], level) for column, level in pairs)
+            found[at] = numbers.setdefault(key, len(numbers))
+        return found
+
     def _weigh(self) -> Counts:
-        """What each candidate's score is multiplied by."""
+        """Return what each candidate's score is multiplied by."""
         target = self._bench.target
         weights = [
-            TARGET_WEIGHT if target is not None and target in one.columns else 1
-            for one in self._candidates
+            TARGET_WEIGHT if target is not None and target in candidate.columns else 1
+            for candidate in self._candidates
         ]
         return np.array(weights, dtype=np.int64)

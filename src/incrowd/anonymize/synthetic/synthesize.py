@@ -35,12 +35,14 @@ from itertools import combinations
 import numpy as np
 
 from incrowd.anonymize.synthetic.allocation import (
+    MODEL_CELLS,
     ONE_WAY_NEED,
     PAIR_SHARE,
     TOTAL_SHARE,
     TRIPLE_SHARE,
     count_choices,
     fill_up,
+    limit_cells,
     share_one_ways,
 )
 from incrowd.anonymize.synthetic.choice import (
@@ -65,7 +67,6 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.information import InformationBudget, InformationPlan, plan_information
 from incrowd.privacy.randomness import Randomness
 
-MODEL_CELLS = 2**17
 TABLE_CELLS = 2**16
 COUNTED_CELLS = 2**26  # of all pairs together
 TRIPLE_CELLS = (2048, 256)
@@ -89,7 +90,7 @@ class Synthesis:
 
 
 def plan_synthesis(columns: int, *, epsilon: float, delta: float) -> InformationPlan:
-    """The budget of a synthesis of so many columns within (epsilon, delta)."""
+    """Return the budget of a synthesis of so many columns within (epsilon, delta)."""
     choices = count_choices(columns).total
     return plan_information(epsilon=epsilon, delta=delta, choices=choices)
 
@@ -143,11 +144,11 @@ def measure_tables(
     choices = count_choices(len(domain))
     if plan.choices != choices.total:
         raise ParameterError("plan", f"have {choices.total} choices", plan.choices)
-    asked = [tuple(sorted(set(columns))) for columns in tables]
+    request = [tuple(sorted(set(columns))) for columns in tables]
     _check_rules(domain)
-    _check_tables(domain, asked, target)
+    _check_tables(domain, request, target)
     released = Released(domain)
-    required = _hold_required(released, asked)
+    required = _hold_required(released, request)
     bench = Bench(
         PrivateTables(domain, count),
         InformationBudget(plan.information),
@@ -156,6 +157,7 @@ def measure_tables(
         target,
     )
     _measure_first(bench, released, required)
+    cells = limit_cells(released.model.rows, plan.information)
     left = float(bench.budget.left)
     if len(domain) > 1:
         most = min(TABLE_CELLS, COUNTED_CELLS // math.comb(len(domain), 2))
@@ -166,7 +168,7 @@ def measure_tables(
             choices=choices.pairs,
             information=PAIR_SHARE * left,
         )
-        pairs.run(batch=choices.batch, cells=MODEL_CELLS, grow=True)
+        pairs.run(batch=choices.batch, cells=cells, grow=True)
     if len(domain) > 2:
         triples = Stage(
             bench,
@@ -175,7 +177,7 @@ def measure_tables(
             choices=choices.triples,
             information=TRIPLE_SHARE * left,
         )
-        triples.run(batch=choices.batch, cells=MODEL_CELLS, grow=False)
+        triples.run(batch=choices.batch, cells=cells, grow=False)
     _top_up(bench, released)
     return released
 
@@ -188,10 +190,10 @@ def check_request(domain: Domain, tables: Sequence[Columns], target: int | None)
         RulesError: if the rules contradict each other, or are too large.
 
     """
-    asked = [tuple(sorted(set(columns))) for columns in tables]
+    request = [tuple(sorted(set(columns))) for columns in tables]
     _check_rules(domain)
-    _check_tables(domain, asked, target)
-    _hold_required(Released(domain), asked)
+    _check_tables(domain, request, target)
+    _hold_required(Released(domain), request)
 
 
 def _check_rules(domain: Domain) -> None:
@@ -223,7 +225,7 @@ def _hold_required(released: Released, tables: Sequence[Columns]) -> list[Candid
         ParameterError: if it cannot; nothing is spent yet.
 
     """
-    domain, found = released.domain, []
+    domain, candidates = released.domain, []
     for columns in tables:
         levels = limit_levels(
             domain, columns, TABLE_CELLS if len(columns) == 2 else TRIPLE_CELLS[0]
@@ -232,9 +234,9 @@ def _hold_required(released: Released, tables: Sequence[Columns]) -> list[Candid
             levels = limit_levels(domain, columns, domain.cells(columns, levels) - 1, levels)
         if levels is None:
             raise ParameterError("tables", "fit into one model: leave some out", columns)
-        found.append(make_candidate(domain, columns, levels))
+        candidates.append(make_candidate(domain, columns, levels))
         released.hold(columns, levels)
-    return found
+    return candidates
 
 
 def _measure_first(bench: Bench, released: Released, required: Sequence[Candidate]) -> None:
@@ -244,14 +246,14 @@ def _measure_first(bench: Bench, released: Released, required: Sequence[Candidat
     bench.measure(released, (), (), TOTAL_SHARE * whole)
     share = share_one_ways(len(domain), released.count_rows(), whole) * whole
     one_ways = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
-    needs = sum(one.need for one in one_ways)
-    for one in one_ways:
-        bench.measure(released, one.columns, one.levels, share * one.need / needs)
+    needs = sum(way.need for way in one_ways)
+    for first in one_ways:
+        bench.measure(released, first.columns, first.levels, share * first.need / needs)
     released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
     left = PAIR_SHARE / 2 * float(bench.budget.left)
-    needs = sum(one.need for one in required)
-    for one in required:
-        bench.measure(released, one.columns, one.levels, left * one.need / needs)
+    needs = sum(item.need for item in required)
+    for first in required:
+        bench.measure(released, first.columns, first.levels, left * first.need / needs)
     if required:
         released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
 
@@ -276,6 +278,6 @@ def _top_up(bench: Bench, released: Released) -> None:
         make_candidate(released.domain, *key).need * (ONE_WAY_NEED if len(key[0]) == 1 else 1.0)
         for key in held
     ]
-    have = [one.information for one in held.values()]
+    have = [item.information for item in held.values()]
     for key, part in zip(held, fill_up(have, needs, float(bench.budget.left)), strict=True):
         bench.measure(released, *key, float(part))

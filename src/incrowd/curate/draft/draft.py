@@ -52,14 +52,14 @@ class Draft:
             "# size: 1000  # number of people, or `public`; for a forecast",
             *self._format_unit(),
             "columns:",
-            *(one.yaml() for one in self.guesses),
+            *(guess.yaml() for guess in self.guesses),
             "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
         ]
         return "\n".join(lines) + "\n"
 
     def _format_unit(self) -> list[str]:
         """Write the unit: a person may have several rows where an id repeats."""
-        known = "unit: one row per person  # or {id: COLUMN} if a person may have several rows"
+        unit = "unit: one row per person  # or {id: COLUMN} if a person may have several rows"
         ids = [guess for guess in self.guesses if guess.has_repeated_ids]
         if ids:
             guess = min(ids, key=lambda guess: KINDS.index(guess.identifies or "event"))
@@ -67,20 +67,20 @@ class Draft:
             drop = ", without_id: drop" if guess.nulls else ""
             left = ", rows without an id are dropped" if guess.nulls else ""
             rows = describe_rows(guess.counts, "id")
-            known = f"unit: {{id: {quote_scalar(guess.column)}{drop}}}"
-            known += f"  # {rows}; one row of each is used{left}"
-        return [known, "confirm: [unit]"]
+            unit = f"unit: {{id: {quote_scalar(guess.column)}{drop}}}"
+            unit += f"  # {rows}; one row of each is used{left}"
+        return [unit, "confirm: [unit]"]
 
     def describe_identifiers(self) -> str:
         """Describe, in a sentence, the columns that look like HIPAA identifiers."""
-        found = [
+        identifiers = [
             f"{kind} ({', '.join(names)})" for kind, names in self.list_hipaa_columns() if names
         ]
         looked = f"by name and by up to {SAMPLED:,} values of each column"
-        if found:
+        if identifiers:
             return (
                 f"HIPAA identifiers (personal data under the GDPR), {looked}: "
-                f"{'; '.join(found)}. Check free text yourself."
+                f"{'; '.join(identifiers)}. Check free text yourself."
             )
         return (
             f"HIPAA identifiers were not found {looked}. This is no proof: rare values and free "
@@ -90,7 +90,8 @@ class Draft:
     def list_hipaa_columns(self) -> list[tuple[str, tuple[str, ...]]]:
         """List the HIPAA identifiers, and the columns that look like each."""
         return [
-            (kind, tuple(one.column for one in self.guesses if one.hipaa == kind)) for kind in HIPAA
+            (kind, tuple(guess.column for guess in self.guesses if guess.hipaa == kind))
+            for kind in HIPAA
         ]
 
 
@@ -122,14 +123,14 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         name = format_source(str(table), Path())
     table = open_table(table)
     head = table.head(ROWS)
-    known = table.origin
+    origin = table.origin
     guesses = tuple(
         _inspect_column(
-            table, head, column, known.labels.get(column, ""), known.orders.get(column, ())
+            table, head, column, origin.labels.get(column, ""), origin.orders.get(column, ())
         )
         for column in table.columns
     )
-    return Draft(name, guesses, sheet=known.sheet, header=known.header, notes=known.notes)
+    return Draft(name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes)
 
 
 def _inspect_column(
@@ -178,9 +179,9 @@ def draft_from_arx(
         _get_table_name(source) if _get_table_name(source) in names or len(names) != 1 else names[0]
     )
     if name not in names:
-        found = ", ".join(names) or "none"
+        result = ", ".join(names) or "none"
         raise IncrowdError(
-            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {found}. "
+            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {result}. "
             "Rename the files or the table."
         )
     opened = open_table(source, engine=engine, sheet=sheet, header=header)
@@ -207,10 +208,10 @@ def draft_from_arx(
 def _find_only_table(folder: Path, names: list[str]) -> Path:
     tables = [folder / f"{name}.csv" for name in names if (folder / f"{name}.csv").exists()]
     if len(tables) != 1:
-        found = ", ".join(table.name for table in tables) or "none"
+        result = ", ".join(table.name for table in tables) or "none"
         raise IncrowdError(
             f"Folder '{folder}': expected one table NAME.csv with files NAME_hierarchy_COLUMN.csv, "
-            f"found: {found}. If the table lies elsewhere, name it as TABLE."
+            f"found: {result}. If the table lies elsewhere, name it as TABLE."
         )
     return tables[0]
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
-from incrowd.curate.draft import ladders
-from incrowd.curate.draft import written as forms
-from incrowd.curate.draft.ladders import HierarchyProposal
+from incrowd.curate.draft import hierarchy_proposal
+from incrowd.curate.draft import value_format as forms
+from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.engine.table import UNNAMED, RowsPerId
 from incrowd.methods.person_id import Kind, identify_kind, list_texts, simplify_name
 from incrowd.spec import countries, icd, identifiers, postcodes
 from incrowd.spec.base import quote_scalar
-from incrowd.spec.written import ValueFormat
+from incrowd.spec.value_format import ValueFormat
 
 _FEW_TEXTS, _FEW_NUMBERS = 40, 12
 _OLDEST = 125  # years; what lies beyond is a mistake, or a code
@@ -132,14 +132,14 @@ class ColumnSummary:
     def numbers(self) -> list[Decimal]:
         """All values as numbers, or none at all; what no computer holds is none."""
         read = (parse_number(text) for text in self.texts)
-        found = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
-        return found if len(found) == len(self.texts) else []
+        result = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
+        return result if len(result) == len(self.texts) else []
 
     @property
     def days(self) -> list[dt.date]:
         """All values as days, or none at all."""
-        found = [parse_iso_day(text) for text in self.texts]
-        return [day for day in found if day] if all(found) else []
+        result = [parse_iso_day(text) for text in self.texts]
+        return [day for day in result if day] if all(result) else []
 
 
 def guess_column(
@@ -152,7 +152,9 @@ def guess_column(
     raw = list_texts(values)
     written = forms.propose_format(raw)
     read = written.make_reader() if written is not None else canonicalize_value
-    plain = list(dict.fromkeys(found for text in raw if (found := canonicalize_value(read(text)))))
+    plain = list(
+        dict.fromkeys(result for text in raw if (result := canonicalize_value(read(text))))
+    )
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}
@@ -276,7 +278,11 @@ def _guess_public_list(look: ColumnSummary) -> Guess | None:
 
 
 def _guess_date(look: ColumnSummary) -> Guess | None:
-    return look.guess_by_hierarchy(ladders.propose_days(look.days), "dates") if look.days else None
+    return (
+        look.guess_by_hierarchy(hierarchy_proposal.propose_days(look.days), "dates")
+        if look.days
+        else None
+    )
 
 
 def _guess_age(look: ColumnSummary) -> Guess | None:
@@ -285,11 +291,11 @@ def _guess_age(look: ColumnSummary) -> Guess | None:
         return None
     odd = [x for x in numbers if not 0 <= x <= _OLDEST]
     if not odd:
-        return look.guess_by_hierarchy(ladders.propose_ages())
+        return look.guess_by_hierarchy(hierarchy_proposal.propose_ages())
     few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
     if not few:
         return None
-    ladder = ladders.propose_ages()
+    ladder = hierarchy_proposal.propose_ages()
     listed = ", ".join(canonicalize_value(x) or "" for x in sorted(odd))
     return look.guess_by_hierarchy(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
 
@@ -303,7 +309,9 @@ def _guess_year(look: ColumnSummary) -> Guess | None:
     named = re.search(_YEAR, look.simple) is not None
     close = min(numbers) >= 1900 and max(numbers) <= 2035 and len(numbers) >= 5
     return (
-        look.guess_by_hierarchy(ladders.propose_years(numbers), "dates") if named or close else None
+        look.guess_by_hierarchy(hierarchy_proposal.propose_years(numbers), "dates")
+        if named or close
+        else None
     )
 
 
@@ -312,7 +320,9 @@ def _guess_coordinate(look: ColumnSummary) -> Guess | None:
     named = re.search(r"(^|_)(lat|latitude|lon|lng|long|longitude)(_|$)", look.simple)
     fits = numbers and max(map(abs, numbers)) <= 180 and any("." in text for text in look.texts)
     if fits and (named or identifiers.is_coordinate(look.texts)):
-        return look.guess_by_hierarchy(ladders.propose_degrees(numbers), "geographic subdivisions")
+        return look.guess_by_hierarchy(
+            hierarchy_proposal.propose_degrees(numbers), "geographic subdivisions"
+        )
     return None
 
 
@@ -324,7 +334,7 @@ def _guess_declared_order(look: ColumnSummary) -> Guess | None:
     return (
         None
         if re.search(_NOMINAL, look.simple)
-        else look.guess_by_hierarchy(ladders.propose_listed_order(values))
+        else look.guess_by_hierarchy(hierarchy_proposal.propose_listed_order(values))
     )
 
 
@@ -333,7 +343,7 @@ def _guess_few_values(look: ColumnSummary) -> Guess | None:
     often = count <= _MANY_TEXTS and count * _OFTEN <= look.rows and not numbers
     if count > (_FEW_NUMBERS if numbers else _FEW_TEXTS) and not often:
         return None
-    ordered = ladders.propose_number_order(look.texts) or _propose_scale(look.texts)
+    ordered = hierarchy_proposal.propose_number_order(look.texts) or _propose_scale(look.texts)
     if ordered is not None:
         return look.guess_by_hierarchy(ordered)
     known = {text.lower() for text in look.texts} in _KNOWN
@@ -361,9 +371,9 @@ def _guess_number(look: ColumnSummary) -> Guess | None:
     if not numbers:
         return None
     return look.guess_by_hierarchy(
-        ladders.propose_amounts(numbers)
-        if ladders.is_skewed(numbers)
-        else ladders.propose_numbers(numbers)
+        hierarchy_proposal.propose_amounts(numbers)
+        if hierarchy_proposal.is_skewed(numbers)
+        else hierarchy_proposal.propose_numbers(numbers)
     )
 
 
@@ -372,6 +382,18 @@ def _guess_many_texts(look: ColumnSummary) -> Guess:
 
 
 _RULES: tuple[Callable[[ColumnSummary], Guess | None], ...] = (
-    _guess_empty, _guess_row_number, _guess_person_id, _guess_identifier, _guess_postcode, _guess_public_list, _guess_date, _guess_coordinate, _guess_age,
-    _guess_year, _guess_declared_order, _guess_few_values, _guess_number, _guess_many_texts,
-)  # fmt: skip
+    _guess_empty,
+    _guess_row_number,
+    _guess_person_id,
+    _guess_identifier,
+    _guess_postcode,
+    _guess_public_list,
+    _guess_date,
+    _guess_coordinate,
+    _guess_age,
+    _guess_year,
+    _guess_declared_order,
+    _guess_few_values,
+    _guess_number,
+    _guess_many_texts,
+)

@@ -21,8 +21,8 @@ import pyarrow.parquet
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import hide_secrets, is_address
 from incrowd.engine.local.excel import open_excel
-from incrowd.engine.local.made import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.postgres import read_postgres
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.statistics import STATISTICS, open_statistics
 from incrowd.engine.local.table import LocalTable
 from incrowd.engine.local.text import open_compressed, open_text, refuse_duplicate_names
@@ -52,13 +52,13 @@ def read_pandas_orders(frame: Any) -> Orders:
 
 def read_arrow_orders(table: Any) -> Orders:
     """Return the categories of each ordered dictionary of an Arrow table that has rows."""
-    found = {}
+    arrow_orders = {}
     for at, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type) and field.type.ordered and table.num_rows:
             column = table.column(at)
             part = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            found[field.name] = tuple(map(str, part.dictionary.to_pylist()))
-    return found
+            arrow_orders[field.name] = tuple(map(str, part.dictionary.to_pylist()))
+    return arrow_orders
 
 
 def read_file_orders(path: Path) -> Orders:
@@ -130,16 +130,16 @@ class LocalEngine:
         kind = f"{type(source).__module__.split('.')[0]}.{type(source).__name__}"
         if kind == "pandas.DataFrame":
             refuse_duplicate_names([str(name) for name in source.columns], "The data frame")
-            known = TableOrigin(orders=read_pandas_orders(source))
+            table_origin = TableOrigin(orders=read_pandas_orders(source))
             return _convert_frame(
-                lambda: pl.from_pandas(source.reset_index(drop=True)), kind, known
+                lambda: pl.from_pandas(source.reset_index(drop=True)), kind, table_origin
             )
         if kind.startswith("pyarrow.") and hasattr(source, "schema"):
             refuse_duplicate_names(list(source.schema.names), "The Arrow table")
-            known = TableOrigin(
+            table_origin = TableOrigin(
                 orders=read_arrow_orders(source) if hasattr(source, "num_rows") else {}
             )
-            return _convert_frame(lambda: pl.from_arrow(source), kind, known)
+            return _convert_frame(lambda: pl.from_arrow(source), kind, table_origin)
         raise TableError(
             f"Cannot read a table from a {kind}. Give a path, a PostgreSQL address, or a Polars, "
             "pandas or Arrow table."
@@ -176,7 +176,7 @@ class LocalEngine:
     ) -> LocalTable:
         """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
         return PublishableTable(
-            {name: drop_unused_labels(*known) for name, known in coded.items()},
+            {name: drop_unused_labels(*item) for name, item in coded.items()},
             mask_nulls(plain),
             order,
         )

@@ -74,9 +74,9 @@ def open_excel(
         raise TableError(
             f"{what} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
         )
-    if header is None and (found := find_titled_header(rows)):
-        row = header = found.header
-        notes.append(found.note)
+    if header is None and (titled_header := find_titled_header(rows)):
+        row = header = titled_header.header
+        notes.append(titled_header.note)
     frame = _read_typed_rows(path, book, chosen, row, texts.slice(row))
     names = _name_columns(frame, texts.row(row - 1), what, row)
     frame = narrow_columns(frame.select(*names)).rename(names)
@@ -134,10 +134,10 @@ def _read_typed_rows(
         for at in frame.columns
     ]
     with _explain_read_errors(path):
-        found = pl.DataFrame(columns).with_columns(
+        typed_rows = pl.DataFrame(columns).with_columns(
             _restore_digits(book, sheet, row, pl.DataFrame(columns))
         )
-    return found.filter(~pl.all_horizontal(pl.all().is_null()))
+    return typed_rows.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _restore_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> list[pl.Series]:
@@ -154,12 +154,12 @@ def _restore_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> lis
         sheet, header_row=None, skip_rows=row,
         use_columns=mixed, dtypes=dict.fromkeys(mixed, "float"),
     ).to_polars()  # fmt: skip
-    found = []
+    result = []
     for at in mixed:
         pairs = zip(texts.get_column(at), numbers.get_column(at), strict=True)
         whole = [canonicalize_value(x) if text == _format_rounded(x) else text for text, x in pairs]
-        found.append(pl.Series(at, whole, dtype=pl.String))
-    return found
+        result.append(pl.Series(at, whole, dtype=pl.String))
+    return result
 
 
 def _format_rounded(number: float | None) -> str:

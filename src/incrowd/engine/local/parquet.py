@@ -33,15 +33,15 @@ def list_values(path: Path, column: str) -> list[object]:
     """Return the distinct values of a column, null among them."""
 
     def held(group: int) -> dict[object, None]:
-        found: dict[object, None] = {}
+        result: dict[object, None] = {}
         for batch in _read_batches(path, [column], group):
             part = _encode_dictionary(batch.column(0))
             codes = part.indices.drop_null().to_numpy(zero_copy_only=False)
             used = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
-            found.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
+            result.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
             if part.null_count:
-                found[None] = None
-        return found
+                result[None] = None
+        return result
 
     with ThreadPoolExecutor() as workers:
         return list(dict.fromkeys(chain.from_iterable(workers.map(held, _list_row_groups(path)))))

@@ -163,8 +163,8 @@ class LocalTable:
 
     def count_people(self, column: str) -> int:
         """Count the people whom a column identifies."""
-        known = self._identify_rows(column).select(pl.col("id").drop_nulls().n_unique())
-        return int(known.collect(engine="streaming").item())
+        result = self._identify_rows(column).select(pl.col("id").drop_nulls().n_unique())
+        return int(result.collect(engine="streaming").item())
 
     def count_rows_per_id(self, column: str) -> RowsPerId:
         """Count the ids of a column, and the rows of each."""
@@ -203,11 +203,11 @@ class LocalTable:
             own = held.get_column(self._inner[name]).alias("value")
             distinct = own.unique()
             places = pl.Series("place", coders[name](distinct.to_list()))
-            found = own.to_frame().join(
+            result = own.to_frame().join(
                 pl.DataFrame([distinct, places]), on="value", how="left", nulls_equal=True,
                 maintain_order="left",
             )  # fmt: skip
-            codes.append(found.get_column("place").to_numpy())
+            codes.append(result.get_column("place").to_numpy())
         return parquet.is_ascending(codes)
 
     def hash_when_counted(self) -> bool:
@@ -249,8 +249,8 @@ class LocalTable:
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""
         changes = [
-            pl.col(self._inner[name]).replace_strict(list(known), list(known.values()))
-            for name, known in labels.items()
+            pl.col(self._inner[name]).replace_strict(list(item), list(item.values()))
+            for name, item in labels.items()
         ]
         names = {new: name for name, new in self._inner.items()}
         return LocalTable(self._frame.with_columns(changes).rename(names))
@@ -349,17 +349,17 @@ def _canonicalize_text(column: pl.Expr) -> pl.Expr:
     short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
     short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)
     short = pl.when(short.is_in(["-0", "-", ""])).then(pl.lit("0")).otherwise(short)
-    found = pl.when(numeral).then(short).otherwise(text)
-    return pl.when(text != "").then(found)
+    result = pl.when(numeral).then(short).otherwise(text)
+    return pl.when(text != "").then(result)
 
 
 def make_inner_names(names: Sequence[str]) -> dict[str, str]:
     """Return names that Polars takes as they are, for names that it might take for patterns."""
-    found: dict[str, str] = {}
+    inner_names: dict[str, str] = {}
     for name in names:
         pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-        found[name] = find_free_name([*names, *found.values()]) if pattern else name
-    return found
+        inner_names[name] = find_free_name([*names, *inner_names.values()]) if pattern else name
+    return inner_names
 
 
 def _has_many_repeats(frame: pl.LazyFrame, rows: int) -> bool:
@@ -387,7 +387,7 @@ def make_tally(grouped: pl.DataFrame) -> Tally:
     values, codes = [], []
     for name in columns:
         distinct = grouped.select(pl.col(name).unique())
-        found = grouped.select(name).join(
+        result = grouped.select(name).join(
             distinct.with_row_index(count),
             on=name,
             how="left",
@@ -395,7 +395,7 @@ def make_tally(grouped: pl.DataFrame) -> Tally:
             maintain_order="left",
         )
         values.append(distinct.get_column(name).to_list())
-        codes.append(found.get_column(count).to_numpy())
+        codes.append(result.get_column(count).to_numpy())
     return Tally(
         tuple(values),
         np.column_stack(codes).astype(np.int32),

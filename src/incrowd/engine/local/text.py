@@ -57,15 +57,15 @@ def find_titled_header(rows: Mapping[int, Cells]) -> TitledHeader | None:
     is no title.
     """
     texts = {
-        at: found
+        at: result
         for at, cells in rows.items()
-        if (found := [text for cell in cells if (text := canonicalize_value(cell))])
+        if (result := [text for cell in cells if (text := canonicalize_value(cell))])
     }
-    filled = sorted(len(found) for found in texts.values())
+    filled = sorted(len(item) for item in texts.values())
     width = filled[3 * len(filled) // 4] if filled else 0
     if width < 2:
         return None
-    header = next(at for at, found in texts.items() if 2 * len(found) > width)
+    header = next(at for at, item in texts.items() if 2 * len(item) > width)
     titles = tuple(at for at in texts if at < header)
     if not titles or header == max(texts) or not _is_header(texts[header]):
         return None
@@ -173,13 +173,13 @@ def _find_title(path: Path, encoding: str) -> TitledHeader | None:
     lines = lines if len(start) < _TITLE_CHARACTERS else lines[:-1]
     first = next((line for line in lines if line.strip()), "")
     split = [mark for mark in _DELIMITERS if len(_split_fields(first, mark)) > 1]
-    found = {}
+    title = {}
     for mark in [detect_delimiter(first)] if split else _DELIMITERS:
         rows = dict(islice(_number_rows(lines, mark), LOOKED_AT))
         titled = find_titled_header(rows)
         if titled and _has_even_rows([row for at, row in rows.items() if at >= titled.header]):
-            found[len(rows[titled.header])] = titled
-    return found[max(found)] if found else None
+            title[len(rows[titled.header])] = titled
+    return title[max(title)] if title else None
 
 
 def _number_rows(lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:

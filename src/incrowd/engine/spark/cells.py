@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.codes.counted import SuppressedCells
+from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.spark.lookup import bundle_columns, code_values
 from incrowd.engine.spark.session import explain_failures
@@ -53,11 +53,11 @@ def add_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Co
         for name in columns
     ]
     frame = table.inner_frame
-    found: dict[str, Column] = {}
+    data_frame: dict[str, Column] = {}
     for bundle in bundle_columns(coded):
         frame = bundle.join_rows(frame, "inner")
-        found |= bundle.make_code_columns()
-    return frame.withColumns({f"k{at}": found[one.inner] for at, one in enumerate(coded)})
+        data_frame |= bundle.make_code_columns()
+    return frame.withColumns({f"k{at}": data_frame[item.inner] for at, item in enumerate(coded)})
 
 
 def group_by_codes(
@@ -91,8 +91,8 @@ class SparkCells:
     def total(self) -> int:
         """The number of rows."""
         with explain_failures("count the table"):
-            found = self._frame.select(F.sum("n")).first()
-        return int((found or [0])[0] or 0)
+            result = self._frame.select(F.sum("n")).first()
+        return int((result or [0])[0] or 0)
 
     def _map_codes(self, maps: Sequence[Codes] | None) -> DataFrame:
         """Return codes at other levels; equal tuples are not joined yet."""
@@ -111,8 +111,8 @@ class SparkCells:
         """Return about how many distinct tuples there are at other levels."""
         frame = self._map_codes(maps)
         with explain_failures("count the distinct tuples of the table"):
-            found = frame.select(approximate_distinct(self._names)).first()
-        return int((found or [0])[0])
+            distinct = frame.select(approximate_distinct(self._names)).first()
+        return int((distinct or [0])[0])
 
     def roll_up(self, maps: Sequence[Codes] | None = None) -> Frequencies:
         """Return all tuples at other levels, here; refuse too many."""

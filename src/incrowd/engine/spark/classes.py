@@ -18,7 +18,7 @@ from incrowd.arrays import Codes, Counts, Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.count import normalize_kept_value
 from incrowd.engine.spark.cells import CHANGED, add_codes
-from incrowd.engine.spark.kinds import to_plain_frame
+from incrowd.engine.spark.column_type import to_plain_frame
 from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.spark.tasks import ClassTask, make_task_bits
 from incrowd.engine.table import Coder, ProcessedRows, TableError, Work
@@ -76,8 +76,8 @@ def process_classes(
     reading = [table.get_inner_name(name) for name in read]
     rows = frame.join(sent, alike, "inner").select(
         "m",
-        *[F.col(one).alias(f"p{at}") for at, one in enumerate(passing)],
-        *[F.col(one).alias(f"r{at}") for at, one in enumerate(reading)],
+        *[F.col(item).alias(f"p{at}") for at, item in enumerate(passing)],
+        *[F.col(item).alias(f"r{at}") for at, item in enumerate(reading)],
     )
     kinds = [field.dataType.simpleString() for field in rows.schema.fields][: 1 + len(through)]
     names_out = [f"p{at}" for at in range(len(through))]
@@ -90,9 +90,9 @@ def process_classes(
     task = ClassTask(work, tuple(read), len(through), make_task_bits(bits))
     ordered = rows.repartition("m").sortWithinPartitions("m")
     with explain_failures("work on the rows"):
-        found = ordered.mapInArrow(task, schema).toArrow()
+        processed_rows = ordered.mapInArrow(task, schema).toArrow()
     counted = np.bincount(members[shown], weights=tuples.counts[shown])
-    return _collect_rows(found, through, read, counted.astype(np.int64))
+    return _collect_rows(processed_rows, through, read, counted.astype(np.int64))
 
 
 def _bound_codes(table: SparkTable, name: str, coder: Coder, codes: Codes) -> int:
@@ -104,12 +104,12 @@ def _bound_codes(table: SparkTable, name: str, coder: Coder, codes: Codes) -> in
 def _collect_rows(
     found: Any, through: Sequence[str], read: Sequence[str], counted: Counts
 ) -> ProcessedRows:
-    said = [pickle.loads(one) for one in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
-    faults = [one for one in said if isinstance(one, Exception)]
+    text = [pickle.loads(item) for item in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
+    faults = [item for item in text if isinstance(item, Exception)]
     if faults:
         raise min(faults, key=str)
     met = np.zeros_like(counted)
-    for classes, sizes, _ in said:
+    for classes, sizes, _ in text:
         # Noise is as wide as the whole class: a class that two tasks had parts of would get too
         # little. Rows are partitioned by class, so none has; were one split, nothing is released.
         assert not met[classes].any(), "a class was split among tasks"
@@ -132,12 +132,12 @@ def _collect_rows(
         raw = column.unique(maintain_order=True)
         labels: dict[object, int] = {}
         at_label = [
-            labels.setdefault(normalize_kept_value(one), len(labels)) for one in raw.to_list()
+            labels.setdefault(normalize_kept_value(item), len(labels)) for item in raw.to_list()
         ]
         places = pl.DataFrame({"x": raw, "at": pl.Series(at_label, dtype=pl.Int32)})
         codes = column.alias("x").to_frame().join(
             places, on="x", how="left", nulls_equal=True, maintain_order="left"
         )  # fmt: skip
         passed[name] = (list(labels), codes.get_column("at").to_numpy())
-    parts = [part for _, _, part in said]
+    parts = [part for _, _, part in text]
     return ProcessedRows(rows.column("m").to_numpy(), passed, noisy, parts)

@@ -35,32 +35,32 @@ def count_coarse_codes(
     inner = {table.get_inner_name(name): coders[name] for name in columns}
     bundles = bundle_columns(
         [
-            code_values(table.get_inner_name(one), table.known_values[one], coders[one])
-            for one in columns
+            code_values(table.get_inner_name(column), table.known_values[column], coders[column])
+            for column in columns
         ]
     )
     frame, summed = table.select_with_sums(columns)
     keys = []
     for at, bundle in enumerate(bundles):
         frame = bundle.join_rows(frame, "left")
-        values = F.struct(*[one.inner for one in bundle.columns])
+        values = F.struct(*[column.inner for column in bundle.columns])
         new = F.when(F.col(bundle.name).isNull(), values).alias(f"r{at}")
         keys += [F.col(bundle.name), new]
     grouped = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"), *summed)
     with explain_failures("count the table"):
-        found = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
-    if found.num_rows > most:
+        sums = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
+    if sums.num_rows > most:
         raise TooManyTuplesError(
             f"Table: more than {most:,} distinct tuples. Publish fewer or coarser columns."
         )
-    found = table.take_sums(found, "n")
-    counts = found.column("n").to_numpy().astype(np.int64)
+    sums = table.take_sums(sums, "n")
+    counts = sums.column("n").to_numpy().astype(np.int64)
     if counts.sum() != table.rows():
         raise TableError(CHANGED)
     coded: dict[str, Codes] = {}
     for at, bundle in enumerate(bundles):
-        coded |= _read_codes(bundle, found.column(bundle.name), found.column(f"r{at}"), inner)
-    return merge_tuples(np.column_stack([coded[one] for one in inner]), counts)
+        coded |= _read_codes(bundle, sums.column(bundle.name), sums.column(f"r{at}"), inner)
+    return merge_tuples(np.column_stack([coded[item] for item in inner]), counts)
 
 
 def sample_values(table: SparkTable, columns: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def sample_values(table: SparkTable, columns: Sequence[str]) -> None:
     rows = table.inner_frame.select(*[table.get_inner_name(name) for name in unknown])
     some = rows.where(F.monotonically_increasing_id() % every == 0)
     with explain_failures("look at the values of the table"):
-        sets = some.select([F.collect_set(F.struct(one)) for one in some.columns]).toArrow()
+        sets = some.select([F.collect_set(F.struct(column)) for column in some.columns]).toArrow()
     for at, name in enumerate(unknown):
         values = sets.column(at).combine_chunks().flatten().field(0)
         table.remember_values(name, pa.table({"x": values}), whole=False)
@@ -90,7 +90,9 @@ def _read_codes(
     new = np.flatnonzero(joined.is_null().to_numpy(zero_copy_only=False))
     if len(new):
         rows = raw.combine_chunks().take(pa.array(new))
-        for at, (one, found) in enumerate(codes.items()):
+        for at, (first, result) in enumerate(codes.items()):
             values = rows.field(at).dictionary_encode(null_encoding="encode")
-            found[new] = coders[one](to_plain_values(values.dictionary))[values.indices.to_numpy()]
+            result[new] = coders[first](to_plain_values(values.dictionary))[
+                values.indices.to_numpy()
+            ]
     return codes

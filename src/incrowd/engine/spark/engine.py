@@ -17,9 +17,9 @@ from pyspark.sql import types as T  # noqa: N812
 from incrowd.arrays import Bools, Counts
 from incrowd.engine.address import is_address
 from incrowd.engine.local.engine import ENGINE as LOCAL
-from incrowd.engine.local.made import PublishableTable, drop_unused_labels, mask_nulls
+from incrowd.engine.local.publishable import PublishableTable, drop_unused_labels, mask_nulls
 from incrowd.engine.local.text import detect_delimiter, refuse_duplicate_names
-from incrowd.engine.spark.kinds import send_polars_frame
+from incrowd.engine.spark.column_type import send_polars_frame
 from incrowd.engine.spark.session import explain_failures, start_session
 from incrowd.engine.spark.table import SparkTable
 from incrowd.engine.table import UNNAMED, Coded, Columns, Engine, Table, TableError
@@ -55,7 +55,7 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     whole = head.count('"') % 2 == 0  # else a name goes over several lines
     names = next(csv.reader([head], delimiter=delimiter), []) if whole else []
     # Spark gives other names to columns without one, or alike but for case, and would then miss it.
-    renamed = "" in names or len({one.lower() for one in names}) < len(names)
+    renamed = "" in names or len({item.lower() for item in names}) < len(names)
     options = {
         "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "PERMISSIVE",
         "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
@@ -112,7 +112,7 @@ class SparkPublishableTable(PublishableTable):
     ) -> None:
         repeated = coded
         if times is not None:
-            repeated = {name: (known, np.repeat(at, times)) for name, (known, at) in coded.items()}
+            repeated = {name: (item, np.repeat(at, times)) for name, (item, at) in coded.items()}
         super().__init__(repeated, plain, order)
         self._cells, self._times, self._home = coded, times, engine
 
@@ -173,8 +173,8 @@ class SparkEngine:
         most_tuples: int = MOST_TUPLES,
     ) -> None:
         self._master, self._settings = master, dict(settings or {})
-        asked: Any = self._settings.pop(_BOUND, most_tuples)
-        whole = int(asked) if str(asked).isdecimal() else asked
+        request: Any = self._settings.pop(_BOUND, most_tuples)
+        whole = int(request) if str(request).isdecimal() else request
         self.most_tuples = int(check_whole(_BOUND, whole, 1))
 
     @property
@@ -205,14 +205,14 @@ class SparkEngine:
             return self._open_object(source, sheet, header)
         if is_address(source):
             return self.send_frame(LOCAL.open(source, sheet=sheet, header=header).to_frame())
-        found = self._open_source(os.fspath(source), folder, delimiter, sheet, header)
+        spark_table = self._open_source(os.fspath(source), folder, delimiter, sheet, header)
         with explain_failures(f"Cannot read '{source}'"):
-            if not empty and found.rows() == 0:  # which is asked for anyway, and remembered
+            if not empty and spark_table.rows() == 0:  # which is asked for anyway, and remembered
                 name = Path(source).name
                 raise TableError(
                     f"File '{name}': it has a header but no rows. Name a file with rows."
                 )
-        return found
+        return spark_table
 
     def _open_object(self, source: Any, sheet: str | None, header: int | None) -> SparkTable:
         """Open a table from what is no text."""
@@ -271,7 +271,7 @@ class SparkEngine:
         self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
     ) -> SparkPublishableTable:
         """Make a table of cells; each label is held once, and only if it occurs in some cell."""
-        coded = {name: drop_unused_labels(*known) for name, known in columns.items()}
+        coded = {name: drop_unused_labels(*item) for name, item in columns.items()}
         if weighted:
             plain = {weighted: pl.Series(counts)}
             return SparkPublishableTable(coded, plain, [*coded, weighted], engine=self)
@@ -284,7 +284,7 @@ class SparkEngine:
         order: Sequence[str],
     ) -> SparkPublishableTable:
         """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
-        labels = {name: drop_unused_labels(*known) for name, known in coded.items()}
+        labels = {name: drop_unused_labels(*item) for name, item in coded.items()}
         return SparkPublishableTable(labels, mask_nulls(plain), order, engine=self)
 
     def refuse_name(self, name: str) -> None:

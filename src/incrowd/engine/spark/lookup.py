@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from incrowd.arrays import Codes
-from incrowd.engine.spark.kinds import send_arrow_columns, to_plain_frame
+from incrowd.engine.spark.column_type import send_arrow_columns, to_plain_frame
 from incrowd.engine.table import Coder
 
 _TOGETHER = 4096  # tuples of values that are looked up at once
@@ -55,47 +55,51 @@ class LookupBundle:
 
     @property
     def _widths(self) -> tuple[int, ...]:
-        return tuple(one.width for one in self.columns)
+        return tuple(column.width for column in self.columns)
 
     def join_rows(self, frame: DataFrame, how: str) -> DataFrame:
         """Join rows with the number of their codes: all, ``left``, or those ``inner`` with one."""
-        places = np.indices([len(one.values) for one in self.columns])
+        places = np.indices([len(column.values) for column in self.columns])
         places = places.reshape(len(self.columns), -1)
-        codes = [one.codes[at] for one, at in zip(self.columns, places, strict=True)]
+        codes = [item.codes[at] for item, at in zip(self.columns, places, strict=True)]
         sending = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
         same = []
-        for one, at in zip(self.columns, places, strict=True):
-            sending[f"v{one.inner}"] = one.values.take(pa.array(at))
-            same.append(_match_columns(one.inner, f"v{one.inner}", nulls=one.values.null_count > 0))
+        for first, at in zip(self.columns, places, strict=True):
+            sending[f"v{first.inner}"] = first.values.take(pa.array(at))
+            same.append(
+                _match_columns(first.inner, f"v{first.inner}", nulls=first.values.null_count > 0)
+            )
         sent = send_arrow_columns(frame.sparkSession, sending)
         sent = F.broadcast(sent) if places.shape[1] <= _BROADCAST else sent
         return frame.join(sent, reduce(and_, same), how)
 
     def make_code_columns(self) -> dict[str, Column]:
         """Return the code of each column, on Spark, from the number."""
-        found, below = {}, 1
-        for one in reversed(self.columns):
-            found[one.inner] = F.expr(f"cast({self.name} div {below} % {one.width} as int)")
-            below *= one.width
-        return found
+        code_columns, below = {}, 1
+        for item in reversed(self.columns):
+            code_columns[item.inner] = F.expr(
+                f"cast({self.name} div {below} % {item.width} as int)"
+            )
+            below *= item.width
+        return code_columns
 
     def decode_numbers(self, numbers: Any) -> dict[str, Codes]:
         """Return the code of each column, here, from an array of numbers."""
         codes = np.unravel_index(numbers, self._widths)
         pairs = zip(self.columns, codes, strict=True)
-        return {one.inner: found.astype(np.int32) for one, found in pairs}
+        return {item.inner: entry.astype(np.int32) for item, entry in pairs}
 
 
 def bundle_columns(columns: Sequence[CodedValues]) -> list[LookupBundle]:
     """Bundle columns of few values, as long as their tuples are few."""
     bundles: list[list[CodedValues]] = []
     size = _TOGETHER + 1
-    for one in sorted(columns, key=lambda one: len(one.values)):
-        size *= max(len(one.values), 1)
+    for item in sorted(columns, key=lambda one: len(one.values)):
+        size *= max(len(item.values), 1)
         if size > _TOGETHER:
             bundles.append([])
-            size = max(len(one.values), 1)
-        bundles[-1].append(one)
+            size = max(len(item.values), 1)
+        bundles[-1].append(item)
     return [LookupBundle(tuple(some), f"b{number}") for number, some in enumerate(bundles)]
 
 
@@ -110,5 +114,5 @@ def _match_columns(column: str, other: str, *, nulls: bool) -> Column:
 
     Spark looks up what is equal faster than what is equal or null on both sides.
     """
-    one, two = F.col(column), F.col(other)
-    return one.eqNullSafe(two) if nulls else one == two
+    result, two = F.col(column), F.col(other)
+    return result.eqNullSafe(two) if nulls else result == two

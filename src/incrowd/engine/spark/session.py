@@ -85,10 +85,10 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
                 f"drop the master '{master}'."
             )
         return active
-    asked = dict(settings or {})
-    seconds = parse_patience(asked.get(_PATIENCE))
+    request = dict(settings or {})
+    seconds = parse_patience(request.get(_PATIENCE))
     require_java()
-    place = master or asked.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
+    place = master or request.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
     _refuse_unreachable_master(place)
     known = {**_OURS, "spark.master": place}
     if place.startswith("local"):
@@ -96,15 +96,15 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
         known["spark.ui.enabled"] = "false"
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         known["spark.driver.memory"] = f"{_compute_driver_memory()}m"
-    known |= asked
-    if "spark.pyspark.python" in asked:  # which only Spark's own launcher reads
-        os.environ["PYSPARK_PYTHON"] = asked["spark.pyspark.python"]
+    known |= request
+    if "spark.pyspark.python" in request:  # which only Spark's own launcher reads
+        os.environ["PYSPARK_PYTHON"] = request["spark.pyspark.python"]
     builder = session_kind.builder
     for name, value in known.items():
         builder = builder.config(name, value)
-    with explain_failures("start Spark"), _silence_java_log(loud="spark.log.level" in asked):
+    with explain_failures("start Spark"), _silence_java_log(loud="spark.log.level" in request):
         session = builder.getOrCreate()
-        if "spark.log.level" not in asked:
+        if "spark.log.level" not in request:
             session.sparkContext.setLogLevel("OFF")
     if place.startswith("spark://"):
         _await_worker(session, place, seconds)
@@ -126,8 +126,8 @@ def explain_failures(what: str) -> Iterator[None]:
     except IncrowdError:
         raise
     except (PySparkException, Py4JError, ConnectionError, EOFError, ValueError) as error:
-        said = what if what[0].isupper() else f"Spark could not {what}"
-        raise TableError(f"{said}: {describe_failure(error)}.") from error
+        text = what if what[0].isupper() else f"Spark could not {what}"
+        raise TableError(f"{text}: {describe_failure(error)}.") from error
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as T  # noqa: N812
 
-from incrowd.engine.spark.kinds import is_hashable
+from incrowd.engine.spark.column_type import is_hashable
 from incrowd.engine.spark.session import explain_failures
 from incrowd.engine.table import RowsPerId
 
@@ -24,9 +24,9 @@ def count_rows_per_id(frame: DataFrame, identity: Column) -> RowsPerId:
     """Count the ids of a frame, and the rows of each; rows without an id do not count."""
     ids = frame.select(identity.alias("id")).where("id IS NOT NULL")
     rows = ids.groupBy("id").agg(F.count(F.lit(1)).alias("rows"))
-    found = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
-    assert found is not None
-    return RowsPerId(int(found[0]), float(found[1] or 0), int(found[2] or 0))
+    rows_per_id = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
+    assert rows_per_id is not None
+    return RowsPerId(int(rows_per_id[0]), float(rows_per_id[1] or 0), int(rows_per_id[2] or 0))
 
 
 _BITS = 24  # of a hash in each part: no sum over less than 2**39 rows can overflow
@@ -73,8 +73,8 @@ class RowSums:
             if not self._found:
                 parts = _sum_hash_parts(self._hash_rows()) if self._list_hashable_columns() else []
                 with explain_failures("take the fingerprint of the table"):
-                    found = self._raw.select(F.count(F.lit(1)), *parts).first()
-                self._found = self._format_sums(list(found or ()))
+                    result = self._raw.select(F.count(F.lit(1)), *parts).first()
+                self._found = self._format_sums(list(result or ()))
             return self._found
 
     def _format_sums(self, sums: list[int]) -> str:
@@ -82,13 +82,13 @@ class RowSums:
         return repr((kinds, sums))
 
     def _list_hashable_columns(self) -> list[Column]:
-        known = zip(self._raw.columns, self._kinds.values(), strict=True)
-        return [F.col(inner) for inner, kind in known if is_hashable(kind)]
+        hashable_columns = zip(self._raw.columns, self._kinds.values(), strict=True)
+        return [F.col(inner) for inner, kind in hashable_columns if is_hashable(kind)]
 
     def _hash_rows(self) -> Column:
         # A null leaves a hash as it is, so where nulls stand is hashed besides.
         hashed = self._list_hashable_columns()
-        return F.xxhash64(*[one.isNull() for one in hashed], *hashed)
+        return F.xxhash64(*[item.isNull() for item in hashed], *hashed)
 
 
 def _sum_hash_parts(hashed: Column) -> list[Column]:

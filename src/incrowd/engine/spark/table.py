@@ -30,7 +30,7 @@ from incrowd.engine.local.text import refuse_duplicate_names
 from incrowd.engine.spark import classes, sums
 from incrowd.engine.spark.cells import SURELY, approximate_distinct, group_by_codes
 from incrowd.engine.spark.coarse import count_coarse_codes, sample_values
-from incrowd.engine.spark.kinds import (
+from incrowd.engine.spark.column_type import (
     canonicalize_text,
     is_orderable,
     normalize_column,
@@ -74,8 +74,9 @@ class SparkTable:
         self._kinds = {name: field.dataType for name, field in zip(
             self._columns, frame.schema.fields, strict=True)}  # fmt: skip
         self._raw = frame.toDF(*self._inner.values())
-        self._frame = self._raw.select([normalize_column(inner, self._kinds[name]) for name, inner in
-                                        self._inner.items()])  # fmt: skip
+        self._frame = self._raw.select(
+            [normalize_column(inner, self._kinds[name]) for name, inner in self._inner.items()]
+        )
         self._before: SparkTable | None = None  # the table that was read in another way
         self._sums = RowSums(self._raw, self._kinds)
         self._all: dict[str, pl.DataFrame] = {}  # all values of columns that were asked for
@@ -119,9 +120,9 @@ class SparkTable:
 
     def head(self, rows: int) -> SparkTable:
         """Return some rows: without an order there are no first ones."""
-        found = SparkTable(self._restore_names(self._frame.limit(rows)), self._engine)
-        found._few = rows <= _FEW
-        return found
+        spark_table = SparkTable(self._restore_names(self._frame.limit(rows)), self._engine)
+        spark_table._few = rows <= _FEW
+        return spark_table
 
     def gather_columns(self, columns: Sequence[str], *, coarse: bool = False) -> SparkTable:
         """Group some columns once for whatever will be asked of them.
@@ -178,7 +179,7 @@ class SparkTable:
         yield make_tally(self._group_plain_values(columns))
 
     def _group_plain_values(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Return distinct tuples of plain values, and in the last column how many rows have them."""
+        """Return distinct tuples of plain values; the last column counts their rows."""
         return to_plain_frame(self._group_raw_values(columns))
 
     def _group_raw_values(self, columns: Sequence[str]) -> Any:
@@ -188,8 +189,10 @@ class SparkTable:
         inner = [self._inner[name] for name in columns]
         frame, summed = self.select_with_sums(columns)
         with explain_failures("count the table"):
-            found = frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *summed).toArrow()
-        return self.take_sums(found, "rows")
+            raw_values = (
+                frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *summed).toArrow()
+            )
+        return self.take_sums(raw_values, "rows")
 
     def _refuse_many_tuples(self, columns: Sequence[str]) -> None:
         """Refuse tuples that are too many for this machine, by an approximate count first."""
@@ -206,15 +209,16 @@ class SparkTable:
         """Return about how many distinct tuples some columns have."""
         inner = [self._inner[name] for name in columns]
         with explain_failures("count the distinct tuples of the table"):
-            found = self._frame.select(approximate_distinct(inner)).first()
-        assert found is not None
-        return int(found[0])
+            distinct = self._frame.select(approximate_distinct(inner)).first()
+        assert distinct is not None
+        return int(distinct[0])
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
         """Count distinct tuples of codes.
 
         They are grouped by raw values first; where those are too many, by codes, on Spark. Tables
-        that were not :meth:`gather_columns`, large ones of coarse codes, are grouped by codes at once.
+        that were not :meth:`gather_columns`, large ones of coarse codes, are grouped by codes at
+        once.
         """
         most = self._engine.most_tuples
         if self.rows() >= LARGE and type(self) is SparkTable:
@@ -267,9 +271,9 @@ class SparkTable:
         self._require_columns([column])
         nothing = F.count(F.when(self._make_identity(column).isNull(), 1))
         with explain_failures(f"look at the column '{column}'"):
-            found = self._frame.select(nothing).first()
-        assert found is not None
-        return int(found[0])
+            missing = self._frame.select(nothing).first()
+        assert missing is not None
+        return int(missing[0])
 
     def _make_identity(self, column: str) -> Column:
         """Return what each row has in a column, as one thing however it is written."""
@@ -334,7 +338,7 @@ class SparkTable:
         return True
 
     def select_with_sums(self, columns: Sequence[str]) -> tuple[DataFrame, list[Column]]:
-        """Return some columns under inner names, to be grouped, and what is to be summed besides."""
+        """Return some columns under inner names, and what is summed besides."""
         brought, summed = self._sums.list_carried_columns()
         chosen = [normalize_column(self._inner[name], self._kinds[name]) for name in columns]
         return self._raw.select(*chosen, *brought), summed
@@ -432,13 +436,13 @@ class SparkGroupedTable(SparkTable):
 
     @cached_property
     def _grouped_frame(self) -> pl.DataFrame:
-        found = self._whole._group_raw_values(self._columns).rename_columns(
+        result = self._whole._group_raw_values(self._columns).rename_columns(
             [*self._inner.values(), "rows"]
         )
         for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
-            values = pa.table({inner: found.column(inner).unique()})
+            values = pa.table({inner: result.column(inner).unique()})
             self._all[name] = self._whole.remember_values(name, values, whole=True)
-        return to_plain_frame(found)
+        return to_plain_frame(result)
 
     def _group_plain_values(self, columns: Sequence[str]) -> pl.DataFrame:
         if self._many is not None:

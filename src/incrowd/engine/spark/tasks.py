@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
-from incrowd.engine.spark.kinds import to_plain_frame
+from incrowd.engine.spark.column_type import to_plain_frame
 from incrowd.engine.table import ClassChunk, PicklableDraw, Work
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import Randomness, SeededRandomness, SystemRandomness
@@ -118,11 +118,11 @@ class DrawTask:
 
 
 def _sum_suppressed(rows: np.ndarray[Any, np.dtype[np.int64]], crowd: float) -> Any:
-    found = np.zeros(SUMS, dtype=np.int64)
-    found[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
+    suppressed = np.zeros(SUMS, dtype=np.int64)
+    suppressed[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
     sizes = np.floor(np.log2(rows)).astype(int) if len(rows) else np.zeros(0, dtype=int)
-    np.add.at(found, 3 + sizes, rows)
-    return found
+    np.add.at(suppressed, 3 + sizes, rows)
+    return suppressed
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ class ClassTask:
 def _encode_column(column: Any) -> tuple[Sequence[object], Codes]:
     """Return the distinct plain values of a column, and the place of each row's among them."""
     whole = column.combine_chunks()
-    known = whole.dictionary_encode(null_encoding="encode")
-    if isinstance(known, pa.ChunkedArray):
-        known = known.combine_chunks()
-    values = to_plain_frame(pa.table({"x": known.dictionary})).to_series().to_list()
-    return values, known.indices.to_numpy().astype(np.int32)
+    result = whole.dictionary_encode(null_encoding="encode")
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    values = to_plain_frame(pa.table({"x": result.dictionary})).to_series().to_list()
+    return values, result.indices.to_numpy().astype(np.int32)

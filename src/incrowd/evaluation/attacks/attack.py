@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
@@ -20,12 +20,12 @@ from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.shadows import run_shadow_attack
 from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
 from incrowd.evaluation.attacks.view import sample_people
-from incrowd.evaluation.measures import ReleaseFacts, list_quasi_columns, open_release
+from incrowd.evaluation.evaluate import ReleaseFacts, list_quasi_columns, open_release
 from incrowd.evaluation.noise import relink_rows, simulate_noise
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
 from incrowd.measure.evaluation import assign_levels
 from incrowd.measure.labels import assign_bins
-from incrowd.measure.noise import NOT_MEASURED
+from incrowd.measure.noise_loss import NOT_MEASURED
 from incrowd.methods.people import draw_rows
 from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SystemRandomness
@@ -113,22 +113,22 @@ def attack(
         control=None if control is None else open_spec_table(file, control, engine=engine),
         secrets=secrets,
     )
-    found = run_attacks(
+    attacks = run_attacks(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(start),
     )  # fmt: skip
-    estimates = list(found.estimates)
+    estimates = list(attacks.estimates)
     if "linkage" in only and noisy:
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
-        estimates.insert(0, _link_by_noise(file, used, after, identity, found))
+        estimates.insert(0, _link_by_noise(file, used, after, identity, attacks))
     if also:
-        others = [_make_other_scene(file, before, scene, one) for one in also]
+        others = [_make_other_scene(file, before, scene, item) for item in also]
         estimates += intersect_releases(
             [scene, *others], tries, confidence, np.random.default_rng(start)
         )
     if shadows:
         estimates += run_shadow_attack(before, file, rng=np.random.default_rng(start))
-    return replace(found, estimates=tuple(estimates))
+    return replace(attacks, estimates=tuple(estimates))
 
 
 def _link_by_noise(
@@ -142,7 +142,7 @@ def _link_by_noise(
     if identity is not None:
         linked = relink_rows(file, original, released, identity).linking_shared
         assert linked is not None
-        whose = next(one for one in found.estimates if one.attack == "linkage")
+        whose = next(estimate for estimate in found.estimates if estimate.attack == "linkage")
         guess, how = float(whose.details["expected"]), "measured on this release"
     else:
         fresh = simulate_noise(file, original, bits=SystemRandomness())
@@ -197,10 +197,10 @@ def _make_scene(
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
     # Of people with several rows another row than ours may have been drawn.
-    known = bool(told.events) and not isinstance(spec.unit, PersonId)
+    attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId)
     return make_scene(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
-        law=law_from_parameters(told.parameters) if known else None,
+        law=law_from_parameters(told.parameters) if attack_scene else None,
         rows_known=not isinstance(spec.unit, PersonId),
         promise=told.promise, events=tuple(parse_event(event) for event in told.events),
     )  # fmt: skip
@@ -224,7 +224,7 @@ def intersect_releases(
     targets = sample_people(first.everybody, tries, rng)
     outside = None if first.control is None else sample_people(first.control, tries, rng)
     places = {name: at for at, name in enumerate(first.release.names)}
-    found = []
+    result = []
     for secret in (first.release.names[at] for at in first.secrets):
         if any(secret not in scene.release.names for scene in scenes):
             continue
@@ -239,8 +239,8 @@ def intersect_releases(
             if outside is not None:
                 others = make_targets(outside, columns, places[secret], bins)
             views.append(ReleaseView(seen, own, members, others))
-        found.append(intersect_views(views, confidence=confidence))
-    return found
+        result.append(intersect_views(views, confidence=confidence))
+    return result
 
 
 def _choose_secrets(

@@ -72,8 +72,8 @@ def attack_interval_ends(
 def _find_wide_classes(seen: AttackerView, at: int) -> Bools:
     """Return which classes show more than one value of a column, and not all of them."""
     cover, labels = seen.covers[at], seen.codes[:, at]
-    found: Bools = (cover.low < cover.high) & (cover.loss < 1)
-    return found[labels]
+    wide_classes: Bools = (cover.low < cover.high) & (cover.loss < 1)
+    return wide_classes[labels]
 
 
 def _get_interval(seen: AttackerView, place: int, at: int) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def _match_values(
     if homes is not None:
         return _match_homes(homes, table, some, values)
     order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}
-    found = []
+    result = []
     for (place, at, _), value in zip(some.tolist(), values.tolist(), strict=True):
         column = table.codes[:, at]
         first, last = np.searchsorted(column, [value, value + 1], sorter=order[at])
@@ -105,17 +105,17 @@ def _match_values(
             else:
                 low, high = int(cover.low[label]), int(cover.high[label])
                 rows = rows[(low <= rows[:, other]) & (rows[:, other] <= high)]
-        found.append(len(rows) > 0)
-    return found
+        result.append(len(rows) > 0)
+    return result
 
 
 def _match_homes(homes: Places, table: Frequencies, some: Places, values: Places) -> list[bool]:
     """Return the same where every row fits one class at most: that of its ``homes``."""
-    found = np.zeros(len(some), dtype=bool)
+    result = np.zeros(len(some), dtype=bool)
     for at in np.unique(some[:, 1]).tolist():
-        asked = some[:, 1] == at
+        request = some[:, 1] == at
         column = table.codes[:, at].astype(np.int64)
         most = int(max(column.max(initial=0), values.max(initial=0))) + 1
         known = (homes * most + column)[homes >= 0]
-        found[asked] = np.isin(some[asked, 0] * most + values[asked], known)
-    return found.tolist()
+        result[request] = np.isin(some[request, 0] * most + values[request], known)
+    return result.tolist()

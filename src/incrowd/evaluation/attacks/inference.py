@@ -65,9 +65,9 @@ class InferenceTargets:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def rate_answers(self, said: Places, confidence: float) -> Rate:
+    def rate_answers(self, result: Places, confidence: float) -> Rate:
         """Return how often it is right."""
-        return Rate.from_hits(int((said == self.truth).sum()), len(self), confidence)
+        return Rate.from_hits(int((result == self.truth).sum()), len(self), confidence)
 
 
 def split_secret(seen: AttackerView, known: Sequence[int], at: int) -> tuple[AttackerView, Secret]:
@@ -133,14 +133,14 @@ def infer_by_homogeneity(
     def said(some: InferenceTargets) -> Places:
         return _infer_by_nearest(seen, secret, some, certain)
 
-    found = said(victims)
-    mode = np.where(found == NOTHING, NOTHING, int(np.argmax(secret.prior)))
-    share = float((found != NOTHING).mean()) if len(found) else 0.0
+    estimate = said(victims)
+    mode = np.where(estimate == NOTHING, NOTHING, int(np.argmax(secret.prior)))
+    share = float((estimate != NOTHING).mean()) if len(estimate) else 0.0
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by homogeneous classes",
         knows=f"{', '.join(seen.names)} of each person",
-        success=victims.rate_answers(found, confidence),
+        success=victims.rate_answers(estimate, confidence),
         guess=victims.rate_answers(mode, confidence),
         control=None if control is None else control.rate_answers(said(control), confidence),
         says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
@@ -227,7 +227,7 @@ def infer_by_classifier(
     the control group: what it knows better of the people attacked, it knows because they are in the
     release. What a classifier knows of them that learnt from the control group is said beside it.
     """
-    found = compute_accuracy(pair, target=secret.name, held_out=tried)
+    accuracy = compute_accuracy(pair, target=secret.name, held_out=tried)
     outside = compute_accuracy(pair, target=secret.name, held_out=pair.original)
 
     def rate(share: float, people: Frequencies) -> Rate:
@@ -237,12 +237,12 @@ def infer_by_classifier(
         attack=ATTACK,
         name=f"{secret.name}, by a classifier",
         knows=f"{', '.join(n for n in pair.names if n != secret.name)} of each person",
-        success=rate(found.released, tried),
+        success=rate(accuracy.released, tried),
         guess=_guess_mode(secret, victims, confidence),
         control=rate(outside.released, pair.original),
         says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
-        f"people outside the table, it predicts {found.original:.1%}.",
-        details={"trained_on_control": found.original},
+        f"people outside the table, it predicts {accuracy.original:.1%}.",
+        details={"trained_on_control": accuracy.original},
     )
 
 
@@ -258,22 +258,22 @@ def _infer_by_nearest(
     """Return what is said of each person by the rows that fit best."""
     from scipy import sparse
 
-    said = np.full(len(some), NOTHING)
+    result = np.full(len(some), NOTHING)
     if not len(seen):
-        return said
+        return result
     for near in seen.find_nearest(some.people.points):
         chosen = sparse.csr_matrix(
             (np.ones(len(near.place)), near.place, near.ends), shape=(len(near.most), len(seen))
         )
         rows = np.asarray((chosen @ secret.held).todense(), dtype=np.float64)
-        said[near.part] = secret.choose_bins(rows, decided(near, rows))
-    return said
+        result[near.part] = secret.choose_bins(rows, decided(near, rows))
+    return result
 
 
 def _find_homes(seen: AttackerView, points: Codes, *, apart: bool) -> Places:
     """Return the class that each person stands in, -1 if none; one for all if labels overlap."""
-    found = seen.find_class(points) if apart else None
-    return np.zeros(len(points), dtype=np.int64) if found is None else found
+    homes = seen.find_class(points) if apart else None
+    return np.zeros(len(points), dtype=np.int64) if homes is None else homes
 
 
 def _compute_chance(seen: AttackerView, shown: Floats, others: Floats) -> Floats:

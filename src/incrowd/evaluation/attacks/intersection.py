@@ -58,11 +58,11 @@ class SensitiveBoxes:
 
     def list_candidates(self, points: Codes) -> Bools:
         """Return the sensitive values (across) that each person (down) may have."""
-        found = np.zeros((len(points), self.held.shape[1]), dtype=bool)
+        candidates = np.zeros((len(points), self.held.shape[1]), dtype=bool)
         for at, point in enumerate(points):
             fits = ((self.low <= point) & (point <= self.high)).all(axis=1)
-            found[at] = self.held[fits].any(axis=0)
-        return found
+            candidates[at] = self.held[fits].any(axis=0)
+        return candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +129,14 @@ class ReleaseView:
         from scipy import sparse
 
         covered = self.secret.cover.shares > 0
-        found = np.ones((len(some), covered.shape[1]), dtype=bool)
+        candidates = np.ones((len(some), covered.shape[1]), dtype=bool)
         for near in self.seen.find_nearest(some.people.points) if len(self.seen) else ():
             shape = (len(near.most), len(self.seen))
             chosen = sparse.csr_matrix((np.ones(len(near.place)), near.place, near.ends), shape)
             shown = np.asarray((chosen @ self.secret.held).todense()) > 0
             whole = near.most == len(self.seen.names)
-            found[near.part] = np.where(whole[:, None], shown @ covered, True)
-        return found
+            candidates[near.part] = np.where(whole[:, None], shown @ covered, True)
+        return candidates
 
 
 def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDENCE) -> Estimate:
@@ -157,14 +157,14 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
     alone = [
         view.members.rate_answers(said([view.members], [view]), confidence).value for view in views
     ]
-    found = said(members, views)
-    common = np.where(found == NOTHING, NOTHING, int(np.argmax(first.secret.prior)))
+    estimate = said(members, views)
+    common = np.where(estimate == NOTHING, NOTHING, int(np.argmax(first.secret.prior)))
     return Estimate(
         attack=ATTACK,
         name=f"{first.secret.name}, by {len(views)} releases",
         knows=f"{', '.join(dict.fromkeys(n for view in views for n in view.seen.names))} of each "
         "person",
-        success=first.members.rate_answers(found, confidence),
+        success=first.members.rate_answers(estimate, confidence),
         guess=first.members.rate_answers(common, confidence),
         control=others[0].rate_answers(said(others, views), confidence)
         if len(others) == len(views)

@@ -67,26 +67,26 @@ def compute_join_chances(seen: AttackerView, halves: Halves, points: Codes) -> F
     """Return how likely both halves of each person meet in one row; 0 where no row is shown."""
     if not halves[0] or not halves[1] or set(halves[0]) & set(halves[1]):
         raise ParameterError("halves", "be two lists of different columns", halves)
-    found = np.zeros(len(points))
+    join_chances = np.zeros(len(points))
     if not len(seen):
-        return found
+        return join_chances
     every = sorted({*halves[0], *halves[1]})
     both = seen.select_columns(every)[0].count_fitting_rows(points[:, every])
     parts = [(list(half), *seen.select_columns(half)) for half in halves]
     first, second = (part.count_fitting_rows(points[:, half]) for half, part, _ in parts)
     # The rows that fit both halves wholly are those that fit in all columns.
-    found = both / np.maximum(first.astype(np.float64) * second, 1)
+    join_chances = both / np.maximum(first.astype(np.float64) * second, 1)
     lost = np.flatnonzero((first == 0) | (second == 0))
     size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
     for start in range(0, len(lost), size):
         some = points[lost[start : start + size]]
-        one, other = (_find_nearest_classes(part, at, some[:, half]) for half, part, at in parts)
+        item, other = (_find_nearest_classes(part, at, some[:, half]) for half, part, at in parts)
         with use_one_thread():
             met, near, close = (  # as floats, which are multiplied faster and are exact here
-                meets.astype(np.float64) @ rows for meets in (one & other, one, other)
+                meets.astype(np.float64) @ rows for meets in (item & other, item, other)
             )
-        found[lost[start : start + size]] = met / np.maximum(near * close, 1)
-    return found
+        join_chances[lost[start : start + size]] = met / np.maximum(near * close, 1)
+    return join_chances
 
 
 def _find_nearest_classes(part: AttackerView, at: Places, points: Codes) -> Bools:
@@ -94,8 +94,8 @@ def _find_nearest_classes(part: AttackerView, at: Places, points: Codes) -> Bool
 
     ``part`` are the half's own classes, ``at`` which of them each class is.
     """
-    found = np.zeros((len(points), len(part)), dtype=bool)
+    nearest_classes = np.zeros((len(points), len(part)), dtype=bool)
     for near in part.find_nearest(points):
         people = np.repeat(np.arange(near.part.start, near.part.stop), np.diff(near.ends))
-        found[people, near.place] = True
-    return found[:, at]
+        nearest_classes[people, near.place] = True
+    return nearest_classes[:, at]

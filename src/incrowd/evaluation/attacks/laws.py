@@ -69,21 +69,21 @@ class SampleLaw:
 
         Should the product be rounded past a whole number, a count with P = Q is missed, no more.
         """
-        found: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
-        return found
+        result: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
+        return result
 
     def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
         """Return P[B(n, beta) >= z]."""
         from scipy.special import betainc  # slow to load, and only samples need it
 
         beyond = np.maximum(rows - shown, 0) + 1.0
-        found: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
-        return found
+        result: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
+        return result
 
     def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
         """Return whether nothing is shown, or from k to all."""
-        found: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
-        return found
+        result: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
+        return result
 
     def total_variation(self, rows: Counts) -> Floats:
         """Return P[at least z of n] - P[at least z of n - 1]."""
@@ -92,8 +92,8 @@ class SampleLaw:
     def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
         """Thin the rows, and drop them below k."""
         drawn = rng.binomial(rows, self.beta)
-        found: Counts = np.where(drawn >= self.k, drawn, 0)
-        return found
+        result: Counts = np.where(drawn >= self.k, drawn, 0)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ class CountLaw:
     def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
         """Return P[n + X >= z]."""
         r = self.noise.reach
-        found: Floats = self._upper_tail[np.clip(shown - rows, -r, r + 1) + r]
-        return found
+        upper_tail: Floats = self._upper_tail[np.clip(shown - rows, -r, r + 1) + r]
+        return upper_tail
 
     @cached_property
     def _upper_tail(self) -> Floats:
@@ -129,8 +129,8 @@ class CountLaw:
         """Return whether noise can hide the rows, or make so many of them from r + k on."""
         r = self.noise.reach
         hidden = (shown == 0) & (rows - r < self.threshold)
-        found: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
-        return found
+        result: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
+        return result
 
     def total_variation(self, rows: Counts) -> Floats:
         """Return P[n + X >= z] - P[n - 1 + X >= z]."""
@@ -140,8 +140,8 @@ class CountLaw:
         """Add noise, drop below r + k: that is more than r, so an empty cell never shows."""
         above = self._upper_tail[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
         noisy = rows + self.noise.reach - np.searchsorted(above, rng.random(len(rows)), "right")
-        found: Counts = np.where(noisy >= self.threshold, noisy, 0)
-        return found
+        result: Counts = np.where(noisy >= self.threshold, noisy, 0)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,22 +185,22 @@ def _compute_distance(law: ReleaseLaw, rows: Counts) -> Floats:
 
 def law_from_parameters(parameters: Mapping[str, float | str]) -> ReleaseLaw:
     """Return the law of a safe release, from the parameters that its certificate tells."""
-    known = {name: x for name, x in parameters.items() if not isinstance(x, str)}
+    release_law = {name: x for name, x in parameters.items() if not isinstance(x, str)}
     kind = parameters.get("noise")
-    if kind is None and {"k", "beta"} <= set(known):
-        return SampleLaw(int(known["k"]), known["beta"])
-    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(known):
+    if kind is None and {"k", "beta"} <= set(release_law):
+        return SampleLaw(int(release_law["k"]), release_law["beta"])
+    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(release_law):
         raise ParameterError("parameters", "be those of a safe release", dict(parameters))
-    k, r = int(known["k"]), int(known["r"])
+    k, r = int(release_law["k"]), int(release_law["r"])
 
     def noisy(reach: int) -> CountLaw:
         if kind == "geometric":
-            return CountLaw(build_geometric_law(known["noise_epsilon"], reach), k)
-        return CountLaw(build_gaussian_law(known["noise_variance"], reach), k)
+            return CountLaw(build_geometric_law(release_law["noise_epsilon"], reach), k)
+        return CountLaw(build_gaussian_law(release_law["noise_variance"], reach), k)
 
-    if "coin" not in known:
+    if "coin" not in release_law:
         return noisy(r)
-    second = int(known["coin_r"])  # the first side is one less
+    second = int(release_law["coin_r"])  # the first side is one less
     if r == second:
-        return CoinLaw(noisy(r), noisy(r - 1), 1 - known["coin"])
-    return CoinLaw(noisy(r), noisy(second), known["coin"])
+        return CoinLaw(noisy(r), noisy(r - 1), 1 - release_law["coin"])
+    return CoinLaw(noisy(r), noisy(second), release_law["coin"])

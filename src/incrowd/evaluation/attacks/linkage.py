@@ -132,27 +132,27 @@ def _compute_chances(
     part, becomes = seen.select_columns(known)
     told = (people.with_errors(errors, rng) if errors else people).points[:, list(known)]
     near, members = np.zeros(len(people)), [np.zeros(0, dtype=np.int64)]
-    for one in part.find_nearest(told):
-        near[one.part] = one.sum_weights(part.counts)
-        members.append((one.person + one.part.start) * len(part) + one.place)
+    for item in part.find_nearest(told):
+        near[item.part] = item.sum_weights(part.counts)
+        members.append((item.person + item.part.start) * len(part) + item.place)
     named = np.concatenate(members)
-    found = np.zeros(len(people))
-    for one in seen.find_nearest(people.points):
-        fitting = one.most[one.person] == len(seen.names)
-        both = (one.person + one.part.start) * len(part) + becomes[one.place]
-        rows = seen.counts[one.place] * fitting
-        own = np.bincount(one.person, rows, len(one.most))
-        inside = rows * np.isin(both, named) * there[one.place]
-        shared = np.bincount(one.person, inside, len(one.most))
-        found[one.part] = shared / np.maximum(own, 1)
-    return found / np.maximum(near, 1)
+    result = np.zeros(len(people))
+    for item in seen.find_nearest(people.points):
+        fitting = item.most[item.person] == len(seen.names)
+        both = (item.person + item.part.start) * len(part) + becomes[item.place]
+        rows = seen.counts[item.place] * fitting
+        own = np.bincount(item.person, rows, len(item.most))
+        inside = rows * np.isin(both, named) * there[item.place]
+        shared = np.bincount(item.person, inside, len(item.most))
+        result[item.part] = shared / np.maximum(own, 1)
+    return result / np.maximum(near, 1)
 
 
 def _compute_certainty(seen: AttackerView, points: Codes) -> Floats:
     """Return how sure the attacker is of the row named: one over the rows that fit wholly."""
     sure = np.zeros(len(points))
-    for one in seen.find_nearest(points):
-        rows = one.sum_weights(seen.counts)
-        whole = (one.most == len(seen.names)) & (rows > 0)
-        sure[one.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
+    for item in seen.find_nearest(points):
+        rows = item.sum_weights(seen.counts)
+        whole = (item.most == len(seen.names)) & (rows > 0)
+        sure[item.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
     return sure

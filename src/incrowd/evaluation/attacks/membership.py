@@ -19,9 +19,11 @@ epsilon = 0, a + b <= 1 + d. In the last case the table and the person asked of 
 whether the person is somebody else, or was in the table and another took the place: a row less
 and a row more, each of which changes the chance of any answer by d at most.
 
-- :func:`attack_by_law` is the best test there is, where the law of what is shown of a cell is known.
+- :func:`attack_by_law` is the best test there is, where the law of what is shown of a cell is
+  known.
 - :func:`attack_by_fit` takes any file: somebody whom no row fits is not in it.
-- :func:`attack_by_shadows` makes many releases with and without the person, and learns the difference.
+- :func:`attack_by_shadows` makes many releases with and without the person, and learns the
+  difference.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def list_table_events(event: Event) -> list[Event]:
         case SampledEvent(part, _):
             return list_table_events(part)
         case Composition(events):
-            return [one for part in events for one in list_table_events(part)]
+            return [item for part in events for item in list_table_events(part)]
     return [event]
 
 
@@ -103,8 +105,8 @@ class MembershipTargets:
     """People by their cells: the number of each one's cell, its rows, and how many are shown.
 
     ``rows`` are those of the table; ``shown`` is 0 where the release shows nothing of the cell.
-    Members and people outside must be numbered alike: made by one call of :meth:`from_tables`, and parted
-    by :meth:`select_targets`.
+    Members and people outside must be numbered alike: made by one call of :meth:`from_tables`, and
+    parted by :meth:`select_targets`.
     """
 
     cells: Places
@@ -271,11 +273,11 @@ def attack_by_fit(
 
 
 def _find_fitting(seen: AttackerView, people: People) -> Bools:
-    found = np.zeros(len(people), dtype=bool)
+    result = np.zeros(len(people), dtype=bool)
     if len(seen):
         for near in seen.find_nearest(people.points):
-            found[near.part] = near.most == len(seen.names)
-    return found
+            result[near.part] = near.most == len(seen.names)
+    return result
 
 
 Description: TypeAlias = tuple[int, ...]
@@ -360,10 +362,10 @@ class _DecisionRule:
     def answer_releases(self, descriptions: Sequence[Description]) -> Floats:
         """Return how likely the answer is "in": 0, 1, or a half where it cannot tell."""
         if self.table is not None:
-            met = [self.table[self._select_numbers(one)] for one in descriptions]
+            met = [self.table[self._select_numbers(description)] for description in descriptions]
             return (np.sign(np.array(met, dtype=np.float64)) + 1) / 2
         (at,) = self.columns
-        above = [(one[at] > self.cut) != self.below for one in descriptions]
+        above = [(description[at] > self.cut) != self.below for description in descriptions]
         return np.array(above, dtype=np.float64)
 
     def _select_numbers(self, description: Description) -> Description:
@@ -375,8 +377,8 @@ class _DecisionRule:
             return float(
                 self.answer_releases(present).sum() + (1 - self.answer_releases(absent)).sum()
             )
-        others = [self.table[self._select_numbers(one)] - 1 for one in present]
-        others += [-self.table[self._select_numbers(one)] - 1 for one in absent]
+        others = [self.table[self._select_numbers(item)] - 1 for item in present]
+        others += [-self.table[self._select_numbers(item)] - 1 for item in absent]
         return float((np.sign(np.array(others, dtype=np.float64)) + 1).sum() / 2)
 
     def describe_fields(self, fields: Sequence[str]) -> str:
@@ -399,8 +401,8 @@ def _learn_rule(present: Sequence[Description], absent: Sequence[Description]) -
 def _make_table_rule(
     columns: tuple[int, ...], present: Sequence[Description], absent: Sequence[Description]
 ) -> _DecisionRule:
-    table = Counter(tuple(one[at] for at in columns) for one in present)
-    table.subtract(Counter(tuple(one[at] for at in columns) for one in absent))
+    table = Counter(tuple(item[at] for at in columns) for item in present)
+    table.subtract(Counter(tuple(item[at] for at in columns) for item in absent))
     return _DecisionRule(columns, table)
 
 
@@ -408,8 +410,8 @@ def _make_cut_rule(
     at: int, present: Sequence[Description], absent: Sequence[Description]
 ) -> _DecisionRule:
     """Return the best cut of one number, in the better direction."""
-    ins = np.sort(np.array([one[at] for one in present]))
-    outs = np.sort(np.array([one[at] for one in absent]))
+    ins = np.sort(np.array([item[at] for item in present]))
+    outs = np.sort(np.array([item[at] for item in absent]))
     cuts = np.unique(np.concatenate([ins, outs]))
     above = np.searchsorted(outs, cuts, side="right") - np.searchsorted(ins, cuts, side="right")
     best = int(np.argmax(np.abs(above)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT, CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import read_labels
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
@@ -59,18 +59,18 @@ def _attack_products(made: MethodResult, counted: object) -> AttackReport:
     if len(each) == 1:
         return first
     best: dict[str, Estimate] = {}
-    for number, found in enumerate(each, 1):
-        for one in found.estimates:
-            known = best.get(one.attack)
-            if known is None or one.excess > known.excess:
-                best[one.attack] = replace(one, name=f"{one.name} (slice {number})")
+    for number, result in enumerate(each, 1):
+        for estimate in result.estimates:
+            known = best.get(estimate.attack)
+            if known is None or estimate.excess > known.excess:
+                best[estimate.attack] = replace(estimate, name=f"{estimate.name} (slice {number})")
     return replace(first, estimates=tuple(best.values()), notes=tuple(_notes(each)))
 
 
 def _notes(each: Sequence[AttackReport]) -> Iterator[str]:
     """Return the notes of all slices; one that does not hold for all names its slices."""
-    for note in dict.fromkeys(note for found in each for note in found.notes):
-        slices = [str(at) for at, found in enumerate(each, 1) if note in found.notes]
+    for note in dict.fromkeys(note for item in each for note in item.notes):
+        slices = [str(at) for at, item in enumerate(each, 1) if note in item.notes]
         if len(slices) == len(each):
             yield note
         else:
@@ -88,11 +88,11 @@ def _attack_product(
     scene, silent = _make_scene(product, counted, made), _list_silent_secrets(product)
     if silent and not scene.secrets:
         only = tuple(name for name in only if name != "inference")
-    found = run_attacks(
+    attacks = run_attacks(
         scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
     )
     notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(attacks, notes=(*attacks.notes, *notes))
 
 
 def _list_silent_secrets(product: Product) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.codes.axis import Axis, locate_points
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.values import canonicalize_value
 from incrowd.evaluation.attacks.view import AttackerView, make_view

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Counts, Places, Words
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine
@@ -151,7 +151,7 @@ class ShadowReleases:
     def _extreme_tuples(self) -> Bools:
         """Which tuples hold, all by themselves, the lowest or highest position of a column."""
         counted = _get_counted(self.counted)
-        found = np.zeros(len(self.frequencies), dtype=bool)
+        result = np.zeros(len(self.frequencies), dtype=bool)
         for at, axis in enumerate(counted.axes):
             if not axis.ordered:
                 continue
@@ -160,8 +160,8 @@ class ShadowReleases:
             inside = places < axis.hierarchy.null
             for end in (places[inside].min(initial=-1), places[inside].max(initial=-1)):
                 there = inside & (places == end)
-                found |= there & (self.frequencies.counts[there].sum() == 1)
-        return found
+                result |= there & (self.frequencies.counts[there].sum() == 1)
+        return result
 
     def remove_row(self, at: int) -> CountedTable | DistinctRows:
         """Return the table without one row of a tuple."""
@@ -239,10 +239,10 @@ def _remove_one(frequencies: Frequencies, at: int) -> tuple[Frequencies, Bools]:
 def _find_leaves(counted: CountedTable, at: int) -> Places:
     """Return for each code of a column at its level some value that belongs to it."""
     hierarchy, level = counted.hierarchies[at], counted.levels[at]
-    found = np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
+    result = np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
     groups = hierarchy.groups[level]
-    found[groups[::-1]] = np.arange(len(groups))[::-1]  # the first value of each
-    return found
+    result[groups[::-1]] = np.arange(len(groups))[::-1]  # the first value of each
+    return result
 
 
 class _ReleaseDescriber:
@@ -282,18 +282,18 @@ class _ReleaseDescriber:
         return int(shown.frequencies.counts[fitting].sum())
 
     def _is_fitting(self, name: str, level: int | None, label: object) -> bool:
-        known = (name, level, label)
-        if known not in self._fits:
+        result = (name, level, label)
+        if result not in self._fits:
             axis, leaf = self._person[name]
             hierarchy = axis.hierarchy
             if level is not None:
                 own = hierarchy.labels[level][hierarchy.groups[level][leaf]]
-                self._fits[known] = label == own
+                self._fits[result] = label == own
             else:
                 places, _ = self._get_reader(name).read_label(label)
                 everything = label == hierarchy.root
-                self._fits[known] = everything or bool((places == axis.positions[leaf]).any())
-        return self._fits[known]
+                self._fits[result] = everything or bool((places == axis.positions[leaf]).any())
+        return self._fits[result]
 
     def _get_reader(self, name: str) -> LabelReader:
         if name not in self._readers:

@@ -3,9 +3,10 @@
 A predicate is a condition on a record that an attacker writes down after he has seen the release.
 It isolates if exactly one person of the table meets it. Two ways to find one:
 
-- :func:`isolate_by_rows`: what a single row shows in a few columns, if no other row may show the same.
-- :func:`isolate_by_classes`: all that a class of s rows shows, and a random condition that one record in
-  s meets (Cohen and Nissim on k-anonymity).
+- :func:`isolate_by_rows`: what a single row shows in a few columns, if no other row may show the
+  same.
+- :func:`isolate_by_classes`: all that a class of s rows shows, and a random condition that one
+  record in s meets (Cohen and Nissim on k-anonymity).
 
 To isolate is no feat: of n people, any condition that one record in n meets isolates with a chance
 of about 1/e = 37 %, release or not. What counts is how much better a predicate does on the people
@@ -100,8 +101,8 @@ def isolate_by_rows(
     check_whole("tries", tries)
     original, control = _equalize_sizes(original, control, rng)
     lines = _PredicateSearch(seen, ordered or [0] * width)
-    found = lines.find_isolating(columns, tries, rng)
-    guessed = lines.make_guesses(columns, len(found), rng)
+    isolating = lines.find_isolating(columns, tries, rng)
+    guessed = lines.make_guesses(columns, len(isolating), rng)
 
     def rate(people: Frequencies, predicates: list[_Terms]) -> Rate:
         hits = _count_isolated(people, predicates, seen.covers)
@@ -111,11 +112,11 @@ def isolate_by_rows(
         attack=NAME,
         name=f"by {columns} columns of a row",
         knows="the release only",
-        success=rate(original, found),
+        success=rate(original, isolating),
         guess=rate(original, guessed),
-        control=None if control is None else rate(control, found),
+        control=None if control is None else rate(control, isolating),
         says="A condition that one released row meets applies to exactly one person.",
-        details={"predicates": float(len(found)), "people": float(original.total)},
+        details={"predicates": float(len(isolating)), "people": float(original.total)},
     )
 
 
@@ -216,14 +217,14 @@ def _cover_people(seen: AttackerView, classes: Places, people: Frequencies) -> _
     """Return what each class covers of some people."""
     columns = np.asfortranarray(people.codes)
     distinct, at = np.unique(classes, return_inverse=True)
-    found = np.zeros((len(distinct), 3))
+    result = np.zeros((len(distinct), 3))
     for row, place in enumerate(distinct):
         left: Places | None = None
         for column, cover in enumerate(seen.covers):
             label = int(seen.codes[place, column])
             left = _filter_tuples(columns, left, _make_term(cover, column, label), cover)
-        found[row] = _summarize_counts(people.counts if left is None else people.counts[left])
-    return _CoveredRecords(*found[at].T)
+        result[row] = _summarize_counts(people.counts if left is None else people.counts[left])
+    return _CoveredRecords(*result[at].T)
 
 
 def _make_term(cover: LabelCover, column: int, label: int) -> _Term:
@@ -280,14 +281,14 @@ class _PredicateSearch:
 
     def find_isolating(self, columns: int, tries: int, rng: np.random.Generator) -> list[_Terms]:
         """Return so many distinct predicates that exactly one row may meet, or as many as found."""
-        found = []
+        isolating = []
         for chosen, row in self._list_candidates(columns, _MOST * tries, rng):
             terms = tuple(self._make_term(at, row) for at in chosen)
             if self._count_meeting(terms) == 1:
-                found.append(terms)
-                if len(found) == tries:
+                isolating.append(terms)
+                if len(isolating) == tries:
                     break
-        return found
+        return isolating
 
     def _list_candidates(
         self, columns: int, most: int, rng: np.random.Generator
@@ -298,18 +299,18 @@ class _PredicateSearch:
         sizes = np.array([int(rows.sum()) for rows in alone], dtype=np.int64)
         number = min(int(sizes.sum()), most)
         drawn = rng.multivariate_hypergeometric(sizes, number, method="marginals").tolist()
-        found = [
+        candidates = [
             (chosen, int(row))
             for chosen, rows, size in zip(choices, alone, drawn, strict=True)
             for row in rng.choice(np.flatnonzero(rows), size, replace=False)
         ]
-        return [found[at] for at in rng.permutation(len(found))]
+        return [candidates[at] for at in rng.permutation(len(candidates))]
 
     def _find_unique(self, columns: tuple[int, ...]) -> Bools:
         """Return the classes of one row that no other row equals in some columns."""
         _, at = np.unique(number_tuples(self._codes[:, list(columns)]), return_inverse=True)
-        found: Bools = np.bincount(at, weights=self._counts)[at] == 1
-        return found
+        result: Bools = np.bincount(at, weights=self._counts)[at] == 1
+        return result
 
     def make_guesses(self, columns: int, number: int, rng: np.random.Generator) -> list[_Terms]:
         """Return predicates of which each term comes from a row of its own."""
@@ -323,8 +324,8 @@ class _PredicateSearch:
     def _sample_classes(self, number: int, rng: np.random.Generator) -> list[int]:
         """Return the classes of random rows."""
         rows = rng.integers(0, self._upto[-1], number)
-        found: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
-        return found
+        result: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
+        return result
 
     def _make_term(self, column: int, row: int) -> _Term:
         term = _make_term(self._covers[column], column, int(self._codes[row, column]))
@@ -358,25 +359,25 @@ def _list_choices(width: int, columns: int, rng: np.random.Generator) -> list[tu
     """Return all choices of so many columns, or 64 random ones."""
     if comb(width, columns) <= _CHOICES:
         return list(combinations(range(width), columns))
-    found: set[tuple[int, ...]] = set()
-    while len(found) < _CHOICES:
-        found.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
-    return sorted(found)
+    result: set[tuple[int, ...]] = set()
+    while len(result) < _CHOICES:
+        result.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
+    return sorted(result)
 
 
 def _find_met_labels(cover: LabelCover, term: _Term) -> Bools:
     """Return which labels cover a position that a term allows."""
-    found = (cover.low <= term.high) & (term.low <= cover.high)
+    met_labels = (cover.low <= term.high) & (term.low <= cover.high)
     allowed = cover.sets.get(term.label)
     if allowed is not None:
         upto = np.searchsorted(allowed, cover.high, side="right")
-        found = upto > np.searchsorted(allowed, cover.low, side="left")
+        met_labels = upto > np.searchsorted(allowed, cover.low, side="left")
     for label, covered in cover.sets.items():
         if allowed is None:
-            found[label] = bool(((term.low <= covered) & (covered <= term.high)).any())
+            met_labels[label] = bool(((term.low <= covered) & (covered <= term.high)).any())
         else:
-            found[label] = bool(np.isin(covered, allowed).any())
-    return found
+            met_labels[label] = bool(np.isin(covered, allowed).any())
+    return met_labels
 
 
 def _compute_median(cover: LabelCover, codes: Codes, counts: Counts) -> float:

@@ -53,19 +53,19 @@ def attack_synthetic(
     original, shown = product.original.frequencies, product.shown.frequencies
     other = merge_tuples(again, np.ones(len(again), dtype=np.int64))
     people = _draw(original, tries, rng)
-    found = [_link(people, shown, other)]
+    synthetic = [_link(people, shown, other)]
     notes = [_NOTE]
     if len(original) <= _TUPLES and len(shown) <= _TUPLES:
-        found += _single_out_and_infer(made, other, tries, rng)
+        synthetic += _single_out_and_infer(made, other, tries, rng)
     else:
         notes.append("The table is too large for attacks by singling out and inference.")
-    found.append(
+    synthetic.append(
         find_members(
             made.synthetic.measured, made.synthetic.columns, original, people,
             _draw(other, tries, rng), bound=max_success_of_events(made.events),
         )
     )  # fmt: skip
-    return AttackReport(tuple(found), len(people), 0, tuple(notes))
+    return AttackReport(tuple(synthetic), len(people), 0, tuple(notes))
 
 
 def _draw(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
@@ -107,18 +107,18 @@ def _single_out_and_infer(
     )
     singled = [
         run_attacks(
-            one, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)
+            item, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)
         ).estimates
-        for one in (scene, chance)
+        for item in (scene, chance)
     ]
-    found = [
-        replace(one, control=beside.success, details={**one.details, "control": "a second draw"})
-        for one, beside in zip(*singled, strict=False)
+    estimates = [
+        replace(item, control=beside.success, details={**item.details, "control": "a second draw"})
+        for item, beside in zip(*singled, strict=False)
     ]
     if wanted:
         inferred = run_attacks(scene, only=("inference",), tries=tries, rng=rng).estimates
-        found += [one for one in inferred if "knowing everybody else" not in one.name]
-    return found
+        estimates += [item for item in inferred if "knowing everybody else" not in item.name]
+    return estimates
 
 
 # Membership -----------------------------------------------------------------------------------
@@ -170,19 +170,19 @@ class _Scores:
         self._names = list(columns)
         self._columns = columns
         self._tables = measured
-        self._residuals = [self._residual(one, table) for one in measured]
+        self._residuals = [self._residual(item, table) for item in measured]
 
     def compute(self, people: Codes, *, present: bool) -> Floats:
-        """The score of each person, who is in the table or not."""
-        found = np.zeros(len(people))
-        for one, residuals in zip(self._tables, self._residuals, strict=True):
-            cells = self._cells(one, people)
-            length = one.squared_length
-            for residual, variance in zip(residuals, one.variances, strict=True):
-                moved = residual.ravel()[cells] if one.columns else float(residual)
+        """Return the score of each person, who is in the table or not."""
+        result = np.zeros(len(people))
+        for first, residuals in zip(self._tables, self._residuals, strict=True):
+            cells = self._cells(first, people)
+            length = first.squared_length
+            for residual, variance in zip(residuals, first.variances, strict=True):
+                moved = residual.ravel()[cells] if first.columns else float(residual)
                 shift = length if present else 0.0
-                found += (moved + shift) / variance - length / (2 * variance)
-        return found
+                result += (moved + shift) / variance - length / (2 * variance)
+        return result
 
     def _residual(self, one: MeasuredNumbers, table: Frequencies) -> list[Floats]:
         """For each cell the product of the noise with the vector of a row in that cell."""
@@ -202,7 +202,7 @@ class _Scores:
 
 
 def _query(table: Floats, axes: Sequence[int]) -> Floats:
-    """A table times its size, less its sums, along some axes."""
+    """Return a table times its size, less its sums, along some axes."""
     for axis in axes:
         table = table.shape[axis] * table - table.sum(axis=axis, keepdims=True)
     return table

@@ -74,8 +74,8 @@ def run_attacks(
         "membership": trial.try_membership,
         "extreme": trial.try_extreme,
     }
-    found = [one for name in only for one in every[name]()]
-    notes = [one for one in found if isinstance(one, str)]
+    result = [item for name in only for item in every[name]()]
+    notes = [item for item in result if isinstance(item, str)]
     if scene.control is not None and trial.is_control_small:
         notes.append(
             "The control group is smaller than half of the table: singling out and ends of "
@@ -103,7 +103,7 @@ def run_attacks(
             "Without a control group, success is compared with guessing only. It includes what the "
             "release reveals about people in general, whether or not they are in the table."
         )
-    estimates = tuple(_add_bound(one, scene) for one in found if isinstance(one, Estimate))
+    estimates = tuple(_add_bound(item, scene) for item in result if isinstance(item, Estimate))
     return AttackReport(estimates, len(targets), len(control or ()), tuple(notes))
 
 
@@ -143,18 +143,18 @@ class _Trial:
         """Link people, knowing all quasi columns, and those that help most."""
         quasi = self.scene.quasi
         view, _ = self.scene.release.select_columns(quasi)
-        asked = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
-        if asked > len(quasi):
+        request = len(quasi) if self.knows is None else int(check_whole("knows", self.knows))
+        if request > len(quasi):
             raise ParameterError(
-                "knows", f"be at most {len(quasi)}, the number of quasi-identifiers", asked
+                "knows", f"be at most {len(quasi)}, the number of quasi-identifiers", request
             )
         own = self.targets.select_columns(quasi)
         every = tuple(range(len(quasi)))
         choices = [(own, every)]
-        if asked < len(quasi):  # found on one half of the people, tried on the other
+        if request < len(quasi):  # found on one half of the people, tried on the other
             half = len(own) // 2
             first, second = People(own.points[:half]), People(own.points[half:])
-            choices.append((second, find_worst_columns(view, first, asked, rng=self.rng)))
+            choices.append((second, find_worst_columns(view, first, request, rng=self.rng)))
         everybody = None
         if self.scene.whole:
             rows = self.scene.everybody
@@ -204,7 +204,7 @@ class _Trial:
         return self._get_large_control() is None
 
     def _get_large_control(self) -> Frequencies | None:
-        """Return the control if it has half of the table's people: both are thinned to the fewer."""
+        """Return the control, thinned like the table, if it has half of its people."""
         control = self.scene.control
         large = control is not None and control.total >= _LARGE * self.scene.everybody.total
         return control if large else None
@@ -277,7 +277,7 @@ class _Trial:
         if not scene.whole:
             return
         view = scene.release.select_columns(scene.quasi)[0]
-        found = attack_interval_ends(
+        interval_ends = attack_interval_ends(
             view,
             merge_tuples(scene.everybody.codes[:, list(scene.quasi)], scene.everybody.counts),
             ordered=[at for at, axis in enumerate(scene.quasi) if scene.axes[axis].ordered],
@@ -288,8 +288,8 @@ class _Trial:
             rng=self.rng,
             confidence=self.confidence,
         )
-        if found is not None:
-            yield found
+        if interval_ends is not None:
+            yield interval_ends
 
     def _infer_by_classifier(self, at: int, secret: Secret, victims: InferenceTargets) -> Estimate:
         """Infer by a classifier; the control group must be there."""

@@ -79,11 +79,11 @@ class AttackerView:
 
     def count_fitting_rows(self, points: Codes) -> Counts:
         """Count the rows that fit each of some people in all columns."""
-        known = self.find_class(points)
-        if known is not None:
-            return np.append(self.counts, 0)[known]
+        result = self.find_class(points)
+        if result is not None:
+            return np.append(self.counts, 0)[result]
         along = self._sweep_column(int(points.max(initial=0)))
-        found = np.zeros(len(points), dtype=np.int64)
+        fitting_rows = np.zeros(len(points), dtype=np.int64)
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             some = points[start : start + size]
@@ -93,8 +93,8 @@ class AttackerView:
             else:
                 person, place = along.part._find_whole_fits(some[:, along.others])
                 rows = along.rows[place, some[person, along.column]]
-            found[start : start + size] = np.bincount(person, rows, minlength=len(some))
-        return found
+            fitting_rows[start : start + size] = np.bincount(person, rows, minlength=len(some))
+        return fitting_rows
 
     def _sweep_column(self, last: int) -> _ColumnSweep | None:
         """Return rows along the column with most labels; None where that takes too much to hold."""
@@ -189,10 +189,10 @@ class AttackerView:
 
     def _count_fitting_columns(self, points: Codes) -> npt.NDArray[np.uint8]:
         """Return in how many columns each class (across) fits each person (down)."""
-        found = np.zeros((len(points), len(self)), dtype=np.uint8)
+        fitting_columns = np.zeros((len(points), len(self)), dtype=np.uint8)
         for at, cover in enumerate(self.covers):
-            found += match_labels(cover, points[:, at])[:, self.codes[:, at]]
-        return found
+            fitting_columns += match_labels(cover, points[:, at])[:, self.codes[:, at]]
+        return fitting_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,10 +230,10 @@ class NearestClasses:
 
 def match_labels(cover: LabelCover, places: Codes) -> npt.NDArray[np.uint8]:
     """Return whether each label (across) covers each position (down)."""
-    found = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
+    result = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
     for label, covered in cover.sets.items():
-        found[:, label] = np.isin(places, covered)
-    return found.astype(np.uint8)
+        result[:, label] = np.isin(places, covered)
+    return result.astype(np.uint8)
 
 
 def _match_pairs(cover: LabelCover, places: Codes, person: Places, labels: Codes) -> Bools:

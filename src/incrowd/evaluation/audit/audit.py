@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from incrowd.codes.counted import COUNT
+from incrowd.codes.counted_table import COUNT
 from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole
 from incrowd.evaluation.audit.bound import (
@@ -136,19 +136,19 @@ class Audit:
         """Return the audit in a few lines."""
         first, second = self.runs
         shown = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
-        found = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
+        lines = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
         if self.claim is not None:
-            found.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
+            lines.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
         if self.accounted is not None:
             some = 0 < self.accounted < math.inf
             share = f" ({100 * self.epsilon / self.accounted:.0f} % of it audited)" if some else ""
-            found.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
+            lines.append(f"Accounted   ε = {self.accounted:.4g} at δ = {self.delta:g}{share}")
         power = f"this number of runs can show at most ε = {self.most:.3g}"
         if self.expected is not None:
             power += f", for this mechanism {self.expected:.3g}"
         likely, unlikely = (f"{x.hits:,} of {x.tries:,}" for x in (self.likely, self.unlikely))
         return [
-            *found,
+            *lines,
             f"Tables      {self.tables}",
             f"Event       {self.event}: {likely} runs on the first table, {unlikely} on the second",
             f"Runs        {first:,} and {second:,} in {self.seconds:.0f} s; {power}",
@@ -156,11 +156,11 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values; None for what is not finite."""
-        found = asdict(self) | {"above": self.is_above_claim, "verdict": self.verdict}
+        result = asdict(self) | {"above": self.is_above_claim, "verdict": self.verdict}
         for name in ("claim", "accounted"):
-            value = found[name]
-            found[name] = value if value is not None and math.isfinite(value) else None
-        return found
+            value = result[name]
+            result[name] = value if value is not None and math.isfinite(value) else None
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +248,7 @@ def audit(
             return _run_job(part, bench)
         with ThreadPoolExecutor(number) as pool:
             parts = list(pool.map(_run_in_process, [part] * number))
-        return [merge_histograms(one) for one in zip(*parts, strict=True)]
+        return [merge_histograms(item) for item in zip(*parts, strict=True)]
 
     best, left = 0, 1.0
     if len(proposed) > 1:
@@ -266,8 +266,8 @@ def audit(
     (runs_found,) = found([best], left)
     bound, event = conclude_bound(runs_found, pair.views, delta=inside, confidence=confidence)
     laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
-    promised, asked = method.promise.epsilon if method.events else None, file.spec.release
-    assert asked is not None
+    promised, result = method.promise.epsilon if method.events else None, file.spec.release
+    assert result is not None
     return Audit(
         epsilon=bound.epsilon,
         delta=delta,
@@ -285,7 +285,7 @@ def audit(
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=time.monotonic() - start,
-        inside=None if method.events or asked.budget is None else asked.budget.epsilon,
+        inside=None if method.events or result.budget is None else result.budget.epsilon,
     )
 
 
@@ -300,10 +300,10 @@ def _count_cells_once(file: SpecFile) -> SpecFile:
     Rows that are repeated are a function of that, so nothing more is shown by them; they only take
     longer to write.
     """
-    asked = file.spec.release
-    if not isinstance(asked, SafeSpec) or COUNT in file.spec.columns:
+    release = file.spec.release
+    if not isinstance(release, SafeSpec) or COUNT in file.spec.columns:
         return file
-    weighted = asked.model_copy(update={"rows": "counted"})
+    weighted = release.model_copy(update={"rows": "counted"})
     return replace(file, spec=file.spec.model_copy(update={"release": weighted}))
 
 
@@ -322,10 +322,10 @@ def _run_in_process(job: _AuditJob) -> list[Histogram]:
         check=False,
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise IncrowdError(f"Audit: a process failed ({said[-1] if said else 'no message'}).")
-    found: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
-    return found
+        text = done.stderr.decode(errors="replace").strip().splitlines()
+        raise IncrowdError(f"Audit: a process failed ({text[-1] if text else 'no message'}).")
+    histograms: list[Histogram] = pickle.loads(done.stdout)  # noqa: S301 - from the process above
+    return histograms
 
 
 def serve() -> None:
@@ -337,11 +337,13 @@ def serve() -> None:
 def _run_job(job: _AuditJob, bench: _TestBench | None = None) -> list[Histogram]:
     """Run a method on both tables of each pair, in turn, until the time is over."""
     bench = bench or job.make_bench(None)
-    found = []
+    histograms = []
     for at in job.chosen:
         run = partial(bench.pairs[at].run_once, bench.method, bench.context)
-        found.append(alternate_runs(run, make_stop_rule(job.seconds, job.runs, time.process_time)))
-    return found
+        histograms.append(
+            alternate_runs(run, make_stop_rule(job.seconds, job.runs, time.process_time))
+        )
+    return histograms
 
 
 def make_stop_rule(
@@ -365,14 +367,14 @@ def alternate_runs(
 
     Of six runs one orders outcomes, one decides how many are the event, and the others test it.
     """
-    found = _make_histogram()
+    result = _make_histogram()
     done = 0
     while not enough(done):
-        part = found[min(done % PARTS, 2)]
+        part = result[min(done % PARTS, 2)]
         part[0].update(run(first=True))
         part[1].update(run(first=False))
         done += 1
-    return found
+    return result
 
 
 def _make_histogram() -> Histogram:
@@ -381,12 +383,12 @@ def _make_histogram() -> Histogram:
 
 def merge_histograms(parts: Iterable[Histogram]) -> Histogram:
     """Merge the outcomes of several processes."""
-    found = _make_histogram()
+    histograms = _make_histogram()
     for part in parts:
-        for into, from_ in zip(found, part, strict=True):
+        for into, from_ in zip(histograms, part, strict=True):
             into[0].update(from_[0])
             into[1].update(from_[1])
-    return found
+    return histograms
 
 
 def find_best_view(
@@ -397,7 +399,7 @@ def find_best_view(
     def shown(view: tuple[int, ...]) -> float:
         order, cut, _ = _project_outcomes(histogram, view)[1]
         sides = ((order, cut), (order.exchange_tables(), cut.exchange_tables()))
-        return max(choose_event(*one, delta=delta, confidence=confidence).shows for one in sides)
+        return max(choose_event(*side, delta=delta, confidence=confidence).shows for side in sides)
 
     return max(((shown(view), view) for view in views), key=lambda one: one[0])
 
@@ -424,7 +426,7 @@ def _project_outcomes(
                 seen[tuple(outcome[at] for at in view)] += times
             sums.append(seen)
     outcomes = sorted({outcome for seen in sums for outcome in seen}, key=repr)
-    arrays = [np.array([seen[one] for one in outcomes], dtype=np.int64) for seen in sums]
+    arrays = [np.array([seen[item] for item in outcomes], dtype=np.int64) for seen in sums]
     order, cut, test = (Runs(arrays[at], arrays[at + 1]) for at in (0, 2, 4))
     return outcomes, (order, cut, test)
 

@@ -22,8 +22,8 @@ delta, so with ever more runs the bound comes as near to that as one likes.
 
 **Power.** At best p = 1 and q = 0, and n runs still leave p_low = alpha^(1/n), q_high =
 1 - alpha^(1/n): no more than about ln(n / ln(1 / alpha)) can be shown. Where delta is small, an
-event that shows much is rare, too; :func:`compute_expected_bound` says what runs are expected to show of
-two laws that are known.
+event that shows much is rare, too; :func:`compute_expected_bound` says what runs are expected to
+show of two laws that are known.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def compute_lower_bound(
         ]
         for side in (at[: len(first)], at[len(first) :])
     ]
-    order, cut, test = (Runs(one, other) for one, other in zip(*parts, strict=True))
+    order, cut, test = (Runs(item, other) for item, other in zip(*parts, strict=True))
     return bound_from_runs(order, cut, test, delta=delta, confidence=confidence)
 
 
@@ -117,14 +117,14 @@ def bound_from_runs(
     Each tells how often every outcome came out, all in one order.
     """
     _check_arguments(delta, confidence)
-    found = []
+    epsilon_bound = []
     for on_first in (True, False):
         parts = (order, cut, test)
         if not on_first:
             parts = (order.exchange_tables(), cut.exchange_tables(), test.exchange_tables())
         event = choose_event(*parts[:2], delta=delta, confidence=confidence).event
-        found.append(_test_event(event, parts[2], delta, confidence, on_first=on_first))
-    return max(found, key=lambda bound: bound.epsilon)
+        epsilon_bound.append(_test_event(event, parts[2], delta, confidence, on_first=on_first))
+    return max(epsilon_bound, key=lambda bound: bound.epsilon)
 
 
 def choose_event(
@@ -152,9 +152,14 @@ def compute_largest_bound(runs: int, *, delta: float, confidence: float = CONFID
     """Compute the largest bound that so many test runs can show: with p = 1 and q = 0."""
     _check_arguments(delta, confidence)
     check_whole("runs", runs, 0)
-    one = np.array([runs], dtype=np.int64)
+    largest_bound = np.array([runs], dtype=np.int64)
     return max(
-        float(_compute_shown(one, runs, one * 0, runs, delta, _split_error(confidence))[0]), 0.0
+        float(
+            _compute_shown(
+                largest_bound, runs, largest_bound * 0, runs, delta, _split_error(confidence)
+            )[0]
+        ),
+        0.0,
     )
 
 
@@ -220,5 +225,5 @@ def _compute_shown(
     left = np.maximum(others - misses, 0.0)
     high = np.where(left > 0, betaincinv(misses + 1, np.maximum(left, 1e-12), 1 - error), 1.0)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
-    return found
+        result: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    return result

@@ -84,11 +84,11 @@ class _CsvTable:
 
     def sum_columns(self) -> list[float]:
         """Return the sums of the first columns of numbers; 0 for each that is not there."""
-        found = []
+        columns = []
         for column in zip(*self.rows, strict=False):
             numbers = [float(x) for value in column if (x := parse_number(value)) is not None]
-            found += [sum(numbers)] if len(numbers) == len(column) else []
-        return [*found[:_SUMS], *[0.0] * (_SUMS - len(found))]
+            columns += [sum(numbers)] if len(numbers) == len(column) else []
+        return [*columns[:_SUMS], *[0.0] * (_SUMS - len(columns))]
 
     def write(self, path: Path, without: int | None = None) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -115,7 +115,7 @@ class _AuditedCommand:
         same = sum(line == row for line in shown.rows)
         everything = _hash_value((shown.names, sorted(shown.rows)))
         sums = zip(cuts, shown.sum_columns(), strict=True)
-        places = [int(np.searchsorted(known, total)) for known, total in sums]
+        places = [int(np.searchsorted(item, total)) for item, total in sums]
         return Counter([(everything, len(shown.rows), same, _hash_value(values), *places)])
 
     def read_output(self, source: Path) -> _CsvTable:
@@ -150,8 +150,8 @@ class _AuditedCommand:
                 "table; an audit needs many runs."
             ) from error
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            last = f" It said: {said[-1]}" if said else ""
+            text = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            last = f" It said: {text[-1]}" if text else ""
             raise IncrowdError(
                 f"Command '{parts[0]}': it failed with exit status {done.returncode}.{last}"
             )
@@ -259,16 +259,16 @@ def audit_command(
 def find_extreme_rows(rows: Sequence[Row]) -> list[int]:
     """Return the places of rows worth leaving out, the rarest combination first."""
     combinations = Counter(rows)
-    found = [min(range(len(rows)), key=lambda at: combinations[rows[at]])]
+    extreme_rows = [min(range(len(rows)), key=lambda at: combinations[rows[at]])]
     for column in zip(*rows, strict=False):
         numbers = [parse_number(value) for value in column]
         if all(x is not None for x in numbers):
             order = sorted(range(len(rows)), key=lambda at: numbers[at] or 0)
-            found += [order[-1], order[0]]
+            extreme_rows += [order[-1], order[0]]
         else:
             often = Counter(column)
-            found.append(min(range(len(rows)), key=lambda at: often[column[at]]))
-    return list(dict.fromkeys(found))[:_CANDIDATES]
+            extreme_rows.append(min(range(len(rows)), key=lambda at: often[column[at]]))
+    return list(dict.fromkeys(extreme_rows))[:_CANDIDATES]
 
 
 def _hash_value(value: object) -> str:

@@ -13,7 +13,7 @@ the outcomes in S, has c P(S), and c P(S) <= e^epsilon c Q(S) + delta is what is
 delta / c in the place of delta.) The tables of a run are no neighbours of each other; of each cell,
 the two tables that are alike but for it would be.
 
-The n that is worst for a sample stands in :mod:`incrowd.privacy.binomial`: it is where the profile
+The n that is worst for a sample stands in :mod:`incrowd.privacy.sample`: it is where the profile
 at the audit's own delta is attained. For counts it is any n from which the cell is always shown,
 2 r + k (:mod:`incrowd.privacy.counts`).
 
@@ -43,12 +43,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable, DistinctRows
+from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
 from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.binomial import log_absent_divergence, log_present_divergence
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     Coin,
@@ -62,6 +61,7 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
@@ -143,14 +143,14 @@ class CellPair:
             return Counter()  # the coin fell on its other side
         shown = product.shown.frequencies.counts
         values, times = np.unique(shown, return_counts=True)
-        found: Counter[Outcome] = Counter(
+        counter: Counter[Outcome] = Counter(
             {
                 (value,): number
                 for value, number in zip(values.tolist(), times.tolist(), strict=True)
             }
         )
-        found[(0,)] += len(codes) - len(shown)
-        return found
+        counter[(0,)] += len(codes) - len(shown)
+        return counter
 
     def laws(self) -> tuple[Floats, Floats]:
         """Return the binomial law, or that of the noise; what is not shown is 0."""
@@ -169,9 +169,9 @@ class CellPair:
             law = np.zeros(self.n + r + 1)
             shown = np.arange(max(n - r, 0), n + r + 1)
             law[shown] = tail[np.abs(shown - n)]
-        found = np.where(np.arange(len(law)) >= least, law, 0.0)
-        found[0] = 1.0 - found[1:].sum() if least > 0 else found[0]
-        return found
+        result = np.where(np.arange(len(law)) >= least, law, 0.0)
+        result[0] = 1.0 - result[1:].sum() if least > 0 else result[0]
+        return result
 
     def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """Describe an event by how many rows are shown of the cell."""
@@ -308,11 +308,11 @@ def _make_class_pairs(
 
 def _list_draw_events(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
     """Yield what cells are drawn with, each once."""
-    found: dict[SafeRelease | CountsEvent, None] = {}
+    result: dict[SafeRelease | CountsEvent, None] = {}
     for event in _list_leaves(events):
         if isinstance(event, SafeRelease | GeometricCounts | GaussianCounts):
-            found.setdefault(event)
-    yield from found
+            result.setdefault(event)
+    yield from result
 
 
 def _list_leaves(events: Sequence[Event]) -> Iterator[Event]:
@@ -365,8 +365,8 @@ def _describe_scheme(product: Product) -> str:
     """Return the scheme of one table, and what it was drawn with."""
     levels = zip(product.original.names, product.shown.levels, strict=True)
     drawn = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
-    known = [(name, value) for name, value in (*levels, *drawn) if value is not None]
-    return ", ".join(f"{name} {value:g}" for name, value in known if not isinstance(value, str))
+    scheme = [(name, value) for name, value in (*levels, *drawn) if value is not None]
+    return ", ".join(f"{name} {value:g}" for name, value in scheme if not isinstance(value, str))
 
 
 def _list_classes(product: Product) -> list[tuple[object, ...]]:

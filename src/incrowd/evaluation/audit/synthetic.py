@@ -25,7 +25,7 @@ import numpy as np
 from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE
 from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.evaluation.audit.pairs import NeighborPair, Outcome
 from incrowd.methods.base import MakeContext, Method
@@ -39,7 +39,7 @@ _VALUES = 10_000
 
 
 def synthetic_pairs(method: Method) -> list[NeighborPair]:
-    """The pair worth trying: many outcomes in each run, where there is one column for it."""
+    """Return the pair worth trying: many outcomes in each run, where there is one column for it."""
     assert isinstance(method, Synthetic)
     column = method.domain.columns[0]
     if len(method.domain) == 1 and not centered_axes(column.sizes[:1]):
@@ -48,7 +48,7 @@ def synthetic_pairs(method: Method) -> list[NeighborPair]:
 
 
 def _laws(information: float) -> tuple[Floats, Floats]:
-    """The laws of a score in steps: normal, with the information as squared distance of means."""
+    """Return the laws of a score in steps: normal, information as squared distance."""
     from scipy.special import ndtr
 
     mu = math.sqrt(information)
@@ -84,7 +84,7 @@ class AlikeRows:
         return f"{ROWS} equal rows against {ROWS - 1}, by all measured tables"
 
     def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """The score of one run."""
+        """Return the score of one run."""
         assert isinstance(method, Synthetic)
         rows = ROWS if first else ROWS - 1
         measured = method.measure(_make_table(method, [0], rows), context)
@@ -101,7 +101,7 @@ class AlikeRows:
 
 
 def _make_table(method: Synthetic, values: Sequence[int], rows: int) -> CountedTable:
-    """A table of so many rows for each of some positions, the same in every column."""
+    """Return a table of so many rows for each of some positions, the same in every column."""
     domain = method.domain
     codes = [[int(column.codes[at]) for column in domain.columns] for at in values]
     order = np.lexsort(np.array(codes).T[::-1])
@@ -116,7 +116,10 @@ def _make_table(method: Synthetic, values: Sequence[int], rows: int) -> CountedT
 
 
 def _score(one: Measurement, others: int) -> float:
-    """The logarithm of the likelihood ratio of a measurement; all other rows are at position 0."""
+    """Return the logarithm of the likelihood ratio of a measurement.
+
+    All other rows are at position 0.
+    """
     row = np.zeros(one.numbers.shape)
     row[(0,) * row.ndim] = 1.0
     for axis in one.centered:
@@ -146,7 +149,7 @@ class ManyLeaves:
         )
 
     def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
-        """The score of each value."""
+        """Return the score of each value."""
         assert isinstance(method, Synthetic)
         rows = ROWS if first else ROWS - 1
         table = _make_table(method, range(self._values), rows)

@@ -57,7 +57,7 @@ def draw_grouped_bars(
     groups: Sequence[str], series: Sequence[Series], *, title: str, across: str, up: str
 ) -> str:
     """Draw bars of counts, side by side in each group."""
-    ticks = _make_count_ticks(max((max(one.values, default=0) for one in series), default=0))
+    ticks = _make_count_ticks(max((max(item.values, default=0) for item in series), default=0))
     left = 34 + max(_estimate_width(text) for text in ticks.values())
     step = (_WIDTH - left - 8) / max(len(groups), 1)
     longest = max((_estimate_width(name) for name in groups), default=0)
@@ -70,12 +70,12 @@ def draw_grouped_bars(
         canvas.draw_line(left, y, _WIDTH - 8, y, _GRID if value else _AXIS)
         canvas.draw_text(left - 6, y + 4, text, anchor="end")
     bar = 0.8 * step / max(len(series), 1)
-    for number, one in enumerate(series):
-        for place, (name, value) in enumerate(zip(groups, one.values, strict=False)):
+    for number, first in enumerate(series):
+        for place, (name, value) in enumerate(zip(groups, first.values, strict=False)):
             tall = high * value / max(ticks)
             x = left + step * (place + 0.1) + bar * number
-            told = f"{name}: {value:,} {one.label}"
-            canvas.draw_rectangle(x, top + high - tall, bar, tall, one.colour, told)
+            told = f"{name}: {value:,} {first.label}"
+            canvas.draw_rectangle(x, top + high - tall, bar, tall, first.colour, told)
     for place in range(0, len(groups), math.ceil(20 / step)):
         x, y = left + step * (place + 0.5), top + high + 15
         if turned:
@@ -84,7 +84,7 @@ def draw_grouped_bars(
             canvas.draw_text(x, y, groups[place])
     canvas.draw_text((left + _WIDTH) / 2, canvas.height - 8, across)
     canvas.draw_text(13, top + high / 2, up, turn=-90)
-    _draw_legend(canvas, {one.label: one.colour for one in series})
+    _draw_legend(canvas, {item.label: item.colour for item in series})
     return canvas.to_svg(title, f"Bars: {up} by {across}.", _SHOWN)
 
 
@@ -275,13 +275,13 @@ class _Canvas:
     parts: list[str] = field(default_factory=list)
 
     def draw_line(self, x: float, y: float, to_x: float, to_y: float, ink: str) -> None:
-        at = f'x1="{_format_number(x)}" y1="{_format_number(y)}" x2="{_format_number(to_x)}" y2="{_format_number(to_y)}"'
+        at = _format_attributes({"x1": x, "y1": y, "x2": to_x, "y2": to_y})
         self.parts.append(f'<line {at} stroke="{ink}"/>')
 
     def draw_rectangle(
         self, x: float, y: float, wide: float, tall: float, ink: str, told: str = ""
     ) -> None:
-        at = f'x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(wide)}" height="{_format_number(tall)}"'
+        at = _format_attributes({"x": x, "y": y, "width": wide, "height": tall})
         self.parts.append(f'<rect {at} fill="{ink}">{_make_tooltip(told)}</rect>')
 
     def draw_dot(
@@ -317,7 +317,7 @@ class _Canvas:
     def to_svg(self, title: str, description: str, shown: float) -> str:
         """Return the whole, ``shown`` pixels wide where there is room."""
         wide, tall = _format_number(self.width), _format_number(self.height)
-        size = f'width="{_format_number(shown)}" height="{_format_number(shown * self.height / self.width)}"'
+        size = _format_attributes({"width": shown, "height": shown * self.height / self.width})
         role = "group" if any(part.startswith("<a ") for part in self.parts) else "img"
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" {size} '
@@ -336,6 +336,10 @@ def _make_tooltip(told: str) -> str:
 def _escape_text(text: str) -> str:
     """Return text as one line of XML; what XML cannot say shows as a replacement character."""
     return escape(_NOT_XML.sub("\ufffd", " ".join(text.split())))
+
+
+def _format_attributes(numbers: dict[str, float]) -> str:
+    return " ".join(f'{name}="{_format_number(number)}"' for name, number in numbers.items())
 
 
 def _format_number(value: float) -> str:

@@ -54,13 +54,13 @@ def render_report(
     """Return the report as one HTML page without links to anything else."""
     standing = None if origin is None else origin.standing
     unused = 0 if origin is None else origin.unused
-    said = summarize_release(
+    report = summarize_release(
         certificate, found, attacked=attacked, findings=findings, standing=standing, unused=unused
     )
     return render_page(
         "incrowd.evaluation.report", "report.html",
         certificate=certificate, found=found, reasons=reasons, findings=findings,
-        examples=examples, attacked=attacked, origin=origin, summary=said,
+        examples=examples, attacked=attacked, origin=origin, summary=report,
         crowd=_draw_crowd(certificate), chances=list_success_rates(certificate),
         strength=describe_strength(certificate), people=describe_protected_people(certificate),
         tables=list(_summarize_tables(certificate, found, examples)),
@@ -105,16 +105,18 @@ def _draw_crowd(certificate: Certificate) -> _CrowdFigure:
     """Draw the crowd that is shown more often than not; of classes, the least that is shown."""
     number = max(
         (
-            float(known["k"]) / float(known["beta"])
-            if "beta" in known
-            else float(known.get("k", 1)) + float(known.get("r", 0))
-            for known in (table.parameters for table in certificate.tables)
+            float(item["k"]) / float(item["beta"])
+            if "beta" in item
+            else float(item.get("k", 1)) + float(item.get("r", 0))
+            for item in (table.parameters for table in certificate.tables)
         ),
         default=1.0,
     )
-    one = make_crowd(number)
-    title = f"A group of {one.words}"
-    return _CrowdFigure(one.people, one.each, _draw_safely(lambda: draw_crowd(one, title=title)))
+    crowd = make_crowd(number)
+    title = f"A group of {crowd.words}"
+    return _CrowdFigure(
+        crowd.people, crowd.each, _draw_safely(lambda: draw_crowd(crowd, title=title))
+    )
 
 
 # What was lost --------------------------------------------------------------------------------
@@ -153,7 +155,9 @@ def _summarize_tables(
     for number, (table, own) in enumerate(zip(certificate.tables, each, strict=True)):
         words = examples.of_slices[number] if examples and examples.of_slices else {}
         hit = measure_burden(own.subgroups)
-        groups = [one for one in own.subgroups if one.hidden is not None and one.rows]
+        groups = [
+            subgroup for subgroup in own.subgroups if subgroup.hidden is not None and subgroup.rows
+        ]
         yield _TableSummary(
             table.release.file,
             own,
@@ -229,24 +233,29 @@ def _list_groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple
     """
     best: dict[str, tuple[int, Evaluation]] = {}
     for own in found.slices or (found,):
-        for name in dict.fromkeys(one.column for one in own.subgroups):
-            several = sum(one.column == name and one.released > 0 for one in own.subgroups) > 1
+        for name in dict.fromkeys(subgroup.column for subgroup in own.subgroups):
+            several = (
+                sum(subgroup.column == name and subgroup.released > 0 for subgroup in own.subgroups)
+                > 1
+            )
             weight = own.rows_released if several else -1
             if weight > best.get(name, (-2, own))[0]:
                 best[name] = weight, own
     for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
         silent = name in own.lost.nothing_shown
-        groups = [] if silent else [one for one in own.subgroups if one.column == name]
+        groups = (
+            [] if silent else [subgroup for subgroup in own.subgroups if subgroup.column == name]
+        )
         yield name, groups, (own.rows_original, own.rows_released)
 
 
 def _draw_distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) -> str:
     """Draw the share of each group of a column, in the table and as released."""
     shares: dict[str, tuple[float, float]] = {}
-    for one in groups:
-        label = "null" if one.label is None else one.label
+    for group in groups:
+        label = "null" if group.label is None else group.label
         label = f"{label} " if label in shares else label
-        shares[label] = one.rows / max(rows[0], 1), one.released / max(rows[1], 1)
+        shares[label] = group.rows / max(rows[0], 1), group.released / max(rows[1], 1)
     return draw_paired_bars(
         shares, labels=("table", "release"), title=f"{name}, in the table and in the release"
     )
@@ -271,8 +280,8 @@ def _draw_survival(found: Evaluation) -> str:
     before: dict[tuple[int, int], float] = {}
     after: dict[tuple[int, int], float] = {}
     for pair in found.associations:
-        one, other = places[pair.first], places[pair.second]
-        for both in ((one, other), (other, one)):
+        item, other = places[pair.first], places[pair.second]
+        for both in ((item, other), (other, item)):
             before[both] = pair.original
             if pair.slice is not None:
                 after[both] = pair.released
@@ -290,10 +299,13 @@ def draw_attacks(attacked: AttackReport | None) -> Markup:
 def _draw_attacks(attacked: AttackReport | None) -> str:
     """Draw success of each attack, beside guessing and beside people not in the table."""
     rows = {}
-    for one in attacked.estimates if attacked is not None else ():
-        marks = [("people of the table", PAIR[1], one.success), ("guessing", "#999999", one.guess)]
-        marks += [] if one.control is None else [("outside the table", "#e9a23b", one.control)]
-        rows[f"{one.attack}: {one.name}"] = [
+    for item in attacked.estimates if attacked is not None else ():
+        marks = [
+            ("people of the table", PAIR[1], item.success),
+            ("guessing", "#999999", item.guess),
+        ]
+        marks += [] if item.control is None else [("outside the table", "#e9a23b", item.control)]
+        rows[f"{item.attack}: {item.name}"] = [
             IntervalMark(label, colour, rate.value, rate.low, rate.high)
             for label, colour, rate in marks
         ]

@@ -89,21 +89,21 @@ def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card
 
 
 def _guarantee(certificate: Certificate) -> Card:
-    known, k = certificate.guarantee, certificate.k
+    card, k = certificate.guarantee, certificate.k
     if certificate.rehearsal:
         words = "The table was generated from the spec. Nothing is guaranteed."
         return Card("None", "dry run", [words])
     if certificate.randomness == SEEDED:
         words = "The random numbers came from a seed. Nothing is guaranteed."
         return Card("None", "not private", [words])
-    if known.epsilon is None or known.delta is None:
+    if card.epsilon is None or card.delta is None:
         words = f"In the generalized columns, each row is identical to at least {k - 1} others."
         noise = [_describe_noise(certificate)] if certificate.noisy else []
-        return Card(f"k = {k}", known.kind, [words, *noise, "This is not differential privacy."])
-    who = "person" if known.unit == "one person" else "row"
+        return Card(f"k = {k}", card.kind, [words, *noise, "This is not differential privacy."])
+    who = "person" if card.unit == "one person" else "row"
     of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     sentences = [
-        classify_guarantee(known.epsilon, known.delta).text,
+        classify_guarantee(card.epsilon, card.delta).text,
         describe_success(certificate),
     ]
     if certificate.has_noisy_counts:
@@ -113,7 +113,7 @@ def _guarantee(certificate: Certificate) -> Card:
             f"k = {k}: every published group has at least {k} {rows} of the table{each}."
         )
     return Card(
-        f"ε = {known.epsilon:g}, δ = {known.delta:g}",
+        f"ε = {card.epsilon:g}, δ = {card.delta:g}",
         f"differential privacy of one {who}{of}",
         sentences,
     )
@@ -121,9 +121,9 @@ def _guarantee(certificate: Certificate) -> Card:
 
 def _describe_noise(certificate: Certificate) -> str:
     """Describe which columns have noise, and how much: by epsilon, and delta if there is one."""
-    known = certificate.parameters
+    parameters = certificate.parameters
     signs = {"epsilon": "ε", "delta": "δ"}
-    much = [f"{signs[name]} = {known[name]:g}" for name in signs if name in known]
+    much = [f"{signs[name]} = {parameters[name]:g}" for name in signs if name in parameters]
     words = f"Random noise in {_list_names(list(certificate.noisy))}"
     return f"{words} with {' and '.join(much)}." if much else f"{words}."
 
@@ -136,12 +136,14 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
     if found.utility is not None:
         words.append(
             "Share of rows in a random range: median relative error "
-            f"{_format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): mean error "
+            f"{_format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): "
+            "mean error "
             f"{found.utility.association_error:.3f}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
     words.append(
-        f"Information loss over {which} columns and all rows: {_format_percent(found.loss)} (100 % if nothing "
+        f"Information loss over {which} columns and all rows: {_format_percent(found.loss)} (100 "
+        "% if nothing "
         "were published)."
     )
     if found.slices:
@@ -150,9 +152,13 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
         error = f"{found.association_error:.3f}"
         return Card(error, "mean error of associations (Cramér's V)", [pairs, *words])
     drawn = certificate.method == "safe" and not certificate.has_noisy_counts
-    unit = "missing" if certificate.has_noisy_counts else "not drawn or suppressed" if drawn else (
-        "suppressed"
-    )  # fmt: skip
+    unit = (
+        "missing"
+        if certificate.has_noisy_counts
+        else "not drawn or suppressed"
+        if drawn
+        else ("suppressed")
+    )
     share = _format_percent(found.suppressed / max(found.rows_original, 1))
     return Card(share, f"of the rows {unit}", words)
 
@@ -183,16 +189,16 @@ def _review(
             "An attacker who knows more than the generalized columns may distinguish people."
         )
     if attacked is not None and attacked.estimates:
-        hit = [one for one in attacked.estimates if one.succeeds]
+        hit = [estimate for estimate in attacked.estimates if estimate.succeeds]
         number = f"{len(hit)} of {len(attacked.estimates)}"
         unit = "quick attacks beat guessing"
         words += [f"Better than guessing: {_format_hits(hit)}."] if hit else []
     if (
-        said := describe_burden(measure_burden(found.subgroups))
+        text := describe_burden(measure_burden(found.subgroups))
         if not found.slices
         else _describe_slice_burden(certificate, found)
     ):
-        words.append(said)
+        words.append(text)
     if standing is not None:
         words.append(
             f"Privacy budget: (ε, δ) = {format_guarantee(standing.total)} is booked, "
@@ -207,26 +213,30 @@ def _review(
 
 def _describe_slice_burden(certificate: Certificate, found: Evaluation) -> str:
     """Return on whom suppression falls in slices; nothing where nobody knows."""
-    known = [
-        (table.release.file, one)
+    slice_burden = [
+        (table.release.file, burden)
         for table, own in zip(certificate.tables, found.slices, strict=True)
-        if (one := measure_burden(own.subgroups)) is not None
+        if (burden := measure_burden(own.subgroups)) is not None
     ]
-    uneven = [(file, one) for file, one in known if one.is_uneven]
+    uneven = [(file, item) for file, item in slice_burden if item.is_uneven]
     if not uneven:
         even = "In no file does suppression affect small groups more than large groups."
-        return even if known else ""
+        return even if slice_burden else ""
     file, worst = max(uneven, key=lambda pair: pair[1].small or 0.0)
-    return f"In {len(uneven)} of {len(known)} files, most in {file}: {describe_burden(worst)}"
+    return (
+        f"In {len(uneven)} of {len(slice_burden)} files, most in {file}: {describe_burden(worst)}"
+    )
 
 
 def _format_hits(found: Sequence[Estimate]) -> str:
     parts = []
-    for one in found:
-        allowed = one.bound is not None and one.success.low <= one.bound
+    for item in found:
+        allowed = item.bound is not None and item.success.low <= item.bound
         within = ", within the theoretical bound" if allowed else ""
-        rates = f"{_format_percent(one.success.value)}, guessing {_format_percent(one.guess.value)}"
-        parts.append(f"{one.attack} ({rates}{within})")
+        rates = (
+            f"{_format_percent(item.success.value)}, guessing {_format_percent(item.guess.value)}"
+        )
+        parts.append(f"{item.attack} ({rates}{within})")
     return "; ".join(parts)
 
 
@@ -243,7 +253,8 @@ def describe_burden(found: SuppressionBurden | None) -> str:
     if found.small is None:
         return f"No group is small (less than 10 % of the rows).{hit}"
     sizes = (
-        f"{_format_percent(found.small)} of the rows of small groups (less than 10 % of the table) are "
+        f"{_format_percent(found.small)} of the rows of small groups (less than 10 % of the "
+        "table) are "
         f"suppressed, and {_format_percent(found.large or 0)} of the rows of large groups."
     )
     if found.is_uneven:

@@ -23,7 +23,7 @@ def report_synthetic(
     attacked: AttackReport | None = None,
     origin: ReleaseOrigin | None = None,
 ) -> str:
-    """The report as one HTML page without links to anything else."""
+    """Return the report as one HTML page without links to anything else."""
     worst = sorted(found.distance_by_pair, key=lambda one: -one.distance)
     return render_page(
         "incrowd.evaluation.report", "synthetic.html",

@@ -21,7 +21,7 @@ from incrowd.anonymize.mondrian import partition_points
 from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
 from incrowd.arrays import Codes, Floats, Members, Progress
 from incrowd.codes.axis import bound_classes, locate_points
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
@@ -74,26 +74,26 @@ class KAnonymityColumns:
 
     def parameters(self) -> dict[str, float | str]:
         """Return what the certificate says: k, algorithm, how rows are suppressed, the rules."""
-        known: dict[str, float | str] = {
+        result: dict[str, float | str] = {
             "k": float(self.k),
             "algorithm": self.release.algorithm or "ola",
             "suppressed": self.release.suppressed or "dropped",
         }
         for name, column in self.kept.items():
             for kind, value in _list_rules(column):
-                known[f"rule {name}: {kind}"] = float(value)
-        return known
+                result[f"rule {name}: {kind}"] = float(value)
+        return result
 
     def findings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[Finding, ...]:
         """Return what the curator should know: kept columns that name people, baselines."""
-        found = []
+        result = []
         for name in self.kept:
             values = len(kept[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
-                found.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
+                result.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
         if self.release.algorithm == "duplicate":
-            found.append(make_finding("ROWS_DUPLICATED"))
-        return tuple(found)
+            result.append(make_finding("ROWS_DUPLICATED"))
+        return tuple(result)
 
 
 def _choose_algorithm(
@@ -108,7 +108,7 @@ def _choose_algorithm(
         release.algorithm, release.loss, release.candidates, release.suppression,
         release.search_seconds,
     )  # fmt: skip
-    if schemes <= MOST_NODES or release.levels or any(one is not None for one in named):
+    if schemes <= MOST_NODES or release.levels or any(item is not None for item in named):
         return release, ()
     words = (
         "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
@@ -118,8 +118,8 @@ def _choose_algorithm(
 
 
 def _list_rules(column: Column) -> list[tuple[str, float]]:
-    asked, close = column.diversity or Diversity(), column.closeness or Closeness()
-    values = (asked.distinct, asked.entropy, close.equal, close.ordered)
+    request, close = column.diversity or Diversity(), column.closeness or Closeness()
+    values = (request.distinct, request.entropy, close.equal, close.ordered)
     pairs = zip(RULES, values, strict=True)
     return [(kind, float(value)) for kind, value in pairs if value is not None]
 
@@ -171,18 +171,18 @@ def form_classes(
     _refuse_unsatisfiable(protected)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
-        found = _search_full_domain(rows, release, k, weights, protected, progress)
+        full_domain = _search_full_domain(rows, release, k, weights, protected, progress)
     elif protected and algorithm != "mondrian":
         raise IncrowdError(
             f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
             "`mondrian`."
         )
     elif algorithm == "duplicate":
-        found = _duplicate_rows(rows, k, weights, bits, progress)
+        full_domain = _duplicate_rows(rows, k, weights, bits, progress)
     else:
-        found = _recode_locally(rows, release, k, weights, protected, progress)
-    _check_class_sizes(rows, found, k)
-    return found
+        full_domain = _recode_locally(rows, release, k, weights, protected, progress)
+    _check_class_sizes(rows, full_domain, k)
+    return full_domain
 
 
 def count_suppressible(release: ClassesSpec, total: int) -> int:
@@ -234,10 +234,10 @@ def _search_full_domain(
         searched = SearchResult(
             measure, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated
         )
-    found = rollups.count_classes(scheme.levels, k=k)
-    assert found is not None
-    members = rollups.find_members(scheme.levels, found)
-    members = np.where(found.lost[members], -1, members)
+    classes = rollups.count_classes(scheme.levels, k=k)
+    assert classes is not None
+    members = rollups.find_members(scheme.levels, classes)
+    members = np.where(classes.lost[members], -1, members)
     if protected:  # one for each tuple of the generalised columns
         members = members[np.searchsorted(rows.owner, np.arange(len(counted.frequencies)))]
     labels, codes = [], []
@@ -277,10 +277,10 @@ def _recode_locally(
             axes, points, counted.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced",
         )  # fmt: skip
-    found = bound_classes(points, counted.frequencies.counts, members)
+    result = bound_classes(points, counted.frequencies.counts, members)
     labels, codes = [], []
     for at, axis in enumerate(axes):
-        texts, places = axis.make_labels(found.low[:, at], found.high[:, at])
+        texts, places = axis.make_labels(result.low[:, at], result.high[:, at])
         labels.append(texts)
         codes.append(places[members])
     return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
@@ -311,15 +311,15 @@ def _duplicate_rows(
 
 def list_protected(rows: DistinctRows, columns: Mapping[str, Column]) -> list[SensitiveColumn]:
     """Return the sensitive columns with rules, coded in the order of their values."""
-    found = []
+    sensitive_columns = []
     quasi = len(rows.counted.names)
     for at, name in enumerate(rows.kept):
         rules: list[diversity.DiversityRule] = []
-        asked, close = columns[name].diversity, columns[name].closeness
-        if asked is not None and asked.distinct is not None:
-            rules.append(diversity.DistinctRule(asked.distinct))
-        if asked is not None and asked.entropy is not None:
-            rules.append(diversity.EntropyRule(asked.entropy))
+        request, close = columns[name].diversity, columns[name].closeness
+        if request is not None and request.distinct is not None:
+            rules.append(diversity.DistinctRule(request.distinct))
+        if request is not None and request.entropy is not None:
+            rules.append(diversity.EntropyRule(request.entropy))
         if close is not None and close.equal is not None:
             rules.append(diversity.ClosenessRule(close.equal))
         if close is not None and close.ordered is not None:
@@ -331,8 +331,10 @@ def list_protected(rows: DistinctRows, columns: Mapping[str, Column]) -> list[Se
             overall = np.bincount(
                 codes, weights=rows.frequencies.counts, minlength=len(rows.kept[name])
             )
-            found.append(SensitiveColumn(codes, overall.astype(np.int64), tuple(rules), name))
-    return found
+            sensitive_columns.append(
+                SensitiveColumn(codes, overall.astype(np.int64), tuple(rules), name)
+            )
+    return sensitive_columns
 
 
 def _order_values(column: Column, values: Sequence[object]) -> Codes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incrowd.arrays import Codes, Members
-from incrowd.codes.counted import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples, pack_columns
 from incrowd.codes.hierarchy import ROOT
 from incrowd.engine.count import count_tuples_with_kept, make_coders
@@ -168,10 +168,10 @@ class KAnonymity:
         try:
             return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
         except TooManyTuplesError:
-            found = count_remote_rows(table, self._columns)
-            if found is None:
+            remote_rows = count_remote_rows(table, self._columns)
+            if remote_rows is None:
                 raise
-            return found
+            return remote_rows
 
     def make(self, counted: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
@@ -179,12 +179,12 @@ class KAnonymity:
         columns, original = self._columns, rows.counted
         context.step("search")
         every = {**columns.quasi, **columns.kept}
-        found = form_classes(
+        result = form_classes(
             rows, every, self._release, bits=context.bits, progress=context.progress
         )
         context.step("recode")
         starred = self._release.suppressed == "starred"
-        seen = _drop_starred_classes(found) if starred else found
+        seen = _drop_starred_classes(result) if starred else result
         kept: Mapping[str, list[object]] = rows.kept
         if isinstance(counted, RemoteRows):
             kept, shown = self._recode_remotely(counted, seen, context)
@@ -193,19 +193,19 @@ class KAnonymity:
         stars = rows.frequencies.total - shown.total if starred else 0
         looks = merge_tuples(shown.codes[:, : len(original.names)], shown.counts)
         labels: dict[str, list[object]] = dict(
-            zip(original.names, map(list, found.labels), strict=True)
+            zip(original.names, map(list, result.labels), strict=True)
         )
         labels |= kept
         product = Product(
             data=self._make_table(labels, shown, stars, context.engine),
             original=original,
-            shown=PublishedTable(found.labels, looks, found.levels or ()),
+            shown=PublishedTable(result.labels, looks, result.levels or ()),
             columns=columns.quasi,
             axes=original.axes,
             parameters=columns.parameters(),
             stars=stars,
             kept=tuple(columns.kept),
-            search=found.search,
+            search=result.search,
             findings=columns.findings(kept, rows.frequencies.total),
             beside=None
             if isinstance(counted, RemoteRows)

@@ -17,7 +17,7 @@ from incrowd.measure.linkage import (
     linking_risk,
     predict_linking,
 )
-from incrowd.measure.noise import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
+from incrowd.measure.noise_loss import FRESH, NoiseEvaluation, NoiseLoss, NoiseSimulation
 from incrowd.methods.k_epsilon.rows import NoisyRows, NoisyValues
 from incrowd.privacy.randomness import Randomness, sample_permutation
 
@@ -118,7 +118,7 @@ def simulate_linking(
         runs = min(runs, max(2, int(runs * most / large)))
     chosen = [_sample_classes(data, bits, most) for _ in range(runs)]
     # All runs at once, each with classes of its own: a draw of few values costs as one of many.
-    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(one) for one in chosen])
+    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(item) for item in chosen])
     members = data.members[rows]
     _, first, classes = np.unique(
         members + run * data.classes, return_index=True, return_inverse=True
@@ -172,9 +172,9 @@ def _sample_classes(
 def compute_link_chances(column: NoisyValues, members: Members) -> Floats:
     """Return for each row with a value how likely it is linked by this column alone."""
     some = ~column.null
-    found = np.zeros(len(members))
-    found[some] = predict_linking(members[some], column.originals[some], column.noise)
-    return found
+    link_chances = np.zeros(len(members))
+    link_chances[some] = predict_linking(members[some], column.originals[some], column.noise)
+    return link_chances
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,10 @@ def list_findings(found: RowFacts) -> list[Finding]:
         if found.exposed[name]:
             listed.append(make_finding("VALUES_EXPOSED", name, rows=found.exposed[name]))
     pairs = sorted(found.alike)
-    return [*listed, *(make_finding("COLUMNS_COPIED", one, other=other) for one, other in pairs)]
+    return [
+        *listed,
+        *(make_finding("COLUMNS_COPIED", first, other=other) for first, other in pairs),
+    ]
 
 
 def _is_copy(one: Steps, other: Steps) -> bool:

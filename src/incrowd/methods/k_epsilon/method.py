@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Bools, Codes, Places, Steps
-from incrowd.codes.counted import CountedTable, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples, pack_columns
 from incrowd.codes.grid import Grid
 from incrowd.engine.count import count_tuples_with_kept
@@ -17,7 +17,7 @@ from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding
 from incrowd.measure.lost_values import KeptRows
-from incrowd.measure.noise import NoiseEvaluation
+from incrowd.measure.noise_loss import NoiseEvaluation
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import (
     MakeContext,
@@ -28,8 +28,8 @@ from incrowd.methods.base import (
 )
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.methods.k_anonymity.method import RemoteRows, count_remote_rows, lookup_class_codes
-from incrowd.methods.k_epsilon.apart import NoisePart, NoiseTask, merge_grids, merge_noise
 from incrowd.methods.k_epsilon.loss import compute_expected_error, measure_noise
+from incrowd.methods.k_epsilon.remote_noise import NoisePart, NoiseTask, merge_grids, merge_noise
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
@@ -73,8 +73,8 @@ class KEpsilon:
 
     def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        found = form_classes(rows, self.all_columns, self.release, bits=bits)
-        data = make_noisy_rows(rows, found, self.noisy, self.release)
+        result = form_classes(rows, self.all_columns, self.release, bits=bits)
+        data = make_noisy_rows(rows, result, self.noisy, self.release)
         return {
             column.name: compute_expected_error(column, data.members) for column in data.columns
         }
@@ -89,25 +89,27 @@ class KEpsilon:
         if isinstance(rows, RemoteRows):
             return self._make_remotely(rows, context)
         context.step("search")
-        found = form_classes(
+        method_result = form_classes(
             rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
-        data = make_noisy_rows(rows, found, self.noisy, self.release)
+        data = make_noisy_rows(rows, method_result, self.noisy, self.release)
         released = data.add_noise(context.bits)
         kept = data.select_rows(released, k=self.columns.k, confidence=self.release.confidence)
         looks = merge_tuples(
-            found.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64)
+            method_result.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64)
         )
         return self._make_result(
             rows.counted,
-            PublishedTable(found.labels, looks, found.levels or ()),
-            self._make_table(rows, found, data, released, np.flatnonzero(kept), context.engine),
+            PublishedTable(method_result.labels, looks, method_result.levels or ()),
+            self._make_table(
+                rows, method_result, data, released, np.flatnonzero(kept), context.engine
+            ),
             {column.name: column.grid for column in data.columns},
             partial(measure_noise, data, released, kept, context.bits),
-            found.search,
+            method_result.search,
             self.columns.findings(rows.kept, rows.frequencies.total),
-            self._pair_kept_rows(rows, found, data.tuples[kept]),
+            self._pair_kept_rows(rows, method_result, data.tuples[kept]),
         )
 
     def _pair_kept_rows(
@@ -121,22 +123,22 @@ class KEpsilon:
         return KeptRows(kept, merge_tuples(codes, rows.frequencies.counts), after)
 
     def _make_remotely(self, counted: RemoteRows, context: MakeContext) -> MethodResult:
-        """Make the same where the rows are: classes from counts, noise there, what is shown here."""
+        """Make the same where the rows are: classes from counts, noise there."""
         rows = counted.rows
         context.step("search")
-        found = form_classes(
+        remotely = form_classes(
             rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
         work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)
         through, read = tuple(self.columns.kept), tuple(self.noisy)
-        worked = counted.process_classes(found, work, context.bits, through=through, read=read)
+        worked = counted.process_classes(remotely, work, context.bits, through=through, read=read)
         parts = [part for part in worked.parts if isinstance(part, NoisePart)]
-        known = merge_grids(parts, self.noisy)
-        looks = lookup_class_codes(found, worked.members)
+        grids = merge_grids(parts, self.noisy)
+        looks = lookup_class_codes(remotely, worked.members)
         coded: dict[str, tuple[Sequence[object], Codes]] = {}
         for at, name in enumerate(rows.counted.names):
-            labels, rank = sort_labels(found.labels[at])
+            labels, rank = sort_labels(remotely.labels[at])
             coded[name] = labels, rank[looks[:, at]]
         for name in through:
             listed, codes = worked.kept[name]
@@ -146,14 +148,14 @@ class KEpsilon:
         return self._make_result(
             rows.counted,
             PublishedTable(
-                found.labels,
-                merge_tuples(lookup_class_codes(found, members), counts),
-                found.levels or (),
+                remotely.labels,
+                merge_tuples(lookup_class_codes(remotely, members), counts),
+                remotely.levels or (),
             ),
-            self._sort_rows(coded, worked.columns, known, context.engine),
-            known,
+            self._sort_rows(coded, worked.columns, grids, context.engine),
+            grids,
             partial(merge_noise, parts),
-            found.search,
+            remotely.search,
             self.columns.findings(
                 {name: worked.kept[name][0] for name in through}, rows.frequencies.total
             ),
@@ -197,15 +199,15 @@ class KEpsilon:
         """Return what the certificate says, all of it settled before the table is seen."""
         release = self.release
         assert release.epsilon is not None
-        known = self.columns.parameters()
-        known["epsilon"] = float(release.epsilon)
-        known["noise"] = release.noise or "laplace"
-        known["bounds"] = release.bounds or "class"
+        result = self.columns.parameters()
+        result["epsilon"] = float(release.epsilon)
+        result["noise"] = release.noise or "laplace"
+        result["bounds"] = release.bounds or "class"
         if release.delta is not None:
-            known["delta"] = release.delta
+            result["delta"] = release.delta
         if release.confidence is not None:
-            known["confidence"] = release.confidence
-        return known
+            result["confidence"] = release.confidence
+        return result
 
     def _format_bounds(self, name: str) -> tuple[str, str] | None:
         declared = self.noisy[name].bounds
@@ -237,8 +239,8 @@ class KEpsilon:
             column.name: (noisy[kept], column.null[kept])
             for column, noisy in zip(data.columns, released, strict=True)
         }
-        known = {column.name: column.grid for column in data.columns}
-        return self._sort_rows(coded, stepped, known, engine)
+        result = {column.name: column.grid for column in data.columns}
+        return self._sort_rows(coded, stepped, result, engine)
 
     def _sort_rows(
         self,

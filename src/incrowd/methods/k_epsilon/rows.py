@@ -9,11 +9,10 @@ import numpy as np
 
 from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Bools, Codes, Members, Places, Steps
-from incrowd.codes.counted import DistinctRows
+from incrowd.codes.counted_table import DistinctRows
 from incrowd.codes.grid import Grid, build_grid
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses
-from incrowd.privacy import class_noise
-from incrowd.privacy.class_noise import ClassNoise
+from incrowd.privacy.k_epsilon import ClassNoise, make_gaussian_noise, make_laplace_noise
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -123,9 +122,9 @@ def make_noisy_columns(
         else:
             widths = k_epsilon.compute_diameters(steps[~null], members[~null], classes)
         noise = (
-            class_noise.make_gaussian_noise(widths, epsilon, (release.delta or 0) / len(noisy))
+            make_gaussian_noise(widths, epsilon, (release.delta or 0) / len(noisy))
             if release.noise == "gaussian"
-            else class_noise.make_laplace_noise(widths, epsilon)
+            else make_laplace_noise(widths, epsilon)
         )
         clamp = bool(release.clamp)
         columns.append(NoisyValues(name, grid, steps, null, noise, by_value[codes], clamp))

@@ -120,8 +120,8 @@ def _select_scheme(
     limits, thinned = _limit_levels(release, declared, size)
     what = "levels" if given else "levels, k and beta"
     reason = f"Scheme: private search of {what}, because the spec sets none."
-    found = SearchedScheme(release, declared, limits, size=size)
-    return found, (reason, *thinned, *_describe_objective(release))
+    searched_scheme = SearchedScheme(release, declared, limits, size=size)
+    return searched_scheme, (reason, *thinned, *_describe_objective(release))
 
 
 def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
@@ -169,10 +169,10 @@ def _limit_levels(
     """
     known = math.inf if size is None else size
     most = next((schemes for below, schemes in _FEWER if known < below), MANY_SCHEMES)
-    given = release.levels
+    result = release.levels
     low, high = {}, {}
     for name in declared.names:
-        level = given.get(name, (0, declared.height(name) - 1))
+        level = result.get(name, (0, declared.height(name) - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
     every = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
@@ -182,9 +182,9 @@ def _limit_levels(
         schemes = schemes // levels * (levels - 1)
         low[name] += 1
     if schemes == every:
-        return dict(given), ()
+        return dict(result), ()
     raised = [name for name in declared.names if low[name] > start[name]]
-    limits: dict[str, int | tuple[int, int]] = dict(given)
+    limits: dict[str, int | tuple[int, int]] = dict(result)
     limits.update({name: (low[name], high[name]) for name in raised})
     removed = [
         name

@@ -19,8 +19,8 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.plan import plan
+from incrowd.privacy.presentation import format_parameter
 from incrowd.privacy.randomness import round_down_rate
-from incrowd.privacy.rounded import format_parameter
 from incrowd.privacy.selection import round_down_epsilon
 from incrowd.privacy.solver import SampleSolver
 from incrowd.privacy.split import RATES, BudgetSplit, split_for_counts, split_for_samples
@@ -106,13 +106,15 @@ def split_single_release(split: BudgetSplit, releases: int) -> tuple[BudgetSplit
     One by itself is certified at the delta of all, with an epsilon that is rounded up to six
     digits.
     """
-    one = replace(
+    single_release = replace(
         split, tables=split.tables // releases,
         choices=split.choices[: len(split.choices) // releases],
     )  # fmt: skip
-    epsilon = Accountant(one.events).epsilon(delta=split.delta)
-    one = replace(one, epsilon=min(float(format_parameter("epsilon", epsilon, 6)), split.epsilon))
-    return one, Guarantee(split.epsilon, split.delta)
+    epsilon = Accountant(single_release.events).epsilon(delta=split.delta)
+    single_release = replace(
+        single_release, epsilon=min(float(format_parameter("epsilon", epsilon, 6)), split.epsilon)
+    )
+    return single_release, Guarantee(split.epsilon, split.delta)
 
 
 def _round_payable(epsilons: Sequence[float]) -> tuple[float, ...]:
@@ -181,8 +183,8 @@ def _solve_on_sample(
             f"= {b:g}. Use a larger ε or δ, or a smaller β."
         )
     # A rate that was found needs no more than four digits.
-    given = release.beta or release.keep
-    return int(size), given or float(format_parameter("beta", rate, 4))
+    result = release.beta or release.keep
+    return int(size), result or float(format_parameter("beta", rate, 4))
 
 
 def _account_pair(release: SafeSpec, pair: SafeRelease, tables: int) -> BudgetSplit:

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.counts import draw_noisy_counts
-from incrowd.anonymize.safe import sample_cells
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_sample import sample_cells
 from incrowd.anonymize.safe_search import Ramp, make_ramp
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountNoise
+from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import Coin, SafeRelease
@@ -76,12 +76,12 @@ class SampleDraw:
         from scipy.special import bdtrc  # slow to load, and only samples need it
 
         n = np.maximum(rows, self.pair.k).astype(np.int64)
-        found: Floats = np.where(
+        probability: Floats = np.where(
             rows >= self.pair.k,
             bdtrc(self.pair.k - 1, n, self.pair.beta),
             0.0,
         )
-        return found
+        return probability
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
@@ -17,12 +17,12 @@ from incrowd.methods.safe.budget import (
     split_single_release,
 )
 from incrowd.methods.safe.draw import list_draws
+from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.slices import Slicer
-from incrowd.methods.safe.spread import RemoteCountedTable, count_local_or_remote
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
-from incrowd.privacy.rounded import read_as_decimal
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY

@@ -17,7 +17,7 @@ from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
 from incrowd.anonymize.safe_search import ChosenScheme, search_scheme
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, locate_points
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
@@ -25,9 +25,13 @@ from incrowd.findings import make_finding
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import MakeContext, make_cell_table
 from incrowd.methods.safe.draw import CellDraw, make_draws
-from incrowd.methods.safe.spread import RemoteCountedTable, RemoteRollups, count_local_or_remote
+from incrowd.methods.safe.remote_counts import (
+    RemoteCountedTable,
+    RemoteRollups,
+    count_local_or_remote,
+)
+from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.rounded import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.release.product import Product, RemoteCells
 from incrowd.spec.build import ColumnHierarchies
@@ -46,8 +50,8 @@ def compute_search_share(size: int | None) -> float:
     it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
-    known = math.inf if size is None else size
-    return next((share for below, share in SMALL if known < below), SEARCH_SHARE)
+    search_share = math.inf if size is None else size
+    return next((share for below, share in SMALL if search_share < below), SEARCH_SHARE)
 
 
 class SafeScheme(Protocol):
@@ -179,7 +183,7 @@ class SearchedScheme:
         context.step("search")
         among = {draw.ramp: draw for draw in make_draws(split, self._release, context.bits)}
         rollups = (
-            RemoteRollups(whole, min(one.a for one in among))
+            RemoteRollups(whole, min(item.a for item in among))
             if isinstance(whole, RemoteCountedTable)
             else Rollups(whole.hierarchies, whole.frequencies)
         )
@@ -366,12 +370,12 @@ def _draw_cells(
     if isinstance(whole, CountedTable):
         here = whole.merge_labels()
         return here, draw.draw_published_cells(here.frequencies, bits), None
-    found = whole.draw_cells(draw, bits)
-    here = CountedTable(whole.names, whole.hierarchies, whole.levels, found.original)
+    cells = whole.draw_cells(draw, bits)
+    here = CountedTable(whole.names, whole.hierarchies, whole.levels, cells.original)
     held = None
     if target is not None:
         held = whole.column(whole.names.index(target)).merge_labels().frequencies
-    return here, found.shown, RemoteCells(found.rest, whole.collect_sample(), held)
+    return here, cells.shown, RemoteCells(cells.rest, whole.collect_sample(), held)
 
 
 def make_contiguous(axis: Axis) -> Axis:
@@ -392,8 +396,8 @@ def _make_boxes(
     low, high, beside = [], [], np.zeros(len(groups))
     for at, level in enumerate(levels):
         if at in axes:
-            one, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
-            low.append(one)
+            item, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
+            low.append(item)
             high.append(other)
         else:
             lost = compute_normalized_costs(whole.hierarchies[at])[level]

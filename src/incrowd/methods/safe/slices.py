@@ -12,12 +12,12 @@ from math import comb
 import numpy as np
 
 from incrowd.anonymize import safe_slices
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe.draw import CellDraw
-from incrowd.methods.safe.spread import RemoteCountedTable
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.release import Slices, Slicing
 
@@ -97,7 +97,7 @@ class Slicer:
             return self._known
         least = min(draw.ramp.a for draw in draws)
         if isinstance(whole, CountedTable):
-            found = safe_slices.choose_slices(
+            slices = safe_slices.choose_slices(
                 _roll_up_roughly(whole),
                 self._most,
                 self.tables,
@@ -107,10 +107,10 @@ class Slicer:
             )
         else:
             score, columns = _measure_dependences(whole, least), len(whole.names)
-            found = safe_slices.choose_slices_by_score(
+            slices = safe_slices.choose_slices_by_score(
                 score, columns, self._most, self.tables, epsilons=epsilons, bits=bits
             )
-        return [tuple(whole.names[at] for at in part) for part in found]
+        return [tuple(whole.names[at] for at in part) for part in slices]
 
 
 def _order_declared(
@@ -149,14 +149,14 @@ def _measure_dependences(whole: RemoteCountedTable, least: int) -> dict[tuple[in
         rows[column.frequencies.codes[:, 0]] = column.frequencies.counts
         held.append(rows)
     total = int(held[0].sum())
-    found = {}
-    for one, other in combinations(range(len(whole.names)), 2):
-        cells = rough.collect_above([one, other], least)
-        rows, columns = held[one][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
-        found[one, other] = safe_slices.compute_cell_dependence(
+    dependences = {}
+    for first, other in combinations(range(len(whole.names)), 2):
+        cells = rough.collect_above([first, other], least)
+        rows, columns = held[first][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
+        dependences[first, other] = safe_slices.compute_cell_dependence(
             cells.counts, rows, columns, total, least
         )
-    return found
+    return dependences
 
 
 def _find_rough_level(hierarchy: Hierarchy) -> int:

@@ -57,7 +57,7 @@ class SyntheticColumns:
     @cached_property
     def _allowed(self) -> dict[Places, Bools]:
         """What the rules allow, all those about the same columns as one."""
-        found: dict[Places, Bools] = {}
+        result: dict[Places, Bools] = {}
         for rule in expand_orders(self.rules):
             allowed = allow_cells(rule, self.hierarchies, self.leaves)
             places = [self.names.index(name) for name in rule.names]
@@ -65,8 +65,8 @@ class SyntheticColumns:
             allowed = np.transpose(allowed, [places.index(place) for place in columns])
             for axis, place in enumerate(columns):
                 allowed = np.take(allowed, self._model_columns[place].codes, axis=axis)
-            found[columns] = found[columns] & allowed if columns in found else allowed
-        return found
+            result[columns] = result[columns] & allowed if columns in result else allowed
+        return result
 
     def settle_codes(self, codes: Codes) -> Codes:
         """Return codes of level 0 with what is outside a domain as ``other``, or as null."""

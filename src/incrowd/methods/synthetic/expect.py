@@ -29,7 +29,7 @@ class SyntheticExpectation(Expectation):
     size: int | None = None
 
     def summarize(self) -> str:
-        """The shortest that can be said, in one sentence."""
+        """Return the shortest that can be said, in one sentence."""
         if self.size is None:
             return f"Expected: counts of single values within ±{self._rows} rows (95 %)."
         return (
@@ -63,8 +63,8 @@ def expect_synthetic(method: Method, size: int | None) -> SyntheticExpectation:
     domain, information = method.domain, method.plan.information
     share = share_one_ways(len(domain), size or _LARGE_TABLE, information) * information
     tables = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
-    needs = sum(one.need for one in tables)
-    deviations = [math.sqrt(one.gain * needs / (share * one.need)) for one in tables]
+    needs = sum(table.need for table in tables)
+    deviations = [math.sqrt(table.gain * needs / (share * table.need)) for table in tables]
     worst = max(range(len(domain)), key=lambda column: deviations[column])
     return SyntheticExpectation(
         crowd=1.0, each=(), tables=1, fixed=True,

@@ -13,11 +13,11 @@ from incrowd.anonymize.synthetic.synthesize import (
     synthesize,
 )
 from incrowd.arrays import Floats
-from incrowd.codes.counted import CountedTable
+from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
-from incrowd.methods.safe.spread import RemoteCountedTable, count_local_or_remote
+from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
 from incrowd.methods.synthetic.tables import make_counter
@@ -80,10 +80,10 @@ class Synthetic:
 
     def _make_columns(self, chosen: dict[str, Column]) -> SyntheticColumns:
         hierarchies = {name: self._declared.get_hierarchy(name, tuple) for name in chosen}
-        others = {name: one.other for name, one in chosen.items() if one.other is not None}
+        others = {name: item.other for name, item in chosen.items() if item.other is not None}
         for name, hierarchy in hierarchies.items():
             refuse_labels(name, hierarchy, others.get(name))
-        leaves = {name: make_leaves(name, one, hierarchies[name]) for name, one in chosen.items()}
+        leaves = {name: make_leaves(name, item, hierarchies[name]) for name, item in chosen.items()}
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(
@@ -143,7 +143,7 @@ class Synthetic:
         return PlannedRelease(self._declared, (limits,), likely, 1.0)
 
     def count(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """The distinct tuples of all columns; where they are, if they are too many."""
+        """Return the distinct tuples of all columns; where they are, if they are too many."""
         return count_local_or_remote(table, self._declared)
 
     def measure(self, counted: CountedTable, context: MakeContext) -> list[Measurement]:
@@ -178,7 +178,7 @@ class Synthetic:
 
 
 def _modeled(spec: Spec) -> dict[str, Column]:
-    """The columns that rows are drawn for; or the reason why not."""
+    """Return the columns that rows are drawn for; or the reason why not."""
     if spec.unconfirmed_entries:
         listed = "; ".join(
             f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()

@@ -16,7 +16,7 @@ from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.rows import draw_rows
 from incrowd.anonymize.synthetic.synthesize import Synthesis
 from incrowd.arrays import Codes, Places
-from incrowd.codes.counted import CountedTable, PublishedTable
+from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.table import Table
 from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic
@@ -137,8 +137,8 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
 def list_measured(columns: SyntheticColumns, made: Synthesis) -> tuple[MeasuredNumbers, ...]:
     """Return the measured tables, all measurements of each as one entry, in their first order."""
     by_key: dict[tuple[Columns, Levels], list[Measurement]] = {}
-    for one in made.measurements:
-        by_key.setdefault((one.columns, one.levels), []).append(one)
+    for measurement in made.measurements:
+        by_key.setdefault((measurement.columns, measurement.levels), []).append(measurement)
     return tuple(
         _measured(columns, key, some, made.model, held=key not in made.aside)
         for key, some in by_key.items()
@@ -163,8 +163,8 @@ def _measured(
         columns=names,
         levels=numbers,
         centered=centered_axes(some[0].numbers.shape),
-        numbers=tuple(_reorder(one.numbers, orders) for one in some),
-        variances=tuple(one.variance for one in some),
+        numbers=tuple(_reorder(item.numbers, orders) for item in some),
+        variances=tuple(item.variance for item in some),
         held=held,
         labels=tuple(
             columns.value_columns[name].list_labels(number)

@@ -59,24 +59,24 @@ def publish_columns(
 ) -> dict[str, PublishedColumn]:
     """Return what rows show; ``codes`` are of level 0, a column for each of the columns."""
     points = draw_points(columns, codes, rng) if drawn else {}
-    found = {}
+    result = {}
     for at, (name, column) in enumerate(columns.value_columns.items()):
         own, texts = codes[:, at], [column.write_label(code) for code in range(column.size)]
         if name in points:
             texts, own = _list_points(column, points[name], own)
         values = [type_value(text, types[name]) for text in texts]
-        found[name] = PublishedColumn(texts, values, own)
-    return found
+        result[name] = PublishedColumn(texts, values, own)
+    return result
 
 
 def _list_points(
     column: ValueColumn, points: Counts, codes: Codes
 ) -> tuple[list[str | None], Codes]:
     """Return the different points as text, then null and ``other``, and which each row has."""
-    known, places = np.unique(points, return_inverse=True)
+    result, places = np.unique(points, return_inverse=True)
     beyond = codes - len(column.hierarchy.values)  # 0 for null, 1 for what is outside
-    own = np.where(beyond < 0, places, len(known) + beyond).astype(np.int32)
-    return [*map(column.write_point, known.tolist()), None, column.other], own
+    own = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
+    return [*map(column.write_point, result.tolist()), None, column.other], own
 
 
 def type_value(text: str | None, kind: ValueType) -> object:
@@ -112,17 +112,17 @@ def draw_points(
     spread = {name for name in names if columns.leaves[name].has_spans}
     wanted = [name for name in names if name in spread or any(name in pair for pair in orders)]
     bounds = {name: _bounds(columns, name, codes) for name in wanted}
-    found: dict[str, Counts] = {}
+    result: dict[str, Counts] = {}
     for name in sorted(wanted, key=lambda one: sum(pair[1] == one for pair in orders)):
         low, high, known = bounds[name]
         low, high = low.copy(), high.copy()
         for first, second in orders:
             if second == name:
-                low = np.where(bounds[first][2], np.maximum(low, found[first]), low)
+                low = np.where(bounds[first][2], np.maximum(low, result[first]), low)
             elif first == name:
                 high = np.where(bounds[second][2], np.minimum(high, bounds[second][1]), high)
-        found[name] = np.where(known, rng.integers(low, np.maximum(high, low) + 1), low)
-    return {name: points for name, points in found.items() if name in spread}
+        result[name] = np.where(known, rng.integers(low, np.maximum(high, low) + 1), low)
+    return {name: points for name, points in result.items() if name in spread}
 
 
 def orders_of(rules: Sequence[Rule]) -> list[tuple[str, str]]:
@@ -137,11 +137,11 @@ def _bounds(
 ) -> tuple[Counts, Counts, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return the lowest and highest point of each row's leaf, and whether it has one."""
     leaves, own = columns.leaves[name], codes[:, columns.names.index(name)]
-    known = own < len(leaves)
+    result = own < len(leaves)
     lows = np.array([low or 0 for low in leaves.lows], dtype=np.int64)
     highs = np.array([high or 0 for high in leaves.highs], dtype=np.int64)
-    at = np.where(known, own, 0)
-    return lows[at], highs[at], known
+    at = np.where(result, own, 0)
+    return lows[at], highs[at], result
 
 
 # Order ----------------------------------------------------------------------------------------
@@ -159,14 +159,14 @@ def make_tables(
     Columns of ``keys`` number the rows from 1. ``order`` names all columns.
     """
     rows = len(next(iter(published.values())).codes)
-    ranks = [_rank(one) for name in order if (one := published.get(name)) is not None]
+    ranks = [_rank(first) for name in order if (first := published.get(name)) is not None]
     by_rank: Places = np.lexsort(ranks[::-1])
     numbers = np.arange(1, rows + 1, dtype=np.int64)
     plain = {name: (numbers, np.zeros(rows, dtype=bool)) for name in keys}
-    sorted_codes = {name: one.codes[by_rank] for name, one in published.items()}
+    sorted_codes = {name: item.codes[by_rank] for name, item in published.items()}
     text, typed = (
         engine.from_rows(
-            {name: (getattr(one, kind), sorted_codes[name]) for name, one in published.items()},
+            {name: (getattr(item, kind), sorted_codes[name]) for name, item in published.items()},
             plain,
             list(order),
         )

@@ -12,8 +12,8 @@ import numpy as np
 from incrowd.anonymize.synthetic.choice import CountTable
 from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.arrays import Codes, Counts
-from incrowd.codes.counted import CountedTable
-from incrowd.methods.safe.spread import RemoteCountedTable
+from incrowd.codes.counted_table import CountedTable
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.methods.synthetic.columns import SyntheticColumns
 
 
@@ -23,8 +23,8 @@ def make_counter(
     """Return what counts small tables of a table by its distinct tuples."""
     if isinstance(counted, RemoteCountedTable):
         return SpreadCounter(counted, columns)
-    found = counted.frequencies
-    return TableCounter(columns.domain, columns.settle_codes(found.codes), found.counts)
+    frequencies = counted.frequencies
+    return TableCounter(columns.domain, columns.settle_codes(frequencies.codes), frequencies.counts)
 
 
 class SpreadCounter:
@@ -35,14 +35,14 @@ class SpreadCounter:
         self._columns = columns
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
-        """The counts of some columns at some levels; of no column, the number of rows."""
+        """Return the counts of some columns at some levels; of no column, the number of rows."""
         if not columns:
             top = self._columns.domain.tops((0,))
             return np.array(self((0,), top).sum(), dtype=np.int64)
         maps = [self._map(column, level) for column, level in zip(columns, levels, strict=True)]
-        found = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
+        result = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
         table = np.zeros(self._columns.domain.shape(columns, levels), dtype=np.int64)
-        table[tuple(found.codes.T)] = found.counts
+        table[tuple(result.codes.T)] = result.counts
         return table
 
     def _map(self, column: int, level: int) -> Codes:
@@ -52,5 +52,5 @@ class SpreadCounter:
         codes = np.zeros((len(hierarchy.values) + 2, len(self._columns.names)), dtype=np.int32)
         codes[:, column] = np.arange(len(codes))
         settled = self._columns.settle_codes(codes)[:, column]
-        found: Codes = own.groups[level][own.positions[settled]]
-        return found
+        groups: Codes = own.groups[level][own.positions[settled]]
+        return groups

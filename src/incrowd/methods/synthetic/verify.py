@@ -69,11 +69,15 @@ def check_model(folder: Path, certificate: Certificate) -> list[Finding]:
 def read_synthetic_columns(folder: Path, certificate: Certificate) -> SyntheticColumns:
     """Return the columns and rules that a certificate declares."""
     assert certificate.synthetic is not None
-    known = read_columns(folder, certificate)
+    synthetic_columns = read_columns(folder, certificate)
     return SyntheticColumns(
-        {name: column.hierarchy for name, column in known.items()},
-        {name: column.leaves for name, column in known.items()},
-        {name: column.other for name, column in known.items() if column.other is not None},
+        {name: column.hierarchy for name, column in synthetic_columns.items()},
+        {name: column.leaves for name, column in synthetic_columns.items()},
+        {
+            name: column.other
+            for name, column in synthetic_columns.items()
+            if column.other is not None
+        },
         tuple(Rule.model_validate(rule) for rule in certificate.synthetic.rules),
     )
 
@@ -120,10 +124,10 @@ def expected_counts(columns: SyntheticColumns, model: Model, table: MeasuredNumb
     places, levels = locate_table(columns, table)
     if not places:
         return np.array(model.rows)
-    found = model.table(places, levels) * model.rows
+    result = model.table(places, levels) * model.rows
     for axis, pair in enumerate(zip(places, levels, strict=True)):
-        found = np.take(found, columns.order_groups(*pair), axis=axis)
-    return found
+        result = np.take(result, columns.order_groups(*pair), axis=axis)
+    return result
 
 
 def _distance(stated: Floats, found: Floats) -> float:

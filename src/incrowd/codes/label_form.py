@@ -1,0 +1,105 @@
+"""The form that the labels of a column have, so that a program can read them: one for each column.
+
+A form is told by the labels alone, whoever wrote them. ``*``, and what stands for values outside
+the domain, may stand beside any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
+
+from incrowd.codes.axis import Axis
+from incrowd.codes.hierarchy import ROOT, Hierarchy
+from incrowd.codes.values import parse_number
+
+Form: TypeAlias = Literal[
+    "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
+    "days", "months", "quarters", "masked", "text",
+]  # fmt: skip
+
+_N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_BEYOND = rf"[<>]{_N}"
+_WHOLE_OR_BEYOND = re.compile(r"[<>]?(?:0|[1-9][0-9]*)")
+_SIMPLE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
+_A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
+
+
+def _make_matcher(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda label: compiled.fullmatch(label) is not None
+
+
+def _is_dash_label(label: str) -> bool:
+    """Return whether a label is a whole number, a-b with a < b, or lies beyond a number."""
+    dash_label = _A_DASH_B.fullmatch(label)
+    if dash_label:
+        return parse_number(dash_label[1]) is not None and int(dash_label[1]) < int(dash_label[2])
+    return _WHOLE_OR_BEYOND.fullmatch(label) is not None
+
+
+_TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
+    ("nothing", lambda label: label == ROOT),
+    ("numbers", lambda label: parse_number_label(label) is not None),
+    ("a-b", _is_dash_label),
+    ("a to b", _make_matcher(rf"<?{_N}(?: to >?{_N})?|{_BEYOND}")),
+    ("[a, b)", _make_matcher(rf"\[{_N}, {_N}[)\]]|{_BEYOND}")),
+    ("days", _make_matcher(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
+    ("months", _make_matcher(r"[0-9]{4}-[0-9]{2}")),
+    ("quarters", _make_matcher(r"[0-9]{4}-Q[1-4]")),
+)
+
+
+def find_form(labels: Iterable[str]) -> Form:
+    """Return the form that all labels have.
+
+    >>> form_of(["0-4", "5-9", ">89"]), form_of(["-5 to 4", "5 to 9"]), form_of(["0.5", "1"])
+    ('a-b', 'a to b', 'numbers')
+    >>> form_of(["[0, 0.5)", "[0.5, 1]"]), form_of(["2020-03", "2020-11"]), form_of(["a", "1"])
+    ('[a, b)', 'months', 'text')
+    """
+    listed = list(labels)
+    return next((form for form, fits in _TESTS if listed and all(map(fits, listed))), "text")
+
+
+def find_level_form(hierarchy: Hierarchy, level: int) -> Form:
+    """Return the form of the labels of a listed domain at a level."""
+    top = level == hierarchy.height - 1 and hierarchy.is_rooted
+    level_form = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
+    return "nothing" if top else find_form(label for label in level_form if label is not None)
+
+
+def find_axis_form(axis: Axis) -> Form:
+    """Return the form of the labels of boxes on an axis: spans of values, or groups of a tree."""
+    if not axis.ordered:
+        return "text"
+    if axis.spans.dash:
+        return "a-b"
+    values = [x[1:] if x[:1] in ("<", ">") else x for x in axis.hierarchy.values]
+    numbers = axis.spans.whole or all(parse_number(value) is not None for value in values)
+    return "a to b" if numbers else "text"
+
+
+def parse_number_labels(
+    labels: Iterable[str | None], every: Iterable[str | None]
+) -> list[int | float | None] | None:
+    """Return labels as numbers, whole ones if ``every`` possible label is; or None."""
+    listed = list(labels)
+    numbers = [None if label is None else parse_number_label(label) for label in listed]
+    if any(item is None and label is not None for item, label in zip(numbers, listed, strict=True)):
+        return None
+    whole = not any("." in label for label in every if label is not None)
+    return numbers if whole else [None if number is None else float(number) for number in numbers]
+
+
+def parse_number_label(label: str) -> int | float | None:
+    """Return the number that a label is, if a program would read and write it unchanged.
+
+    Up to 15 digits every number in its canonical text survives being a float.
+    """
+    if not _SIMPLE.fullmatch(label) or len(label) > 17 or label == "-0":
+        return None
+    if "." not in label:
+        return int(label) if len(label) < 16 else None
+    return float(label) if len(label.strip("-0.")) < 16 else None

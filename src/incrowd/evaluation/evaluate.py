@@ -1,0 +1,403 @@
+"""Evaluate: open a release and its original, and measure the one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.codes.counted_table import COUNT, CountNoise, DistinctRows, PublishedTable
+from incrowd.codes.frequency import merge_tuples
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import count_tuples, count_tuples_with_kept, read_labels
+from incrowd.engine.source import open_spec_table, open_table
+from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
+from incrowd.errors import IncrowdError, check_choice
+from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
+from incrowd.findings import make_finding
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
+from incrowd.measure.lost_values import KeptRows
+from incrowd.measure.outcome import measure_at_levels
+from incrowd.measure.slices import compare_slices
+from incrowd.methods.people import draw_rows, read_key
+from incrowd.privacy.randomness import Randomness, SystemRandomness
+from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.parameters import make_count_noise
+from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.write import unescape_formula
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecSource, load_spec
+from incrowd.spec.model import KEPT, Column, PersonId, Spec
+
+
+def evaluate(
+    original: Any,
+    released: Any,
+    spec: SpecSource,
+    *,
+    target: str | None = None,
+    holdout: Any = None,
+    identity: str | None = None,
+    curator: Path | str | None = None,
+    bits: Randomness | None = None,
+    engine: Engine | None = None,
+) -> Evaluation:
+    """Measure loss, risk and utility of a release.
+
+    The result is for the curator alone: it is computed from the original table. A file beside its
+    certificate is read at the levels that the certificate states, and the noise of counts is taken
+    into account. The figures of a release are then those of its report.
+
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its folder, its data, or a file that another tool made. The slices of a
+            release are measured together.
+        spec: The spec that explains the labels.
+        target: A column to predict. A classifier is trained on the release and tested on original
+            rows. Needs scikit-learn.
+        holdout: Rows that are not in the table, to test the classifier on.
+        identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
+            Without it, errors and linking risk of single rows are None and simulated beside it.
+        curator: The private folder of the release; by default ``NAME.curator`` beside it. Needed
+            with ``unit: {id: COLUMN}`` to find the rows that were used.
+        bits: Source of random bits, for tests.
+        engine: The engine that opens the tables.
+
+    Returns:
+        All measures. What was not measured is None, or empty.
+
+    Raises:
+        IncrowdError: A table cannot be opened, or its labels do not fit the spec.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
+        >>> released = pl.DataFrame({"sex": ["*"] * 20})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> ic.evaluate(original, released, {"columns": {"sex": sex}}).loss
+        1.0
+    """
+    file = load_spec(spec)
+    before = open_spec_table(file, original, engine=engine)
+    bits = bits or SystemRandomness()
+    files = _list_files(released)
+    if len(files) > 1 and target is None and holdout is None and identity is None:
+        private = released.curator if isinstance(released, Release) else None
+        slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
+        return evaluate_slices(before, slices, file.spec, folder=file.folder)
+    after, known = open_release(released, engine=engine, curator=curator)
+    tables = evaluate_tables(
+        before,
+        after,
+        file.spec,
+        folder=file.folder,
+        target=target,
+        held_out=None if holdout is None else open_spec_table(file, holdout, engine=engine),
+        known=known,
+    )
+    if file.spec.release is None or file.spec.release.method != "k-epsilon":
+        if identity is not None:
+            raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
+        return tables
+    before = draw_rows(before, file.spec, bits, known.rows_key)
+    if identity is not None:
+        return replace(tables, noise=relink_rows(file, before, after, identity))
+    noise = measure_file_noise(file, before, after, known.levels)
+    fresh = simulate_noise(file, before, bits=bits)
+    return replace(tables, noise=replace(noise, simulated=fresh))
+
+
+def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
+    """Return every measure of information loss of one released table, by name.
+
+    Suppressed rows count as in :class:`~incrowd.measure.evaluation.Losses`.
+
+    Args:
+        original: The table that was published, in any form that :func:`incrowd.publish` takes.
+        released: A release, its data, or a file that another tool made.
+        spec: The spec that explains the labels.
+
+    Returns:
+        The losses ``normalised`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
+        ``average_class_size``.
+
+    Raises:
+        IncrowdError: A table cannot be opened, or its labels do not fit the spec.
+
+    Examples:
+        >>> import polars as pl
+        >>> import incrowd as ic
+        >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
+        >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
+        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
+        0.0
+    """
+    file = load_spec(spec)
+    after, known = open_release(released)
+    before = open_spec_table(file, original)
+    tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
+    return {"normalised": tables.loss, **vars(tables.losses)}
+
+
+def evaluate_tables(
+    original: Table,
+    released: Table,
+    spec: Spec,
+    *,
+    folder: Path = Path(),
+    target: str | None = None,
+    held_out: Table | None = None,
+    known: ReleaseFacts | None = None,
+    step: Callable[[str], None] = lambda _: None,
+) -> LabelEvaluation:
+    """Hold one table against another by the quasi columns of a spec.
+
+    ``known`` is what a certificate tells of the release. Of a person who has several rows, by the
+    unit of the spec, the row that the release used is looked at, or any, where that is not known.
+    """
+    columns = list_quasi_columns(spec)
+    quasi = len(columns)
+    if target is not None and target not in columns:
+        columns[check_choice("target", target, spec.columns_with_role("quasi", "sensitive"))] = KEPT
+    for table, name in ((original, "original"), (held_out, "held-out")):
+        missing = [column for column in columns if table and column not in table.columns]
+        if missing:
+            raise TableError(
+                f"Column '{missing[0]}': not in the {name} table. Correct the table or the spec."
+            )
+    if not set(columns) & set(released.columns):
+        raise TableError("Released table: no quasi-identifier of the spec. Name the right spec.")
+    if held_out is not None and target is None:
+        raise IncrowdError("--holdout needs a column to predict. Add --target COLUMN.")
+    step("count the original")
+    told = known or ReleaseFacts()
+    original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
+    sensitive = _list_kept_columns(spec, original, released)
+    generalised = dict([*columns.items()][:quasi])
+    rows = _count_with_kept(original, ColumnHierarchies(generalised, folder), sensitive)
+    if rows is not None and quasi == len(columns):
+        counted = rows.counted
+    else:
+        counted = count_tuples(original, ColumnHierarchies(columns, folder))
+    step("read the release")
+    weighted = COUNT in released.columns and COUNT not in spec.columns
+    shown = read_labels(released, tuple(columns), weighted=weighted)
+    beside = None
+    if rows is not None:
+        every = read_labels(released, (*generalised, *sensitive), weighted=weighted)
+        beside = _pair_kept_rows(rows, every)
+    shown, readings = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
+    unseen = None
+    if held_out is not None:
+        # Codes of an open domain come from the original; what only the other has is outside.
+        coders = {
+            name: hierarchy.encode
+            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+        }
+        unseen = held_out.count(counted.names, coders)
+    step("measure")
+    kept = len(columns) - quasi
+    labels = evaluate_labels(
+        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
+    )
+    crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
+    if crowd is not None and not shown.is_local:
+        aim = getattr(spec.release, "target", None)
+        labels = measure_at_levels(labels, counted, shown, crowd=crowd, target=aim)
+    lacking = tuple(name for name in columns if name not in released.columns)
+    unknown = isinstance(spec.unit, PersonId) and told.certified and told.rows_key is None
+    readings += (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
+    return replace(labels, missing_columns=lacking, readings=readings)
+
+
+def evaluate_slices(
+    original: Table,
+    slices: Sequence[tuple[Table, ReleaseFacts]],
+    spec: Spec,
+    *,
+    folder: Path = Path(),
+) -> Evaluation:
+    """Hold the tables of one release against the original, each by itself and all together."""
+    key = slices[0][1].rows_key
+    original = draw_rows(original, spec, SystemRandomness(), key)
+    declared = list_quasi_columns(spec)
+    every = {name for table, _ in slices for name in table.columns}
+    columns = {name: column for name, column in declared.items() if name in every}
+    whole = count_tuples(original, ColumnHierarchies(columns, folder))
+    axes = dict(zip(whole.names, whole.axes, strict=True))
+    parts: list[tuple[tuple[str, ...], PublishedTable]] = []
+    each: list[Evaluation] = []
+    for table, known in slices:
+        names = tuple(name for name in table.columns if name in axes)
+        part = whole.select_columns(names)
+        weighted = COUNT in table.columns and COUNT not in spec.columns
+        shown = replace(read_labels(table, names, weighted=weighted), noise=known.noise)
+        shown, readings = assign_levels(part, shown, known.levels)
+        labels = evaluate_labels(part, [axes[name] for name in names], shown)
+        parts.append((names, shown))
+        each.append(replace(labels, readings=readings))
+    missing = tuple(name for name in declared if name not in every)
+    unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
+    readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
+    return replace(compare_slices(whole, parts, each), missing_columns=missing, readings=readings)
+
+
+def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:
+    """Return the columns that both tables have and that are published as they are."""
+    if _is_safe(spec):
+        return ()
+    both = {*original.columns} & {*released.columns}
+    return tuple(name for name in spec.columns_with_role("sensitive") if name in both)
+
+
+def _count_with_kept(
+    original: Table, declared: ColumnHierarchies, kept: Sequence[str]
+) -> DistinctRows | None:
+    """Count the tuples of a table with the columns that are kept; None if these are too many."""
+    try:
+        return count_tuples_with_kept(original, declared, kept) if kept else None
+    except TooManyTuplesError:
+        return None
+
+
+def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
+    """Return both tables by quasi columns and those that are kept; equal values have one code."""
+    width, kept = len(rows.counted.names), {}
+    after = [*every.frequencies.codes[:, :width].T]
+    for at, (name, values) in enumerate(rows.kept.items(), width):
+        listed = list(values)
+        places = {canonicalize_value(x): place for place, x in reversed([*enumerate(listed)])}
+        codes = []
+        for label in every.labels[at]:
+            text = canonicalize_value(label)
+            if text not in places:
+                places[text] = len(listed)
+                listed.append(label)
+            codes.append(places[text])
+        kept[name] = listed
+        after.append(np.array(codes, dtype=np.int32)[every.frequencies.codes[:, at]])
+    looks = np.column_stack(after).astype(np.int32)
+    return KeptRows(kept, rows.frequencies, merge_tuples(looks, every.frequencies.counts))
+
+
+def list_quasi_columns(spec: Spec) -> dict[str, Column]:
+    """Return the columns that are measured: those that are generalised."""
+    roles = ("quasi", "sensitive") if _is_safe(spec) else ("quasi",)
+    quasi_columns = {
+        name: spec.columns[name]
+        for name in spec.columns_with_role(*roles)
+        if spec.columns[name].hierarchy is not None
+    }
+    if not quasi_columns:
+        raise IncrowdError("Spec: no quasi-identifier to measure. Give a column the role `quasi`.")
+    return quasi_columns
+
+
+def _is_safe(spec: Spec) -> bool:
+    return spec.release is not None and spec.release.method == "safe"
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What the certificate beside a released file tells: levels, noise of counts, parameters.
+
+    ``promise`` are the epsilon and delta of the whole release, None where it promises none, and
+    ``events`` what was spent on it, as it is written. ``rows_key`` draws the row of each person
+    that it used, where the curator's folder has it.
+    """
+
+    certified: bool = False
+    levels: Mapping[str, int] = field(default_factory=dict)
+    noise: CountNoise | None = None
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    promise: tuple[float, float] | None = None
+    events: tuple[Mapping[str, Any], ...] = ()
+    rows_key: bytes | None = None
+
+    @property
+    def crowd(self) -> float | None:
+        """The size of cells that a safe release shows as often as not; None of another release."""
+        if "beta" in self.parameters:
+            return float(self.parameters["k"]) / float(self.parameters["beta"])
+        return None if self.noise is None else self.noise.crowd
+
+
+def open_release(
+    released: Any, engine: Engine | None = None, curator: Path | str | None = None
+) -> tuple[Table, ReleaseFacts]:
+    """Open a released table, with what the certificate beside it tells.
+
+    What was escaped for spreadsheets is read back. ``engine`` opens what is no file here, and
+    ``curator`` is the private folder of the release, where it is not beside it.
+    """
+    if isinstance(released, Release):
+        curator = curator or released.curator
+    files = _list_files(released)
+    if len(files) > 1:
+        raise IncrowdError(
+            f"Release: it has several tables. Name the file of one, such as '{files[0].name}' in "
+            f"'{files[0].parent}'."
+        )
+    released = files[0] if files else released
+    here = isinstance(released, str | Path) and Path(released).is_file()
+    table = open_table(released, empty=True, engine=None if here else engine)
+    certified = _find_certificate(released)
+    if certified is None:
+        return table, ReleaseFacts()
+    release, certificate = certified
+    levels = {name: column.level for name, column in release.scheme.items()}
+    plain = table.respell_texts(unescape_formula) if release.release.formulas else table
+    tables = {name: level for name, level in levels.items() if level is not None}
+    epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
+    private = locate_curator_folder(Path(released).parent) if curator is None else Path(curator)
+    return plain, ReleaseFacts(
+        True,
+        tables,
+        make_count_noise(release.parameters),
+        release.parameters,
+        None if epsilon is None else (epsilon, delta or 0.0),
+        tuple(certificate.events),
+        read_key(private, certificate),
+    )
+
+
+def _list_files(released: Any) -> tuple[Path, ...]:
+    """Return the files of a release or of its folder; none for what is a table already."""
+    if isinstance(released, Release):
+        folder, certificate = released.folder, released.certificate
+    elif isinstance(released, str | Path) and (Path(released) / FILE).is_file():
+        folder = Path(released)
+        try:
+            certificate = Certificate.model_validate_json((folder / FILE).read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise IncrowdError(
+                f"Folder '{folder}': its {FILE} cannot be read. Name the file of the released "
+                "table."
+            ) from error
+    else:
+        return ()
+    return tuple(folder / table.release.file for table in certificate.tables)
+
+
+def _find_certificate(released: Any) -> tuple[Slice, Certificate] | None:
+    """Return what the certificate beside a file says of it, and the whole; None if none fits.
+
+    It must be whole (its seal fits) and name the file with its hash.
+    """
+    if not isinstance(released, str | Path) or not Path(released).is_file():
+        return None
+    path = Path(released)
+    try:
+        certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
+        whole = certificate.with_seal().seal == certificate.seal
+        digest = hash_file(path)
+    except (OSError, ValueError, RecursionError):
+        return None
+    for table in certificate.tables if whole else ():
+        if (table.release.file, table.release.sha256) == (path.name, digest):
+            return table, certificate
+    return None

@@ -1,0 +1,256 @@
+"""What a release can be expected to show of a table that nobody has looked at yet.
+
+Two tables are assumed. In the *even* one all values of a column are equally frequent; in the
+*skewed* one the i-th value in the order of its declaration is 1/i times as frequent as the first.
+Columns are independent. Of an open domain nobody knows the values: each character of a mask is
+even or skewed by itself, and other columns are taken to have ``OPEN_VALUES`` values.
+
+Rows fall into cells; how many cells there are, and how large, follows from the shares of the
+groups of each column alone: the logarithm of a cell's share is a sum over columns, so its
+distribution is a convolution, done on a grid. The number of rows of a cell is taken to be
+Poisson. These are expectations of assumed tables: no data are used, and nothing is promised.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.arrays import Floats, Places
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.spec.hierarchies import Mask
+
+Assumption: TypeAlias = Literal["even", "skewed"]
+ASSUMPTIONS: tuple[Assumption, ...] = ("even", "skewed")
+OPEN_VALUES = 10
+_MOST_KINDS = 4000  # of groups that are alike in size
+_PER_NAT = 20  # points of the grid for each factor of e
+_LEAST = 1e-4  # cells with fewer rows in the mean are not shown
+_DENSE = 4000
+Levels: TypeAlias = dict[str, int]
+_Waves: TypeAlias = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupShares:
+    """The groups of a column at one level: the logarithm of the share of each kind of them.
+
+    ``mass`` is the share of all rows that lie in groups of each kind; it adds up to 1.
+    """
+
+    logs: Floats
+    mass: Floats
+
+    @staticmethod
+    def from_shares(shares: Floats) -> GroupShares:
+        """Return groups by their shares."""
+        shares = shares[shares > 0]
+        return GroupShares(np.minimum(np.log(shares), 0.0), shares)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is only one group, which tells nothing."""
+        return len(self.logs) == 1 and bool(self.logs[0] > -1e-9)
+
+
+def compute_shares(values: int, assumption: Assumption) -> Floats:
+    """Return the shares of so many values."""
+    plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
+    result: Floats = plain / plain.sum()
+    return result
+
+
+def build_group_shares(hierarchy: Hierarchy, level: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of a listed domain at a level."""
+    values = len(hierarchy.values)
+    shares = _sum_by_place(hierarchy.groups[level][:values], compute_shares(values, assumption))
+    return GroupShares.from_shares(shares)
+
+
+def build_mask_shares(mask: Mask, level: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of a mask that hides ``level`` characters."""
+    return _build_text_shares(len(set(mask.alphabet)), mask.length - level, assumption)
+
+
+@lru_cache(maxsize=256)
+def _build_text_shares(letters: int, shown: int, assumption: Assumption) -> GroupShares:
+    """Return the groups of texts of so many characters; of many kinds near ones are joined.
+
+    Sizes are then off by a factor that is small beside how much they differ.
+    """
+    if not shown:
+        return GroupShares(np.zeros(1), np.ones(1))
+    text_shares = _build_text_shares(letters, shown - 1, assumption)
+    item = GroupShares.from_shares(compute_shares(letters, assumption))
+    logs: Floats = np.add.outer(text_shares.logs, item.logs).ravel()
+    mass: Floats = np.multiply.outer(text_shares.mass, item.mass).ravel()
+    kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
+    if len(kinds) > _MOST_KINDS:
+        wide = float(np.ptp(kinds)) / _MOST_KINDS
+        kinds, at = np.unique(np.floor(logs / wide), return_inverse=True)
+        kinds = (kinds + 0.5) * wide
+    return GroupShares(kinds, _sum_by_place(at, mass))
+
+
+def _sum_by_place(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:
+    """Return the mass at each place."""
+    return np.bincount(places, weights=mass, minlength=least).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class PublishedShare:
+    """The share of rows that are published, and how likely not a single one is."""
+
+    rows: float
+    empty: float
+
+
+class _PublishChances:
+    """The chance that a cell is published, and a row of it, by the mean number of its rows.
+
+    Means lie on the same grid as shares, so that one table does for tables of any size.
+    """
+
+    def __init__(self, likely: Callable[[Floats], Floats]) -> None:
+        top = _GRID[min(int(np.searchsorted(likely(_GRID), 1 - 1e-9)), len(_GRID) - 1)]
+        dense = top <= _DENSE
+        n = np.arange(0.0, top + 1) if dense else np.unique(np.geomspace(1, top, _DENSE).round())
+        chance, wide = likely(n), np.gradient(n)
+        self._first = math.floor(math.log(_LEAST) * _PER_NAT)
+        last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
+        means = np.exp(np.arange(self._first, last) / _PER_NAT)
+        factorials = np.array([math.lgamma(item + 1) for item in n.tolist()])  # their logarithms
+        poisson = np.exp(np.outer(np.log(means), n) - means[:, None] - factorials) * wide
+        self._shown, self._met = (
+            np.minimum(mass @ chance + np.maximum(1 - mass.sum(axis=1), 0.0), 1.0)
+            for mass in (poisson, poisson * n / means[:, None])
+        )
+
+    def look_up(self, places: Places) -> tuple[Floats, Floats]:
+        """Return both, at places of the grid; nothing is shown below it, everything above it."""
+        inside = np.clip(places - self._first, 0, len(self._met) - 1)
+        above, below = places - self._first >= len(self._met), places < self._first
+        return tuple(  # type: ignore[return-value]
+            np.where(below, 0.0, np.where(above, 1.0, item[inside]))
+            for item in (self._shown, self._met)
+        )
+
+
+_GRID = np.unique(np.geomspace(1, 10_000_000, 600).round())
+
+
+class TableForecast:
+    """What tables with these columns can be expected to publish, at any levels and size.
+
+    ``columns`` has for each column the groups of each level that it may take; a cell of n rows is
+    shown with probability ``likely(n)``.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Mapping[int, GroupShares]], likely: Callable[[Floats], Floats]
+    ) -> None:
+        self._columns, self._chances = columns, _PublishChances(likely)
+        least = sum(
+            min(float(g.logs.min()) for g in column.values()) for column in columns.values()
+        )
+        self._points = 1 << max(math.ceil(math.log2((-least + 2) * _PER_NAT + 2 * len(columns))), 6)
+        self._waves = {
+            (name, level): np.fft.rfft(self._put_on_grid(item))
+            for name, levels in columns.items()
+            for level, item in levels.items()
+        }
+
+    def _put_on_grid(self, found: GroupShares) -> Floats:
+        """Return the mass at each grid point, shared between neighbors so that means are kept."""
+        place = -found.logs * _PER_NAT
+        below = np.floor(place).astype(np.int64)
+        part = place - below
+        first = _sum_by_place(below, found.mass * (1 - part), self._points)
+        return first + _sum_by_place(below + 1, found.mass * part, self._points)
+
+    def predict_share(self, levels: Levels, size: float) -> PublishedShare:
+        """Return what is published of so many rows at these levels."""
+        return self._predict_share(*self._find_cells(levels), round(math.log(size) * _PER_NAT))
+
+    def _find_cells(self, levels: Levels) -> tuple[Places, Floats]:
+        """Return the cells of a scheme: the places of their shares on the grid, and their rows."""
+        waves = [self._waves[name, level] for name, level in levels.items()]
+        return self._find_wave_cells(np.prod(waves, axis=0))
+
+    def _find_wave_cells(self, wave: _Waves) -> tuple[Places, Floats]:
+        mass = np.maximum(np.fft.irfft(wave, self._points), 0.0)
+        kinds = np.flatnonzero(mass > 1e-12)
+        return kinds, mass[kinds] / mass[kinds].sum()
+
+    def _predict_share(self, kinds: Places, mass: Floats, size: int) -> PublishedShare:
+        shown, met = self._chances.look_up(size - kinds)
+        # Of each kind there are as many cells as its rows are times the share of one.
+        cells = mass * np.exp(kinds / _PER_NAT)
+        nothing = float((cells * np.log1p(-np.minimum(shown, 1 - 1e-15))).sum())
+        return PublishedShare(rows=float((mass * met).sum()), empty=math.exp(nothing))
+
+    @property
+    def coarsest_levels(self) -> Levels:
+        """The highest level of each column."""
+        return {name: max(levels) for name, levels in self._columns.items()}
+
+    def list_informative_columns(self, levels: Levels) -> tuple[str, ...]:
+        """Return the columns of which something is published at these levels."""
+        return tuple(name for name, at in levels.items() if not self._columns[name][at].is_single)
+
+    def find_informative_levels(self) -> Levels:
+        """Return the coarsest levels that show something of every column that can show it."""
+        return {
+            name: max([at for at, item in levels.items() if not item.is_single] or [max(levels)])
+            for name, levels in self._columns.items()
+        }
+
+    def find_finest_levels(self, size: float, share: float) -> Levels:
+        """Return the finest levels that publish so large a share of the rows, one step at a time.
+
+        Each step makes one column finer, the one that costs the fewest rows; columns of which
+        nothing is shown yet go first.
+        """
+        levels, place = self.coarsest_levels, round(math.log(size) * _PER_NAT)
+        while True:
+            tried = []
+            for name, others in self._iterate_leave_one_out(levels):
+                finer = levels[name] - 1
+                if (name, finer) in self._waves:
+                    cells = self._find_wave_cells(others * self._waves[name, finer])
+                    silent = self._columns[name][levels[name]].is_single
+                    tried.append((silent, self._predict_share(*cells, place).rows, name))
+            fitting = [item for item in tried if item[1] >= share]
+            if not fitting:
+                return levels
+            name = max(fitting)[2]
+            levels = {**levels, name: levels[name] - 1}
+
+    def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
+        """Yield for each column the product of all others."""
+        waves = [self._waves[name, level] for name, level in levels.items()]
+        first = np.ones_like(waves[0])
+        after = [first, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
+        before = first
+        for name, wave, rest in zip(levels, waves, after, strict=True):
+            yield name, before * rest
+            before = before * wave
+
+    def find_table_size(self, levels: Levels, share: float) -> float:
+        """Return about the smallest size of which such a share is published at these levels."""
+        cells = self._find_cells(levels)
+        low, high = 0, _PER_NAT * 40
+        if self._predict_share(*cells, high).rows < share:
+            return math.inf
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._predict_share(*cells, middle).rows >= share
+            low, high = (low, middle) if enough else (middle, high)
+        return math.exp(high / _PER_NAT)

@@ -1,0 +1,264 @@
+"""The ledger of a spec: what it has left, and what a release by the spec would take of it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from incrowd.errors import IncrowdError, check_whole
+from incrowd.findings import Finding, make_finding
+from incrowd.methods.base import Method
+from incrowd.methods.registry import make_method
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.amplification import Guarantee
+from incrowd.privacy.events import Composition, Event
+from incrowd.privacy.filter import repeat_event
+from incrowd.privacy.presentation import format_parameter
+from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.entries import Booking, Spend, format_guarantee, format_remaining
+from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, name_person_unit
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId, Spec
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def resolve_ledger(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledger | None:
+    """Return the ledger that a spec names, or the ``given`` one where it names none.
+
+    The path of the spec is relative to the spec. The file is not opened; whatever opens it says how
+    to make one that is missing. A given ledger that is another file than the spec's is refused: a
+    release that one ledger counts is one that the other misses.
+    """
+    chosen = Ledger(Path(given)) if isinstance(given, str | Path) else given
+    if file.spec.ledger is None:
+        return chosen
+    own = Ledger(file.folder / file.spec.ledger)
+    if chosen is not None and chosen.path.resolve() != own.path.resolve():
+        raise IncrowdError(
+            f"Ledger: the spec names '{file.spec.ledger}', the command '{chosen.path}'. Drop "
+            "--ledger, or change the spec: all releases of a table share one ledger."
+        )
+    return own
+
+
+def require_events(method: str, events: Sequence[Event]) -> None:
+    """Refuse a ledger for a method that is not differentially private."""
+    if not events:
+        raise IncrowdError(
+            f"Method '{method}' is not differentially private, so no ledger can account for it. "
+            "Remove --ledger, and `ledger` from the spec."
+        )
+
+
+@dataclass(frozen=True)
+class BudgetPreview:
+    """A budget, what is spent of it, and what it comes to with one release more.
+
+    Numbers are epsilons, and deltas where their name says so. ``after`` is None where nothing more
+    was asked for, infinite where no epsilon would do. ``booking`` says how the ledger would book
+    the release: as one of a planned block, or as an unplanned one. ``refused`` says why it would
+    not; nothing if it would. ``releases`` are those made so far.
+    """
+
+    epsilon: float
+    delta: float
+    releases: int
+    spent: float
+    spent_delta: float
+    after: float | None
+    after_delta: float | None
+    booking: Booking | None
+    refused: str
+
+    @property
+    def remaining_epsilon(self) -> float:
+        """The epsilon that may still be spent."""
+        return max(self.epsilon - self.spent, 0.0)
+
+    @property
+    def remaining_delta(self) -> float:
+        """The delta that may still be spent."""
+        return max(self.delta - self.spent_delta, 0.0)
+
+    @property
+    def cost(self) -> float | None:
+        """The epsilon that the release adds to what is spent; none if it is planned."""
+        if self.after is None or math.isinf(self.after):
+            return self.after
+        return max(self.after - self.spent, 0.0)
+
+    def findings(self) -> list[Finding]:
+        """Return what the ledger has left, and how the release fits."""
+        left = format_remaining(Guarantee(self.remaining_epsilon, self.remaining_delta))
+        spent = format_guarantee(Guarantee(self.spent, self.spent_delta))
+        result = [
+            make_finding(
+                "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent, left=left,
+                releases=self.releases,
+            )
+        ]  # fmt: skip
+        if self.refused:
+            result.append(make_finding("LEDGER_REFUSED", problem=self.refused))
+        elif self.booking is not None:
+            article = "" if self.booking.is_planned else "an "
+            result.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
+        return result
+
+
+def preview_budget(
+    path: Path,
+    events: Sequence[Event],
+    unit: str = ONE_ROW,
+    guarantee: Guarantee | None = None,
+    *,
+    planned: bool = False,
+) -> BudgetPreview:
+    """Return what a release of ``events`` would take of a ledger's budget; nothing is booked.
+
+    ``guarantee`` is what they are certified to satisfy; without it see :meth:`Ledger.charge_of`.
+    With ``planned`` only a release of a planned block will do.
+    """
+    ledger = Ledger(path)
+    budget, spends, total = ledger.budget(), ledger.spends(), ledger.total()
+    refused, booking, after = "", None, None
+    if events:
+        try:
+            booking = ledger.allow(events, unit=unit, guarantee=guarantee, planned=planned)
+        except BudgetError as error:
+            refused = str(error)
+        paid = booking is not None and booking.is_planned
+        after = ledger.total([] if paid else [ledger.compute_charge(events, guarantee)])
+    return BudgetPreview(
+        epsilon=budget.epsilon, delta=budget.delta, releases=sum(spend.used for spend in spends),
+        spent=total.epsilon, spent_delta=total.delta,
+        after=None if after is None else after.epsilon,
+        after_delta=None if after is None else after.delta, booking=booking, refused=refused,
+    )  # fmt: skip
+
+
+def preview_spec_budget(
+    file: SpecFile, ledger: Ledger | None = None, *, method: Method | None = None
+) -> BudgetPreview | None:
+    """Return what a release by a spec would take of its ledger; None where it has no ledger.
+
+    ``ledger`` is used where the spec names none. Nothing is read from the table.
+    """
+    book = resolve_ledger(file, ledger)
+    release = file.spec.release
+    if release is None:
+        return None
+    if book is None:
+        require_ledger(file)
+        return None
+    method = method or make_method(file)
+    require_events(release.method, method.events)
+    return preview_budget(
+        book.path, method.events, name_unit(file.spec), get_guarantee(method.promise),
+        planned=release.planned_releases is not None,
+    )  # fmt: skip
+
+
+def book_release(file: SpecFile, method: Method, book: Callable[..., Booking]) -> Booking:
+    """Book a release by a spec; ``book`` is :meth:`Ledger.book`, or ``allow`` to try it."""
+    release = file.spec.release
+    return book(
+        method.events, unit=name_unit(file.spec), guarantee=get_guarantee(method.promise),
+        planned=release is not None and release.planned_releases is not None,
+    )  # fmt: skip
+
+
+def require_ledger(file: SpecFile) -> None:
+    """Refuse a spec of planned releases that has no ledger to count them."""
+    if file.spec.release is not None and file.spec.release.planned_releases is not None:
+        raise IncrowdError(
+            f"Spec: `releases: {file.spec.release.planned_releases}` needs a ledger. Add `ledger: "
+            "FILE`, "
+            "then: incrowd ledger plan FILE --spec SPEC"
+        )
+
+
+def get_guarantee(promise: CertifiedGuarantee) -> Guarantee:
+    """Return the (epsilon, delta) that a release will be certified with."""
+    assert promise.epsilon is not None
+    assert promise.delta is not None
+    return Guarantee(promise.epsilon, promise.delta)
+
+
+def plan_block(
+    file: SpecFile, ledger: Ledger, *, releases: int | None = None, delta: float | None = None
+) -> Spend:
+    """Book a planned block of releases by a spec, all with the same events.
+
+    Where the spec says ``releases``, its epsilon and delta are those of the whole block. Otherwise
+    each of ``releases`` costs what the spec says, and the block costs the tight composition of all
+    of them at ``delta``, by default the sum of their deltas.
+    """
+    book = resolve_ledger(file, ledger)
+    assert book is not None
+    method = make_method(file)
+    assert file.spec.release is not None
+    require_events(file.spec.release.method, method.events)
+    number, stated = releases, file.spec.release.planned_releases
+    if stated is not None and (releases not in (None, stated) or delta is not None):
+        raise IncrowdError(
+            f"Spec: `releases: {stated}` sets ε and δ of the whole block. Drop --releases and "
+            "--delta, or change the spec."
+        )
+    if stated is None and number is None:
+        raise IncrowdError(
+            "The number of releases is not given. Add --releases, or `releases` to the spec."
+        )
+    events = method.events
+    event = events[0] if len(events) == 1 else Composition(events)
+    number = stated if number is None else int(check_whole("releases", number))
+    assert number is not None
+    together = method.joint_guarantee
+    if together is None:
+        together = _compose_guarantee(event, number, get_guarantee(method.promise), delta)
+    return book.plan(event, releases=number, guarantee=together, unit=name_unit(file.spec))
+
+
+def _compose_guarantee(
+    event: Event, number: int, each: Guarantee, delta: float | None
+) -> Guarantee:
+    """Return what releases of one event satisfy together, epsilon rounded up to six digits."""
+    if delta is None:
+        delta = float(Fraction(repr(each.delta)) * number)
+        if delta >= 1:
+            raise IncrowdError(
+                f"{number} releases with δ = {each.delta:g} guarantee nothing. Use a smaller δ."
+            )
+    epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
+    if math.isinf(epsilon):
+        raise IncrowdError(
+            f"No ε suffices for {number} releases at δ = {delta:g}. Use a larger --delta, or fewer "
+            "releases."
+        )
+    return Guarantee(float(format_parameter("epsilon", epsilon, 6)), delta)
+
+
+def name_unit(spec: Spec) -> str:
+    """Return what releases by a spec protect, as a ledger has it."""
+    return name_person_unit(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
+
+
+def list_ledgers(folder: Path) -> list[Path]:
+    """Return the ledgers in a folder, by name."""
+    ledgers = (path for path in folder.iterdir() if path.is_file() and _is_ledger(path))
+    return sorted(ledgers, key=lambda path: path.name.lower())
+
+
+def _is_ledger(path: Path) -> bool:
+    """Return whether a file is a ledger with a budget."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_SQLITE)) != _SQLITE:
+                return False
+        return bool(Ledger(path).budgets())
+    except (OSError, IncrowdError, sqlite3.Error):
+        return False

@@ -1,0 +1,275 @@
+"""What a click changes in a spec: pure, from what a form says to entries of the document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from incrowd.curate.draft.draft import Draft
+from incrowd.errors import IncrowdError
+from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
+
+Changes = dict[Place, Any]
+ROLES = {  # in short, and how the column is published
+    "identifier": ("Direct identifier", "Identifies a person. It is not published."),
+    "quasi": ("Quasi-identifier", "An attacker may know it. It is generalized."),
+    "sensitive": (
+        "Sensitive",
+        "What an attacker must not learn. k-anonymity publishes it unchanged.",
+    ),
+    "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "drop": ("Drop", "Not published."),
+}
+_OF_ROLE = {  # what a column with another role cannot have
+    "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
+    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
+    "diversity": ("sensitive",), "closeness": ("sensitive",),
+}  # fmt: skip
+
+
+def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
+    """Give a column another role, which is confirmed by being chosen.
+
+    What belongs to its old role goes; a quasi column gets the ladder that was guessed for it, which
+    is to be confirmed if it was read from the data, or else the value itself and nothing of it.
+    """
+    column = file.spec.columns[name]
+    entry = find_entry(file, name)
+    changes: Changes = {("columns", name, "role"): chosen}
+    for key, roles in _OF_ROLE.items():
+        if key in entry and chosen not in roles:
+            changes["columns", name, key] = None
+    left = [
+        item
+        for item in column.confirm
+        if item != "role" and chosen in _OF_ROLE.get(item, (chosen,))
+    ]
+    if chosen == "quasi" and column.hierarchy is None:
+        guess = next((item for item in guessed.guesses if item.column == name), None)
+        if guess is not None and guess.hierarchy:
+            changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
+            left += ["hierarchy"] if "hierarchy" in guess.confirm else []
+        else:
+            changes["columns", name, "hierarchy"] = "flat"
+    if chosen == "noisy" and column.precision is None:
+        step = _find_guessed_step(guessed, name)
+        if step is not None:
+            changes["columns", name, "precision"] = step
+            left.append("precision")
+    changes["columns", name, "confirm"] = left or None
+    return changes
+
+
+def _find_guessed_step(guessed: Draft, name: str) -> Any:
+    """Return what the values of a column are multiples of, where they are not whole."""
+    guess = next((item for item in guessed.guesses if item.column == name), None)
+    text = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
+    intervals = text.get("intervals", {}) if isinstance(text, dict) else {}
+    return intervals.get("step") if isinstance(intervals, dict) else None
+
+
+def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
+    """Confirm some entries of some columns."""
+    changes: Changes = {}
+    for name in names:
+        unconfirmed_entries = file.spec.unconfirmed_entries.get(name, ())
+        left = [item for item in unconfirmed_entries if item not in entries]
+        if len(left) < len(unconfirmed_entries):
+            changes["columns", name, "confirm"] = left or None
+    return changes
+
+
+def set_unit(column: str, *, without_id: bool = False) -> Changes:
+    """Set the unit: one person per row, or the rows that share the id of a column.
+
+    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
+    """
+    if not column:
+        return {("unit",): "one row per person", ("confirm",): None}
+    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    return {("unit",): chosen, ("confirm",): None}
+
+
+def find_entry(file: SpecFile, name: str) -> Mapping[str, Any]:
+    """Return a column as the document has it."""
+    columns = file.document["columns"]
+    entry = next(value for key, value in columns.items() if str(key) == name)
+    return entry if isinstance(entry, Mapping) else {}
+
+
+# The release ------------------------------------------------------------------------------------
+
+_USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
+    "safe": {"epsilon": 1.0, "delta": 1e-6},
+    "k-anonymity": {"k": 5},
+    "k-epsilon": {"k": 5, "epsilon": 2.0},
+}
+_FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
+_CLASSES = (
+    *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+)  # fmt: skip
+_NOT_WITH_NOISE = {
+    "rows": ("counted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+}  # fmt: skip
+_OF_ALGORITHM = {
+    "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
+}  # fmt: skip
+_WHOLE = frozenset({"k", "slices"})
+_NUMBERS = frozenset({
+    "epsilon", "delta", "beta", "keep", "already_sampled", "search_epsilon", "suppression",
+    "confidence",
+})  # fmt: skip
+_WORDS = frozenset({
+    "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
+    "suppressed", "noise", "bounds",
+})  # fmt: skip
+
+
+def set_method(file: SpecFile, chosen: str) -> Changes:
+    """Give the release another method, with what both take and else the usual values.
+
+    Levels that were picked by what they keep of the table never become those of a safe release.
+    """
+    if chosen not in METHODS:
+        raise IncrowdError(f"There is no method '{chosen}'. Choose one of {', '.join(METHODS)}.")
+    noisy = file.spec.columns_with_role("noisy")
+    if noisy and chosen != "k-epsilon":
+        raise IncrowdError(
+            f"Column '{noisy[0]}' has the role 'noisy', which only k-epsilon supports. Make it a "
+            "quasi-identifier or drop it on the Data page, then choose this method."
+        )
+    old = file.spec.release
+    if old is None or "release" not in file.document:
+        return {("release",): {"method": chosen, **_USUAL[chosen]}}
+    if old.method == chosen:
+        return {}
+    both = "safe" not in (old.method, chosen)
+    document = file.document["release"]
+    kept = {
+        str(key) for key in document
+        if str(key) in (_CLASSES if both else _FILES)
+        and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
+    }  # fmt: skip
+    changes: Changes = {
+        ("release", str(key)): None for key in document if str(key) not in {"method", *kept}
+    }
+    changes["release", "method"] = chosen
+    for name, value in _USUAL[chosen].items():
+        if name not in kept:
+            changes["release", name] = value
+    return changes
+
+
+def set_release_fields(file: SpecFile, given: Mapping[str, str]) -> Changes:
+    """Set what a form says of the release; an empty field removes its entry.
+
+    Entries that the form does not name stay. What cannot stand beside a new choice goes.
+    """
+    release = file.spec.release
+    if release is None:
+        raise IncrowdError("Choose a method first.")
+    fields = type(release).model_fields
+    changes: Changes = {}
+    for name, text in given.items():
+        if name in fields and name in _WHOLE | _NUMBERS | _WORDS:
+            value = _parse_field(name, text.strip())
+            if value != getattr(release, name):
+                changes["release", name] = value
+        elif name == "clamp" and name in fields:
+            changes["release", name] = True if text == "yes" else None
+    if "size" in given or "size_public" in given:
+        size = "public" if given.get("size_public") else _parse_field("size", given.get("size", ""))
+        if size != file.spec.size:
+            changes[("size",)] = size
+    if isinstance(release, ClassesSpec) and ("release", "algorithm") in changes:
+        algorithm = changes["release", "algorithm"] or "ola"
+        for name, owner in _OF_ALGORITHM.items():
+            if owner != algorithm:
+                changes["release", name] = None
+    if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
+        gaussian = changes["release", "noise"] == "gaussian"
+        changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None
+    if changes.get(("release", "draw")) == "counts":
+        changes |= {("release", name): None for name in ("beta", "keep")}
+    return changes
+
+
+def fix_scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
+    """Fix the scheme that is published: the level of every quasi column."""
+    names = file.spec.columns_with_role("quasi")
+    if len(names) != len(levels):
+        raise IncrowdError("This scheme belongs to other columns. Reload the page.")
+    return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
+    """Name the ledger that counts releases by the spec, relative to it; None takes it out."""
+    if path is None:
+        return {("ledger",): None}
+    return {("ledger",): Path(os.path.relpath(path, file.folder)).as_posix()}
+
+
+def reopen_scheme() -> Changes:
+    """Let the search choose the scheme again."""
+    return {("release", "levels"): None}
+
+
+def set_k_and_epsilon(k: str, epsilon: str) -> Changes:
+    """Set a k and an epsilon that were picked together."""
+    return {
+        ("release", "k"): _parse_field("k", k),
+        ("release", "epsilon"): _parse_field("epsilon", epsilon),
+    }
+
+
+def set_noisy_column(file: SpecFile, name: str, result: Mapping[str, str]) -> Changes:
+    """Set the precision of a noisy column, and the bounds of its values.
+
+    Somebody said so, who has thereby confirmed it.
+    """
+    low, high = result.get("low", "").strip(), result.get("high", "").strip()
+    if bool(low) != bool(high):
+        raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
+    bounds = (
+        [
+            _drop_empty_fraction(_parse_field("bound", low)),
+            _drop_empty_fraction(_parse_field("bound", high)),
+        ]
+        if low
+        else None
+    )
+    left = [item for item in file.spec.columns[name].confirm if item not in ("precision", "bounds")]
+    return {
+        ("columns", name, "precision"): _drop_empty_fraction(
+            _parse_field("precision", result.get("precision", ""))
+        ),
+        ("columns", name, "bounds"): bounds,
+        ("columns", name, "confirm"): left or None,
+    }
+
+
+def _drop_empty_fraction(value: Any) -> Any:
+    """Return a number without a point where it has none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _parse_field(name: str, text: str) -> Any:
+    """Return what a field says; None if it is empty."""
+    if not text:
+        return None
+    if name in _WORDS:
+        return text
+    try:
+        number = float(text.replace(",", "")) if name == "size" else float(text)
+    except ValueError:
+        raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
+    if name in _WHOLE or name == "size":
+        if number != number // 1:
+            raise IncrowdError(f"'{name}' must be a whole number; got '{text}'.")
+        return int(number)
+    return number

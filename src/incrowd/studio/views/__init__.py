@@ -1,0 +1,28 @@
+"""The rooms of the studio, each with its pages and what can be done there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute
+
+from incrowd.studio.views import (
+    connect,
+    data,
+    explore,
+    hierarchies,
+    history,
+    privacy,
+    publish,
+    start,
+    verify,
+)
+
+if TYPE_CHECKING:
+    from incrowd.studio.server import Studio
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """List the routes of all pages."""
+    every = (start, connect, data, hierarchies, privacy, explore, publish, verify, history)
+    return [route for room in every for route in room.routes(studio)]

@@ -1,0 +1,403 @@
+"""Other processes that do what takes long, so that pages stay alive: looks at tables, and releases.
+
+A hand keeps the tables that it was last asked about open, and remembers what it counted of them:
+so the same kind of question goes to the same hand. One that dies, whatever it met, is replaced;
+whoever waits for its answer is told so, and the studio goes on.
+
+**Remembered counts.** A table that remembers what was counted of it: a check after a change counts
+only the rest.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incrowd.engine.table import RowsPerId, Table, Tally
+from incrowd.errors import IncrowdError
+
+MOST_KEPT = 200_000  # distinct values of a column whose counts are kept
+
+
+class CachedTable:
+    """A table of a file that does not change. What is not remembered is asked of the table itself.
+
+    Columns with very many values are counted anew each time, since their counts take much room.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def _compute_once(self, name: str, columns: Sequence[str], count: Callable[[], T]) -> T:
+        key = name, tuple(columns)
+        if key not in self._known:
+            self._known[key] = count()
+        once: T = self._known[key]
+        return once
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return self._compute_once("rows", (), self._table.rows)
+
+    def count_distinct(self, columns: Sequence[str]) -> int:
+        """Count the distinct tuples of some columns."""
+        return self._compute_once("distinct", columns, lambda: self._table.count_distinct(columns))
+
+    def count_people(self, column: str) -> int:
+        """Count the people that a column identifies."""
+        return self._compute_once("people", (column,), lambda: self._table.count_people(column))
+
+    def count_rows_per_id(self, column: str) -> RowsPerId:
+        """Count the ids of a column, and the rows that share one."""
+        return self._compute_once(
+            "rows per id", (column,), lambda: self._table.count_rows_per_id(column)
+        )
+
+    def count_missing(self, column: str) -> int:
+        """Count the rows that have no value in a column."""
+        return self._compute_once("missing", (column,), lambda: self._table.count_missing(column))
+
+    def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+        """Yield distinct tuples with counts."""
+        key = "tallies", tuple(columns)
+        if key in self._known:
+            yield from self._known[key]
+            return
+        kept: list[Tally] | None = []
+        size = 0
+        for tally in self._table.iter_tallies(columns):
+            size += len(tally.counts)
+            if kept is not None:
+                kept = [*kept, tally] if size <= MOST_KEPT else None
+            yield tally
+        if kept is not None:
+            self._known[key] = kept
+
+
+T = TypeVar("T")
+CRASHED = "The process that reads the table ended unexpectedly. Try again."
+
+
+class _PendingAnswer(Future[T]):
+    """An answer that is waited for; it cannot be cancelled while a process is at work on it."""
+
+    inner: Future[T]
+
+    def cancel(self) -> bool:
+        """Cancel it, if it has not begun."""
+        return self.inner.cancel() and super().cancel()
+
+
+class WorkerPool:
+    """Processes that answer questions about tables."""
+
+    def __init__(self, number: int = 2) -> None:
+        self._lock, self._closed = threading.Lock(), False
+        self._pools: list[ProcessPoolExecutor | None] = [None] * number
+        self._waiting = [0] * number  # questions of each that are not answered
+
+    def submit_task(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
+        """Run a task in another process; it and its arguments have to be plain.
+
+        Where a process is lost, all that wait for it are lost with it: each is asked once more.
+        ``same`` asks the hand that always gets such questions, and knows what it counted for them;
+        else the one that has the least to do is asked.
+        """
+        pending_answer: _PendingAnswer[T] = _PendingAnswer()
+        self._send_task(pending_answer, task, given, same=same, again=True)
+        return pending_answer
+
+    def _send_task(
+        self, found: _PendingAnswer[T], task: Callable[..., T], given: tuple[Any, ...], *,
+        same: bool, again: bool,
+    ) -> None:  # fmt: skip
+        with self._lock:
+            hands = range(len(self._pools))
+            hand = 0 if same else min(hands, key=lambda one: (self._waiting[one], -one))
+            found.inner = self._submit_to_worker(hand, task, given)
+            self._waiting[hand] += 1
+
+        def handle_answer(inner: Future[T]) -> None:
+            with self._lock:
+                self._waiting[hand] -= 1
+            if found.done() or inner.cancelled():
+                return
+            error = inner.exception()
+            if isinstance(error, BrokenProcessPool) and again and not self._closed:
+                self._send_task(found, task, given, same=same, again=False)
+            elif error is not None:
+                found.set_exception(error)
+            else:
+                found.set_result(inner.result())
+
+        def handle_done(inner: Future[T]) -> None:
+            # Whoever tells that a pool is broken holds its lock, for which a new question waits.
+            if not inner.cancelled() and isinstance(inner.exception(), BrokenProcessPool):
+                threading.Thread(target=handle_answer, args=(inner,), daemon=True).start()
+            else:
+                handle_answer(inner)
+
+        found.inner.add_done_callback(handle_done)
+
+    def _submit_to_worker(
+        self, hand: int, task: Callable[..., T], result: tuple[Any, ...]
+    ) -> Future[T]:
+        pool = self._pools[hand]
+        if pool is not None:
+            try:
+                return pool.submit(task, *result)
+            except BrokenProcessPool:
+                pool.shutdown(wait=False)
+        pool = ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"), initializer=_set_up_worker
+        )
+        self._pools[hand] = pool
+        return pool.submit(task, *result)
+
+    def close(self) -> None:
+        """End all processes."""
+        self._closed = True  # what is lost now is not asked again
+        if any(self._pools):
+            for process in multiprocessing.active_children():
+                process.terminate()
+        for pool in self._pools:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _set_up_worker() -> None:
+    """Ignore interrupts, which are for the studio, and end when the studio ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_with_studio, daemon=True).start()
+
+
+def _exit_with_studio() -> None:
+    """End when the studio has ended, however it did."""
+    studio = multiprocessing.parent_process()
+    if studio is not None:
+        studio.join()
+        os._exit(0)
+
+
+@lru_cache(maxsize=4)
+def _open_cached_table(
+    place: str, sheet: str | None, header: int | None, _stamp: tuple[int, int]
+) -> Any:
+    from incrowd.engine.source import open_table
+    from incrowd.studio.worker_pool import CachedTable
+
+    return CachedTable(open_table(place, sheet=sheet, header=header))
+
+
+@lru_cache(maxsize=4)
+def _read_cached_table(
+    place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
+    written: tuple[tuple[str, str], ...],
+) -> Any:  # fmt: skip
+    """Return a table as a spec says that its columns are written."""
+    from incrowd.spec.value_format import ValueFormat
+    from incrowd.studio.worker_pool import CachedTable
+
+    table = _open_cached_table(place, sheet, header, stamp)
+    readers = {
+        name: ValueFormat.model_validate_json(text).make_reader()
+        for name, text in written
+        if name in table.columns
+    }
+    return CachedTable(table.reread(readers)) if readers else table
+
+
+@dataclass(frozen=True)
+class SpecSnapshot:
+    """A table and a spec as they are sent to another process."""
+
+    place: str
+    text: str
+    path: str
+    sheet: str | None
+    header: int | None
+
+    def open_raw_table(self) -> Any:
+        """Return the table, as the file has it."""
+        return _open_cached_table(self.place, self.sheet, self.header, self._read_file_stamp())
+
+    def parse_spec(self) -> Any:
+        """Return the spec alone."""
+        from incrowd.spec.file import parse_spec
+
+        return parse_spec(self.text, path=Path(self.path))
+
+    def open_spec_and_table(self) -> tuple[Any, Any]:
+        """Return the spec, and the table as it says that it is written."""
+        file = self.parse_spec()
+        written = {
+            name: column.written.model_dump_json()
+            for name, column in file.spec.columns.items()
+            if column.written is not None
+        }
+        return file, _read_cached_table(
+            self.place, self.sheet, self.header, self._read_file_stamp(), tuple(written.items())
+        )
+
+    def open_uncached(self) -> tuple[Any, Any]:
+        """Return the spec and its table, of which nothing is cached."""
+        from incrowd.engine.source import open_spec_table, open_table
+
+        file = self.parse_spec()
+        return file, open_spec_table(
+            file, open_table(self.place, sheet=self.sheet, header=self.header)
+        )
+
+    def _read_file_stamp(self) -> tuple[int, int]:
+        """Return what changes with the file."""
+        path = Path(self.place)
+        if not path.exists():
+            return 0, 0
+        file_stamp = path.stat()
+        return file_stamp.st_mtime_ns, file_stamp.st_size
+
+
+@dataclass
+class PublishJob:
+    """A release that is being made in a process of its own.
+
+    ``step`` is where it is, ``done`` of ``all`` what is done of it. When it has ended, ``problem``
+    says why it failed, if it did, and ``booked`` whether a ledger counts it all the same.
+    """
+
+    output: Path
+    ledger: str | None = None  # that the spec names
+    step: str = "begin"
+    done: int = 0
+    all: int = 0
+    problem: str | None = None
+    booked: bool = False
+    ended: bool = False
+    cancelled: bool = False
+    result: dict[str, Any] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic)
+    _process: Any = None
+
+    def start(self, *given: Any) -> None:
+        """Start the process, and a thread that listens to it."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=_run_publish_job, args=(theirs, *given), daemon=False
+        )
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._receive_messages, args=(ours,), daemon=True).start()
+
+    @property
+    def curator(self) -> Path:
+        """Where what only the curator may see goes."""
+        return self.output.with_name(f"{self.output.name}.curator")
+
+    @property
+    def process_id(self) -> int:
+        """The number of its process."""
+        return int(self._process.pid)
+
+    @property
+    def seconds(self) -> int:
+        """How long it has been at work."""
+        return int(time.monotonic() - self.begun)
+
+    def cancel(self) -> None:
+        """Interrupt it, as at a terminal; a process that does not end is killed."""
+        if self.ended or self.cancelled:
+            return
+        self.cancelled = True
+        self._process.terminate()
+        threading.Thread(target=self._kill_if_alive, daemon=True).start()
+
+    def _kill_if_alive(self) -> None:
+        self._process.join(20)
+        if self._process.is_alive():
+            self._process.kill()
+
+    def _receive_messages(self, ours: Connection) -> None:
+        answered = False
+        try:
+            while True:
+                kind, value = ours.recv()
+                if kind == "step":
+                    self.step, self.done, self.all = value, 0, 0
+                elif kind == "progress":
+                    self.done, self.all = value
+                elif kind == "done":
+                    self.result, answered = value, True
+                    self.booked = bool(value["booked"])
+                else:
+                    self.problem, answered = value, True
+        except (EOFError, OSError):
+            pass
+        self._process.join()
+        if not answered:
+            self.problem = self.problem or CRASHED
+        self.ended = True
+
+
+def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> None:
+    """Publish, and report each step."""
+    from incrowd.cli.results import describe_release
+    from incrowd.cli.terminal import add_test_pause
+    from incrowd.methods.spec_ledger import resolve_ledger
+    from incrowd.publication import RunContext, make_release
+
+    def raise_interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, raise_interrupt)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        theirs.send(("step", "open"))
+        file, table = subject.open_uncached()
+        run = RunContext(
+            table, file, Path(output), ledger=resolve_ledger(file),
+            step=add_test_pause(lambda name: theirs.send(("step", name))),
+            progress=lambda done, every: theirs.send(("progress", (done, every))),
+        )  # fmt: skip
+        release = make_release(run)
+        theirs.send(
+            (
+                "done",
+                {
+                    "booked": release.is_booked,
+                    "findings": list(release.findings),
+                    "empty": release.is_empty,
+                    "lines": describe_release(release),
+                    "examples": release.examples,
+                },
+            )
+        )
+    except KeyboardInterrupt as error:
+        text = hasattr(error, "__notes__")  # that it is booked, and that nothing was released
+        words = "The release was canceled." + ("" if text else " Nothing was published.")
+        theirs.send(("failed", _join_notes(words, error)))
+    except IncrowdError as error:
+        theirs.send(("failed", _join_notes(str(error), error)))
+    except OSError as error:
+        theirs.send(("failed", _join_notes(f"{error.strerror}: '{error.filename}'", error)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page has to say so
+        theirs.send(("failed", _join_notes(f"Internal error: {error!r}", error)))
+
+
+def _join_notes(words: str, error: BaseException) -> str:
+    return " ".join([words, *getattr(error, "__notes__", [])])
