@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.anonymize.synthetic.allocation import MODEL_CELLS
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels, make_column
 from incrowd.anonymize.synthetic.fit import fit
 from incrowd.anonymize.synthetic.measurement import Estimate
@@ -28,7 +29,7 @@ from incrowd.anonymize.synthetic.model import Model, make_structure
 from incrowd.anonymize.synthetic.refit import FINAL_GAP, FINAL_STEPS
 from incrowd.anonymize.synthetic.released import Released
 from incrowd.anonymize.synthetic.rows import draw_rows
-from incrowd.anonymize.synthetic.synthesize import MODEL_CELLS, TABLE_CELLS
+from incrowd.anonymize.synthetic.synthesize import TABLE_CELLS
 from incrowd.arrays import Floats
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.codes.values import canonicalize_value
