@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from ruamel.yaml import YAML
 from support.cli import run_command
-from support.unjudged import publish_unjudged
 from support.synthetic import make_patients, make_spec
+from support.unjudged import publish_unjudged
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.synthetic.from_release import synthesize_release
