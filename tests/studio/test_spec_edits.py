@@ -195,3 +195,13 @@ def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
     assert (bare.precision, bare.bounds) == (None, None)
     with pytest.raises(IncrowdError, match="both bounds"):
         spec_edits.set_noisy_column(file, "height", {"low": "50"})
+
+
+def test_synthetic_rows_begin_with_a_budget_and_keep_what_files_are_like() -> None:
+    file = spec("method: safe, epsilon: 2, delta: 1.0e-5, format: csv, rows: counted")
+    made = release_of(after(file, spec_edits.set_method(file, "synthetic")))
+    assert (made.method, made.epsilon, made.delta, made.format) == ("synthetic", 1.0, 1e-6, "csv")
+    assert made.rows == "expanded"
+    other = after(file, spec_edits.set_method(file, "synthetic"))
+    drawn = after(other, spec_edits.set_release_fields(other, {"values": "drawn", "epsilon": "3"}))
+    assert (release_of(drawn).values, release_of(drawn).epsilon) == ("drawn", 3.0)
