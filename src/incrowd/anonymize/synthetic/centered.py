@@ -9,8 +9,6 @@ import numpy as np
 from incrowd.anonymize.synthetic.measurement import center
 from incrowd.arrays import Floats
 
-_RIDGE = 1e-12
-
 
 def make_centered_solver(inverse: Floats, axes: Sequence[int]) -> Callable[[Floats], Floats]:
     """Return the map from a table g to the centered s of least s (s / inverse) / 2 - g s.
@@ -34,10 +32,10 @@ def make_centered_solver(inverse: Floats, axes: Sequence[int]) -> Callable[[Floa
     weights = inverse.T if turned else inverse  # as many columns as rows, or fewer
     rows, columns = weights.sum(axis=1), weights.sum(axis=0)
     scaled = weights / rows[:, None]
-    # Of the columns' numbers one is free: a ridge takes the smallest.
-    system = np.diag(columns * (1 + _RIDGE)) - weights.T @ scaled
-    system[np.diag_indices_from(system)] += _RIDGE * columns.max()
-    solution = np.linalg.inv(system)
+    # Of the columns' numbers one is free: the last is 0, and the others are determined.
+    system = (np.diag(columns) - weights.T @ scaled)[:-1, :-1]
+    solution = np.zeros((len(columns), len(columns)))
+    solution[:-1, :-1] = np.linalg.inv(system)
 
     def solve(gradient: Floats) -> Floats:
         step = weights * (gradient.T if turned else gradient)

@@ -30,6 +30,7 @@ from incrowd.privacy.randomness import Randomness
 
 ROUND_GAP = 4.0
 ROUND_STEPS = 60
+WIDE, FULL = 40, 0.6  # of so many columns, a model is full at so much of its limit
 TARGET_WEIGHT = 2  # of a table with the target column, over that of others
 
 
@@ -114,6 +115,8 @@ class Stage:
         waiting = np.arange(len(self._candidates))
         kept, needs = 0, []
         for _ in range(choices):
+            if self._is_full(cells):
+                break
             place = self._choose(scores, weights, waiting, cells)
             if place is None:
                 break
@@ -176,6 +179,15 @@ class Stage:
             bits=self._bench.bits,
         )
         return None if place is None else int(waiting[place])
+
+    def _is_full(self, cells: int) -> bool:
+        """Whether hardly any further table would fit, so that looking for one takes too long.
+
+        Of few columns the last tables are worth it. A function of released results: a choice that
+        is not made is paid for all the same.
+        """
+        many = len(self._released.domain) >= WIDE
+        return many and not self._released.fits((), (), int(cells * FULL))
 
     def _number_models(self, waiting: Places) -> Counts:
         """Return a number for each candidate; those of one number would make the same model."""
