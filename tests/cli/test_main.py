@@ -89,7 +89,7 @@ def test_every_exit_status_is_documented() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
         "import sys, incrowd; print('numpy' in sys.modules); "
-        "from incrowd.cli.commands import command_line; command_line(); "
+        "from incrowd.cli.commands import build_parser; build_parser(); "
         "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
         "print([name for name in heavy if name in sys.modules])"
     )

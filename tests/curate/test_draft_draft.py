@@ -150,7 +150,7 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
     table, file = str(tmp_path / "people.csv"), tmp_path / "spec.yaml"
     successfully = run_successfully("init", table, "--arx", str(folder), "-o", str(file))
     assert "ARX hierarchies used: people_hierarchy_sex.csv." in successfully
-    assert "fit no column: other_hierarchy_age.csv, people_hierarchy_job.csv." in successfully
+    assert "without a column: other_hierarchy_age.csv, people_hierarchy_job.csv." in successfully
     loaded = read_spec_file(file)
     assert loaded.spec.table == "people.csv"
     assert list(loaded.spec.columns) == ["sex", "age", "town"]

@@ -136,5 +136,5 @@ def test_lists_and_bytes_are_not_single_values(postgres: str) -> None:
     table = open_table(f"{postgres}#lists")
     assert table.values("c") == [3]
     for name in ("a", "b"):
-        with pytest.raises(TableError, match=f"The column '{name}' holds"):
+        with pytest.raises(TableError, match="it holds"):
             table.values(name)

@@ -111,7 +111,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, ending: str) -> None:
 def test_an_empty_table_and_a_column_of_nothing(tmp_path: Path) -> None:
     path = tmp_path / "t.sav"
     pyreadstat.write_sav(FRAME.clear(), path)
-    with pytest.raises(TableError, match="The file 't.sav' has a header but no rows"):
+    with pytest.raises(TableError, match="File 't.sav': it has a header but no rows"):
         open_table(path)
     assert open_table(path, empty=True).columns == tuple(FRAME.columns)
     pyreadstat.write_sav(pl.DataFrame({"a": [1.0], "b": pl.Series([N], dtype=pl.Float64)}), path)
@@ -129,11 +129,13 @@ def test_the_library_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return known(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(TableError, match=r"Reading \.sav needs: pip install 'incrowd\[statist"):
+    with pytest.raises(
+        TableError, match=r"\.sav files need an extra. Install it: pip install 'incrowd\[statist"
+    ):
         open_table(tmp_path / "t.sav")
 
 
 def test_they_name_their_columns_themselves(tmp_path: Path) -> None:
     (tmp_path / "t.sav").write_bytes(b"hello")
-    with pytest.raises(TableError, match="'t.sav' names its columns itself"):
+    with pytest.raises(TableError, match="'t.sav' stores its column names"):
         open_table(tmp_path / "t.sav", header=2)

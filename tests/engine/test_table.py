@@ -177,7 +177,7 @@ def test_writing_fails_whole(make_table: MakeTable, tmp_path: Path) -> None:
 def test_a_file_without_rows_is_opened_only_if_it_may_be(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(TableError, match="'table.csv' has a header but no rows"):
+    with pytest.raises(TableError, match="'table.csv': it has a header but no rows"):
         engine.open(path)
     table = engine.open(path, empty=True, delimiter=",")
     assert (table.columns, table.rows(), count_table_rows(table)) == (("a", "b"), 0, {})
@@ -239,7 +239,7 @@ def test_where_values_stand_is_recognised(make_table: MakeTable) -> None:
 
 def test_a_missing_column_is_named(make_table: MakeTable) -> None:
     table = make_table({"a": ["x"]})
-    with pytest.raises(TableError, match="has no column 'b'"):
+    with pytest.raises(TableError, match="Column 'b': not in the table"):
         list(table.iter_tallies(["b"]))
 
 

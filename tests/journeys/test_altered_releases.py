@@ -82,7 +82,7 @@ def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
     text = (classes / "data.csv").read_text()
     (tmp_path / "copy" / "data.csv").write_text(text.replace("female", "Person", 1))
     assert list_verify_messages(tmp_path / "copy") == [
-        "The file 'data.csv' was changed: its hash does not fit."
+        "The file 'data.csv' was changed: its hash does not match."
     ]
 
 
@@ -97,7 +97,7 @@ def smaller(frame: pl.DataFrame) -> pl.DataFrame:
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
     (result,) = list_verify_messages(resealed(classes, tmp_path / "copy", smaller))
-    assert result == "1 class(es) are smaller than k = 5; the smallest has 4 row(s)."
+    assert result == "1 class is smaller than k = 5; the smallest has 4 rows."
 
 
 @pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])
@@ -106,7 +106,7 @@ def test_labels_outside_the_hierarchy_are_found(classes: Path, tmp_path: Path, l
         return frame.with_columns(birth_year=pl.lit(label))
 
     verify_messages = list_verify_messages(resealed(classes, tmp_path / "copy", changed))
-    assert verify_messages == [f"'{label}' in column 'birth_year' is no value of its hierarchy."]
+    assert verify_messages == [f"'{label}' in column 'birth_year' is not a label of its hierarchy."]
 
 
 def test_a_raised_k_is_found(classes: Path, tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def columns_of_another(known: Certificate, _: Path) -> dict[str, Any]:
 
 
 EVENTS, PARAMETERS = "events are not those of", "parameters are not those of the events"
-NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
+NOT_TRUE, STATEMENT = "The guarantee is not true", "statement differs"
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ NOT_TRUE, STATEMENT = "The guarantee is not true", "statement does not say"
         (file_replaced, "not those of the scheme"),
         (file_added, "'data-5.csv' is not covered"),
         (file_of_all_added, "'data.csv' is not covered"),
-        (numbers_of_another, "the certificate says"),
+        (numbers_of_another, "the certificate states"),
         (columns_of_another, "not those of the scheme"),
     ],
 )

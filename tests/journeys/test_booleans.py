@@ -85,7 +85,7 @@ def test_hierarchies_know_a_boolean_however_it_is_written(
 
 def test_a_value_listed_in_two_capitalisations_is_listed_twice() -> None:
     declared = {"role": "quasi", "hierarchy": {"flat": {"values": ["True", "true"]}}}
-    with pytest.raises(HierarchyError, match="The value 'true' is in the hierarchy twice"):
+    with pytest.raises(HierarchyError, match="both list the value 'true'"):
         build_hierarchy(Column.model_validate(declared), folder=Path())
 
 

@@ -63,15 +63,15 @@ def test_a_ledger_lets_through_what_the_budget_allows(voters: pl.DataFrame, tmp_
 def test_releases_of_one_sample_are_amplified_together_not_each(tmp_path: Path) -> None:
     """All of them see the same sample, so the cheaper account of fresh samples is not true."""
     book = ledger(tmp_path / "table.ledger", epsilon=0.01)
-    event = ic.Sampled(ic.SafeRelease(20, 0.5), 0.01)
-    true = ic.Accountant(ic.Sampled(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)).epsilon(
-        delta=1e-6
-    )
+    event = ic.SampledEvent(ic.SafeRelease(20, 0.5), 0.01)
+    true = ic.Accountant(
+        ic.SampledEvent(ic.Composition([ic.SafeRelease(20, 0.5)] * 4), 0.01)
+    ).epsilon(delta=1e-6)
     assert true > 0.04
     assert book.total([book.compute_charge([event])] * 4).epsilon >= true
     with pytest.raises(BudgetError):
         book.book([event] * 4)
-    mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.Sampled(ic.SafeRelease(20, 0.1), 0.5)]
+    mixed: list[Event] = [ic.SafeRelease(20, 0.1), ic.SampledEvent(ic.SafeRelease(20, 0.1), 0.5)]
     plain = ic.Accountant([ic.SafeRelease(20, 0.1)] * 2).epsilon(delta=1e-6)
     assert book.total([book.compute_charge([event]) for event in mixed]).epsilon >= plain
 

@@ -15,7 +15,7 @@ from incrowd.release.certificate import FORMAT
 from incrowd.release.verify import read_certificate
 
 FOLDERS = sorted(path for path in FORMATS.glob("*/*") if path.is_dir())
-FALSE = {"seeded": "NOT private", "rehearsal": "This is a rehearsal"}
+FALSE = {"seeded": "NOT private", "rehearsal": "This is a dry run"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -60,7 +60,7 @@ def test_keys_of_a_statement_are_unique_and_texts_are_not_empty() -> None:
 def test_another_format_is_named(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text(f'{{"format":{FORMAT + 1},"new":[]}}\n')
     (problem,) = list_verify_messages(tmp_path)
-    assert problem.startswith(f"The certificate is of format {FORMAT + 1}, and this version")
+    assert problem.startswith(f"The certificate has format {FORMAT + 1}; this version")
     for text in ('{"format":0}\n', "{}\n"):
         (tmp_path / "certificate.json").write_text(text)
         (problem,) = list_verify_messages(tmp_path)

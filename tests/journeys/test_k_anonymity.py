@@ -422,7 +422,7 @@ def test_a_noisy_column_and_a_ledger_are_refused(tmp_path: Path, patients: pl.Da
     noisy = COLUMNS.replace("weight: {role: sensitive}", "weight: {role: noisy, precision: 0.1}")
     with pytest.raises(IncrowdError, match="'weight': the role `noisy` is for"):
         publish_patients(patients, tmp_path / "out", "k: 5", noisy)
-    with pytest.raises(IncrowdError, match="not differentially private, so a ledger cannot"):
+    with pytest.raises(IncrowdError, match="not differentially private, so no ledger can"):
         publish_patients(patients, tmp_path / "out", "k: 5", ledger=tmp_path / "ledger")
     assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
 

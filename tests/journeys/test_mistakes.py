@@ -146,7 +146,7 @@ FRACTION = "must lie strictly between 0 and 1. Got"
             ),
         ),
         (
-            lambda: ic.Sampled(ic.Selection(1.0), 1.0),
+            lambda: ic.SampledEvent(ic.Selection(1.0), 1.0),
             f"The 'rate' parameter {FRACTION} 1.0 instead.",
         ),
     ],

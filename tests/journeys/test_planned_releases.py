@@ -106,5 +106,5 @@ def test_what_a_ledger_cannot_count_is_refused(folder: Path) -> None:
         "columns": {"x": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}},
         "release": {"epsilon": 2, "delta": 1e-6, "releases": 4, "levels": {"x": 0}},
     }
-    with pytest.raises(IncrowdError, match="takes a ledger"):
+    with pytest.raises(IncrowdError, match="needs a ledger"):
         ic.publish(folder / "people.csv", alone)

@@ -255,7 +255,7 @@ def test_a_table_that_is_a_sample_itself(voters: pl.DataFrame, tmp_path: Path) -
     assert certificate.parameters["already_sampled"] == 0.1
     assert certificate.parameters["beta"] == 0.5
     assert certificate.k < plain.certificate.k
-    inside = ic.allowed(epsilon=1, delta=1e-6, rate=0.1)
+    inside = ic.invert_amplification(epsilon=1, delta=1e-6, rate=0.1)
     assert certificate.k == ic.crowd_size(beta=0.5, epsilon=inside.epsilon, delta=inside.delta)
     assert "probability 0.1," in get_statement(certificate)["assumption_sample"]
     free = publish_voters(
@@ -292,22 +292,26 @@ def test_k_and_beta_are_given_or_solved(
 
 
 REFUSALS: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("columns", "zip", "confirm"), ["role"], "nobody has confirmed them: zip: role"),
-    (("columns", "race", "hierarchy"), None, "'race' is sensitive and has no hierarchy"),
-    (("columns", "height"), None, "The column 'height' of the table has no role"),
-    (("columns", "extra"), {"role": "identifier"}, "'extra' of the spec is not in the table"),
-    (("release", "levels", "zip"), 6, "Level 6 is asked for column 'zip', but its highest is 5"),
-    (("release", "delta"), None, "The spec needs 'epsilon' and 'delta' under 'release'"),
-    (("release", "slices"), [["zip", "sex"], ["race"]], "'birth_year' is in no slice. Put it"),
-    (("release", "slices"), [["zip", "email"], ["sex"]], "'email', which is not published"),
-    (("release", "slices"), 4, "Slices of 4 columns are asked for, and there are 4 columns"),
-    (("release",), {"k": 2, "beta": 0.5, "delta": 1e-6}, "No epsilon reaches"),
-    (("release",), {"k": 9, "beta": 0.5}, "with 'delta: 1.0e-6' the smallest epsilon is computed"),
-    (("release",), {"k": 9}, "or 'k' and 'beta' with one of them. Got k."),
+    (("columns", "zip", "confirm"), ["role"], "are not confirmed (zip: role"),
+    (("columns", "race", "hierarchy"), None, "'race': a safe release needs a hierarchy"),
+    (("columns", "height"), None, "Column 'height': in the table, but not in the spec"),
+    (("columns", "extra"), {"role": "identifier"}, "'extra': in the spec, but not in the table"),
+    (("release", "levels", "zip"), 6, "Column 'zip': level 6 does not exist, the highest is 5"),
+    (("release", "delta"), None, "Add `epsilon` and `delta`"),
+    (("release", "slices"), [["zip", "sex"], ["race"]], "'birth_year': it is in no slice"),
+    (
+        ("release", "slices"),
+        [["zip", "email"], ["sex"]],
+        "'email': a slice names it, but it is not published",
+    ),
+    (("release", "slices"), 4, "4 columns per slice, but only 4 columns"),
+    (("release",), {"k": 2, "beta": 0.5, "delta": 1e-6}, "No ε reaches"),
+    (("release",), {"k": 9, "beta": 0.5}, "to compute the smallest ε"),
+    (("release",), {"k": 9}, "`release` sets k"),
     (
         ("release",),
         {"k": 5, "beta": 0.5, "epsilon": 1.0, "delta": 1e-6},
-        "more than the 1e-06 of the spec",
+        "more than 1e-06 of the spec",
     ),
 ]
 

@@ -183,12 +183,12 @@ def test_a_lie_about_the_search_is_found_though_its_seal_fits(
 @pytest.mark.parametrize(
     ("more", "base", "message"),
     [
-        (f"{SAMPLE}, k: 20", BASE, "finds k itself; leave 'k' out"),
-        ("search_epsilon: 1", BASE, "leaves nothing for the release. Use a smaller"),
-        ("search_epsilon: 2.5", BASE, "spend epsilon = 2.5 of 1"),
-        ("levels: {sex: 7}", BASE, "Level 7 is asked for column 'sex', but its highest is 1"),
-        ("", "epsilon: 1, scheme: search", "needs both 'epsilon' and 'delta'"),
-        ("", "delta: 1.0e-6, scheme: search", "needs both 'epsilon' and 'delta'"),
+        (f"{SAMPLE}, k: 20", BASE, "chooses k. Remove `k`"),
+        ("search_epsilon: 1", BASE, "leave none for the release. Use a smaller"),
+        ("search_epsilon: 2.5", BASE, "use ε = 2.5 of 1"),
+        ("levels: {sex: 7}", BASE, "Column 'sex': level 7 does not exist, the highest is 1"),
+        ("", "epsilon: 1, scheme: search", "needs ε and δ"),
+        ("", "delta: 1.0e-6, scheme: search", "needs ε and δ"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_the_spend(

@@ -199,7 +199,9 @@ def test_a_target_that_is_no_column_is_refused() -> None:
 
 def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    with pytest.raises(IncrowdError, match="needs scikit-learn: pip install 'incrowd.utility.'"):
+    with pytest.raises(
+        IncrowdError, match="needs scikit-learn. Install it: pip install 'incrowd.utility.'"
+    ):
         compute_accuracy(make_identity_pair(planted(50), 6, 5, 3), target="c")
 
 

@@ -18,7 +18,7 @@ from support.slice_tables import (
     read_slice,
 )
 
-from incrowd.cli.evaluation_facts import survivals
+from incrowd.cli.evaluation_facts import describe_pairs
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import count_tuples
@@ -163,8 +163,8 @@ def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Co
         assert (result[pair].slice, result[pair].silent, result[pair].released) == (None, 1, 0.0)
     assert (result["ac"].slice, result["ac"].silent) == (1, None)
     assert (result["ad"].slice, result["ad"].silent) == (None, None)
-    text = survivals(alone)
-    assert text.startswith("2 of 6 pairs of columns are shown together in a slice (2 more stand")
+    text = describe_pairs(alone)
+    assert text.startswith("2 of 6 pairs published together in a table; 2 more only with")
     both = survived(
         four, [by_hand(four, "abc", blank), by_hand(four, "ab", pairs_of((5, 1, 1, 5)))]
     )
@@ -189,8 +189,8 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     ]
     assert [(item.first, item.second) for item in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
     page = (tmp_path / "out.curator" / "report.html").read_text()
-    assert "Together in a table that shows nothing of one, and so lost as well: " in page
-    assert "b, c (slice 2)" in page
+    assert "In one file that suppresses one of the two, so not published either: " in page
+    assert "b, c (file 2)" in page
     kept = sum(association.slice is not None for association in made.evaluation.associations)
     assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
     assert "2 of 15 pairs of columns are shown together" in page

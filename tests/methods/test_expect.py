@@ -90,7 +90,7 @@ def test_a_crowd_is_the_number_of_people_that_plan_says(
     request = f"epsilon: {epsilon}, delta: {delta:.1e}, draw: {draw}, {levels}"
     number = expect(untouchable(), spec(request)).crowd_size
     planned = plan(epsilon=epsilon, delta=delta, draw=draw)
-    assert re.search(rf"Groups of {number} or more people ", planned.words())
+    assert re.search(rf"Groups of {number} or more people ", planned.describe())
     assert make_crowd(plan_guarantee(spec(request)).crowd).people == number
 
 

@@ -153,7 +153,7 @@ def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
     assert "because the spec sets none" in made[0].reasons[0]
     page = (tmp_path / "usual.curator" / "report.html").read_text()
-    assert "Why this scheme" in page
+    assert "Choice of the scheme" in page
     assert "because the spec sets none" in page
     assert "because the spec sets none" not in (tmp_path / "usual" / "certificate.json").read_text()
 

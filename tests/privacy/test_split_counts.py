@@ -149,5 +149,5 @@ def test_what_cannot_be_settled() -> None:
             split_for_counts(epsilon=1.0, delta=delta)
     with pytest.raises(UnsolvableError, match="No noisy counts with noise of at most"):
         split_for_counts(epsilon=1e-6, delta=1e-200)
-    with pytest.raises(UnsolvableError, match="for 3 table"):
+    with pytest.raises(UnsolvableError, match="tables: 3"):
         split_for_counts(epsilon=1e-5, delta=1e-12, tables=3)

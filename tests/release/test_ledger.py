@@ -107,7 +107,7 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
 
 def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     book = ledger(tmp_path / "table.ledger")
-    event = ic.Sampled(ic.SafeRelease(20, 0.1), 0.1)
+    event = ic.SampledEvent(ic.SafeRelease(20, 0.1), 0.1)
     certified = Guarantee(ic.Accountant(event).epsilon(delta=1e-6), 1e-6)
     book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
@@ -148,7 +148,7 @@ import sys
 from incrowd.privacy.amplification import Guarantee
 from incrowd.release.history import History
 for number in range(40):
-    History().remember(f"{sys.argv[1]} {number}")
+    History().remember_release(f"{sys.argv[1]} {number}")
 """
 
 

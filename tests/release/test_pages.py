@@ -25,7 +25,7 @@ from incrowd.release.verify import read_certificate
 
 FORMATS = Path(__file__).parents[1] / "formats"
 FOLDERS = sorted(path for path in (FORMATS / "1").iterdir() if path.is_dir())
-CHANGED = "The file 'certificate.html' does not say what the certificate says."
+CHANGED = "The file 'certificate.html' differs from the certificate."
 
 
 def certificate_page(certificate: Certificate) -> str:

@@ -38,7 +38,7 @@ SECTIONS = [
     "About this data", "Guarantee", "How to use", "Columns", "Accuracy", "Suppression",
     "Load the data", "Verify and cite", "Statement", "Technical details",
 ]  # fmt: skip
-CHANGED = "The file 'README.md' does not say what the certificate says."
+CHANGED = "The file 'README.md' differs from the certificate."
 OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 
 

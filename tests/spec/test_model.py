@@ -14,7 +14,7 @@ from support.specs import GOOD
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.curate.draft.draft import draft
-from incrowd.spec.file import SpecError, load_spec, parse_spec
+from incrowd.spec.file import SpecError, _list_rule_columns, load_spec, parse_spec
 from incrowd.spec.model import build_json_schema
 
 
@@ -42,9 +42,12 @@ def examples() -> Iterator[str]:
     home = Path(__file__).parents[2]
     for guide in (home / "README.md", *sorted((home / "docs").rglob("*.md"))):
         for text in re.findall(r"```yaml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL):
-            keys = set(YAML(typ="safe").load(text))
+            loaded = YAML(typ="safe").load(text)
+            keys = set(loaded)
             if keys <= {"release"}:
-                yield f"columns: {{a: {{role: drop}}}}\n{text}"
+                named = dict.fromkeys(["a", *_list_rule_columns(loaded["release"].get("rules"))])
+                columns = ", ".join(f"{name}: {{role: drop}}" for name in named)
+                yield f"columns: {{{columns}}}\n{text}"
             elif "columns" not in keys:
                 yield "columns:\n" + textwrap.indent(text, "  ")
             else:

@@ -115,9 +115,9 @@ def test_filters_leave_the_schemes_with_a_level(browser: FormBrowser) -> None:
 def test_pairs_of_k_and_epsilon_are_shown_and_taken(browser: FormBrowser, tmp_path: Path) -> None:
     browser.post(f"{browser.room}/privacy/method", method="k-epsilon")
     page = browser.get(f"{browser.room}/explore")
-    assert "needs a column with the role" in html.unescape(page)
+    assert "needs a noisy column" in html.unescape(page)
     browser.post(f"{browser.room}/data/role", column="height", role="noisy")
-    assert "Declare its 'precision'" in html.unescape(browser.get(f"{browser.room}/explore"))
+    assert "Declare a `precision`" in html.unescape(browser.get(f"{browser.room}/explore"))
     browser.post(f"{browser.room}/privacy/noisy", column="height", precision="0.5")
     page = browser.get(f"{browser.room}/explore")
     assert "The spec has k = 4 and ε = 2" in page

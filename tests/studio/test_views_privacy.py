@@ -89,7 +89,7 @@ def test_methods_are_switched_by_their_cards(browser: FormBrowser, tmp_path: Pat
     assert 'value="k-anonymity" checked' in page
     assert "Largest share of suppressed rows" in page
     page = browser.post(f"{browser.room}/privacy/method", method="k-epsilon")
-    assert "needs a column with the role" in page
+    assert "needs a noisy column" in page
     browser.post(f"{browser.room}/data/role", column="height", role="noisy")
     page = browser.get(f"{browser.room}/privacy")
     assert "(k, ε)-anonymous" in page
@@ -136,7 +136,7 @@ def test_what_hinders_a_promise_is_said_on_the_page(browser: FormBrowser) -> Non
     for name in ("age", "<b>sex</b>"):
         browser.post(f"{browser.room}/data/role", column=name, role="drop")
     page = browser.get(f"{browser.room}/privacy")
-    assert "publishes no column" in page
+    assert "no column is published" in page
     assert "No statement yet." in page
 
 

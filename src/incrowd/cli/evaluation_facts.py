@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
 
 
-def survivals(found: Evaluation) -> str:
+def describe_pairs(found: Evaluation) -> str:
     """Return how many pairs of columns are published together; the report has the figures."""
     every = found.associations
     kept = sum(pair.slice is not None for pair in every)
@@ -38,7 +38,7 @@ def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
         print_text(f"Table {number}: {', '.join(names)}")
         print_evaluation(first, verbose=verbose)
         print_text()
-    facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", survivals(found))]
+    facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", describe_pairs(found))]
     missing = ", ".join(found.missing_columns)
     print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
 

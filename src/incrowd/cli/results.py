@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.cli.evaluation_facts import describe_simulation, noise_facts, survivals
+from incrowd.cli.evaluation_facts import describe_pairs, describe_simulation, noise_facts
 from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
 from incrowd.cli.synthetic_rows import synthetic_facts
 from incrowd.cli.terminal import (
@@ -121,7 +121,7 @@ def private_facts(release: Release) -> Facts:
     if not evaluation.slices:
         facts.append(("Information loss", f"{evaluation.loss:.3f} (0 = none, 1 = everything)"))
     if evaluation.slices:
-        facts.append(("Pairs of columns", survivals(evaluation)))
+        facts.append(("Pairs of columns", describe_pairs(evaluation)))
     facts += _unused_facts(release)
     if evaluation.noise is not None:
         facts += noise_facts(evaluation.noise, verbose=False)

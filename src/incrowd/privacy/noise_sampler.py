@@ -285,15 +285,15 @@ def _find_continuous_sigma(epsilon: float, delta: float) -> float:
     """
     epsilon = min(epsilon, _LARGEST_EPSILON)
 
-    def needed(sigma: float) -> float:
+    def compute_needed_delta(sigma: float) -> float:
         return _compute_normal_excess(epsilon * sigma - 0.5 / sigma, 1 / sigma)[0]
 
     low, high = 1e-6, float(2 * _LARGEST_SIGMA)
-    if needed(high) > delta:
+    if compute_needed_delta(high) > delta:
         return math.inf
     while high - low > 1e-13 * high:
         middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-        low, high = (middle, high) if needed(middle) > delta else (low, middle)
+        low, high = (middle, high) if compute_needed_delta(middle) > delta else (low, middle)
     return high
 
 

@@ -381,14 +381,14 @@ def _compose_responses(chosen: tuple[Floats, Floats], profile: Profile) -> Profi
     sums, shares = chosen
 
     def side(one: Side, other: Side) -> Side:
-        def mixed(epsilon: Floats) -> Floats:
+        def mix_profiles(epsilon: Floats) -> Floats:
             at = epsilon[:, None] - sums
             above = one(np.maximum(at, 0.0).ravel()).reshape(at.shape)
             below = np.minimum(at, 0.0)
             turned = -np.expm1(below) + np.exp(below) * other(-below.ravel()).reshape(at.shape)
             return np.asarray(np.where(at < 0, turned, above) @ shares)
 
-        return mixed
+        return mix_profiles
 
     present = side(profile.present, profile.absent)
     absent = side(profile.absent, profile.present)

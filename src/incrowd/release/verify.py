@@ -450,7 +450,7 @@ def _has_label_form(form: Form, shown: list[object], file: str) -> bool:
 def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
     reader = LabelReader(name, axis)
 
-    def allowed(value: object) -> bool:
+    def is_allowed(value: object) -> bool:
         try:
             places, _ = reader.read_label(value)
         except IncrowdError:
@@ -460,7 +460,7 @@ def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
         ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
         return bool(axis.make_labels(*ends)[0][0] == value)
 
-    return allowed
+    return is_allowed
 
 
 def _make_mask_check(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:

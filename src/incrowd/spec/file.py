@@ -234,7 +234,7 @@ def _join_surrogates(text: str) -> str:
     except ValueError:
         return text
 
-    def joined(found: re.Match[str]) -> str:
+    def join_pair(found: re.Match[str]) -> str:
         if found[1] is None:  # a backslash
             return found[0]
         halves = bytes.fromhex(found[1] + found[2])
@@ -242,7 +242,7 @@ def _join_surrogates(text: str) -> str:
 
     half = r"\\u({}[0-9a-fA-F]{{2}})"
     pairs = half.format("[dD][89abAB]") + half.format("[dD][c-fC-F]")
-    return re.sub(rf"\\\\|{pairs}", joined, text).replace("\x7f", "\\x7F")
+    return re.sub(rf"\\\\|{pairs}", join_pair, text).replace("\x7f", "\\x7F")
 
 
 def read_spec_file(path: Path) -> SpecFile:
@@ -283,9 +283,19 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
         result = dict.fromkeys(_make_problem(document, detail) for detail in details)
-        problems = [*result, *problems]
+        problems = [*result, *problems] or [Problem("", error.errors()[0]["msg"])]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
+
+
+def _list_rule_columns(rules: Any) -> list[str]:
+    """List the columns that rules name, in whatever form they are written."""
+    names: dict[str, None] = {}
+    for rule in rules if isinstance(rules, list) else ():
+        for part in rule.values() if isinstance(rule, dict) else ():
+            listed = part if isinstance(part, dict | list) else [part]
+            names |= dict.fromkeys(map(str, listed))
+    return list(names)
 
 
 def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
@@ -323,6 +333,8 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         for part in listed if isinstance(listed, list) else ():
             for name in part if isinstance(part, list) else ():
                 missing(str(name), "release", key)
+    for name in _list_rule_columns(release.get("rules")):
+        missing(name, "release", "rules")
     if release.get("keep") is not None and release.get("beta") is not None:
         conflicts.append(
             (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")

@@ -32,7 +32,7 @@ _PENDING = 1 << 23  # so many tuples wait before they are merged
 def list_values(path: Path, column: str) -> list[object]:
     """Return the distinct values of a column, null among them."""
 
-    def held(group: int) -> dict[object, None]:
+    def read_group(group: int) -> dict[object, None]:
         result: dict[object, None] = {}
         for batch in _read_batches(path, [column], group):
             part = _encode_dictionary(batch.column(0))
@@ -44,7 +44,9 @@ def list_values(path: Path, column: str) -> list[object]:
         return result
 
     with ThreadPoolExecutor() as workers:
-        return list(dict.fromkeys(chain.from_iterable(workers.map(held, _list_row_groups(path)))))
+        return list(
+            dict.fromkeys(chain.from_iterable(workers.map(read_group, _list_row_groups(path))))
+        )
 
 
 def count_codes(
@@ -57,7 +59,7 @@ def count_codes(
 
     nothing = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
 
-    def counted(group: int) -> Frequencies:
+    def count_group(group: int) -> Frequencies:
         parts = [
             _count_batch([translate[name](batch.column(name)) for name in columns])
             for batch in _read_batches(path, columns, group)
@@ -68,7 +70,7 @@ def count_codes(
     total = nothing
     waiting: list[Frequencies] = []
     with ThreadPoolExecutor() as workers:
-        for part in workers.map(counted, _list_row_groups(path)):
+        for part in workers.map(count_group, _list_row_groups(path)):
             waiting.append(part)
             if sum(len(part) for part in waiting) > _PENDING:
                 total, waiting = join_frequencies([total, *waiting]), []

@@ -96,16 +96,18 @@ def infer_by_rows(
 ) -> Estimate:
     """Say of each person what most of the rows show that fit best."""
 
-    def said(some: InferenceTargets) -> Places:
+    def guess_secrets(some: InferenceTargets) -> Places:
         return _infer_by_nearest(seen, secret, some, lambda _near, rows: rows.sum(axis=1) > 0)
 
     return Estimate(
         attack=ATTACK,
         name=f"{secret.name}, by matching rows",
         knows=f"{', '.join(seen.names)} of each person",
-        success=victims.rate_answers(said(victims), confidence),
+        success=victims.rate_answers(guess_secrets(victims), confidence),
         guess=_guess_mode(secret, victims, confidence),
-        control=None if control is None else control.rate_answers(said(control), confidence),
+        control=None
+        if control is None
+        else control.rate_answers(guess_secrets(control), confidence),
         says=f"The most frequent {secret.name} of the best matching rows is the person's.",
     )
 
@@ -130,10 +132,10 @@ def infer_by_homogeneity(
         values = np.count_nonzero(rows, axis=1) == 1
         return np.asarray(whole & values & single[np.argmax(rows, axis=1)])
 
-    def said(some: InferenceTargets) -> Places:
+    def guess_secrets(some: InferenceTargets) -> Places:
         return _infer_by_nearest(seen, secret, some, certain)
 
-    estimate = said(victims)
+    estimate = guess_secrets(victims)
     mode = np.where(estimate == NOTHING, NOTHING, int(np.argmax(secret.prior)))
     share = float((estimate != NOTHING).mean()) if len(estimate) else 0.0
     return Estimate(
@@ -142,7 +144,9 @@ def infer_by_homogeneity(
         knows=f"{', '.join(seen.names)} of each person",
         success=victims.rate_answers(estimate, confidence),
         guess=victims.rate_answers(mode, confidence),
-        control=None if control is None else control.rate_answers(said(control), confidence),
+        control=None
+        if control is None
+        else control.rate_answers(guess_secrets(control), confidence),
         says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
         "and it is the person's.",
         details={"certain": share},
@@ -185,7 +189,7 @@ def infer_by_background(
     )
     held = secret.held if apart else sparse.csr_matrix(secret.held.sum(axis=0))
 
-    def said(some: InferenceTargets, *, present: bool) -> Places:
+    def guess_secrets(some: InferenceTargets, *, present: bool) -> Places:
         at = _find_homes(seen, some.people.points, apart=apart)
         shown, others = (_select_rows(part, np.maximum(at, 0)) for part in (held, known))
         if present:  # the person is one of everybody, whom the attacker does not count
@@ -203,11 +207,11 @@ def infer_by_background(
         attack=ATTACK,
         name=f"{secret.name}, knowing all other rows",
         knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
-        success=victims.rate_answers(said(victims, present=True), confidence),
+        success=victims.rate_answers(guess_secrets(victims, present=True), confidence),
         guess=_guess_mode(secret, victims, confidence),
         control=None
         if control is None
-        else control.rate_answers(said(control, present=False), confidence),
+        else control.rate_answers(guess_secrets(control, present=False), confidence),
         says=f"Removing the known rows from the class leaves the person's {secret.name}.",
     )
 

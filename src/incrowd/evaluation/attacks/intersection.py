@@ -147,7 +147,7 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
     """
     first = views[0]
 
-    def said(some: Sequence[InferenceTargets], through: Sequence[ReleaseView]) -> Places:
+    def guess_secrets(some: Sequence[InferenceTargets], through: Sequence[ReleaseView]) -> Places:
         allowed = [view.list_candidates(people) for view, people in zip(through, some, strict=True)]
         left = np.logical_and.reduce(allowed)
         return np.where(left.sum(axis=1) == 1, np.argmax(left, axis=1), NOTHING)
@@ -155,9 +155,10 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
     members = [view.members for view in views]
     others = [view.others for view in views if view.others is not None]
     alone = [
-        view.members.rate_answers(said([view.members], [view]), confidence).value for view in views
+        view.members.rate_answers(guess_secrets([view.members], [view]), confidence).value
+        for view in views
     ]
-    estimate = said(members, views)
+    estimate = guess_secrets(members, views)
     common = np.where(estimate == NOTHING, NOTHING, int(np.argmax(first.secret.prior)))
     return Estimate(
         attack=ATTACK,
@@ -166,7 +167,7 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
         "person",
         success=first.members.rate_answers(estimate, confidence),
         guess=first.members.rate_answers(common, confidence),
-        control=others[0].rate_answers(said(others, views), confidence)
+        control=others[0].rate_answers(guess_secrets(others, views), confidence)
         if len(others) == len(views)
         else None,
         says=f"All releases together allow one {first.secret.name}, and it is that of the person. "

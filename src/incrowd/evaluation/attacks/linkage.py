@@ -107,16 +107,16 @@ def find_worst_columns(
 
     shown = _compute_certainty(seen, some.points) > 0
 
-    def found(columns: tuple[int, ...]) -> float:
+    def link_by(columns: tuple[int, ...]) -> float:
         part, _ = seen.select_columns(columns)
         return float((_compute_certainty(part, some.points[:, list(columns)]) * shown).mean())
 
     if listed:
-        return max(combinations(range(width), number), key=found)
+        return max(combinations(range(width), number), key=link_by)
     chosen: tuple[int, ...] = ()
     for _ in range(number):
         others = [at for at in range(width) if at not in chosen]
-        chosen = max(((*chosen, at) for at in others), key=found)
+        chosen = max(((*chosen, at) for at in others), key=link_by)
     return tuple(sorted(chosen))
 
 

@@ -297,7 +297,7 @@ class _Trial:
         release = scene.release
         axes = [scene.axes[column] for column in columns]
 
-        def binned(some: Frequencies) -> Frequencies:
+        def bin_tuples(some: Frequencies) -> Frequencies:
             codes = [
                 assign_bins(axis)[some.codes[:, c]] for axis, c in zip(axes, columns, strict=True)
             ]
@@ -306,12 +306,12 @@ class _Trial:
         assert scene.control is not None
         pair = TablePair(
             tuple(release.names[column] for column in columns),
-            binned(scene.control),
+            bin_tuples(scene.control),
             merge_tuples(release.codes[:, columns], release.counts),
             tuple(release.covers[column].shares for column in columns),
             tuple(axis.ordered for axis in axes),
         )
         tried = Frequencies(self.targets.points, np.ones(len(self.targets), dtype=np.int64))
         return inference.infer_by_classifier(
-            secret, victims, binned(tried), pair, confidence=self.confidence
+            secret, victims, bin_tuples(tried), pair, confidence=self.confidence
         )

@@ -241,7 +241,7 @@ def audit(
     method, proposed = bench.method, bench.pairs
     number = 1 if bits is not None else int(check_whole("workers", workers or os.cpu_count() or 1))
 
-    def found(which: Sequence[int], share: float) -> list[Histogram]:
+    def bound_pairs(which: Sequence[int], share: float) -> list[Histogram]:
         each = None if runs is None else max(math.ceil(share * runs / number), LEAST)
         part = replace(job, chosen=tuple(which), seconds=share * seconds / number, runs=each)
         if number == 1:
@@ -253,7 +253,7 @@ def audit(
     best, left = 0, 1.0
     if len(proposed) > 1:
         left = 1 - TRIED
-        tries = found(range(len(proposed)), TRIED / len(proposed))
+        tries = bound_pairs(range(len(proposed)), TRIED / len(proposed))
         shown = [
             find_best_view(
                 tried, pair.views, delta=_scale_delta(delta, pair), confidence=confidence
@@ -263,7 +263,7 @@ def audit(
         best = int(np.argmax(shown))
     pair = proposed[best]
     inside = _scale_delta(delta, pair)
-    (runs_found,) = found([best], left)
+    (runs_found,) = bound_pairs([best], left)
     bound, event = conclude_bound(runs_found, pair.views, delta=inside, confidence=confidence)
     laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
     promised, result = method.promise.epsilon if method.events else None, file.spec.release
@@ -396,12 +396,12 @@ def find_best_view(
 ) -> tuple[float, tuple[int, ...]]:
     """Find what to look at of an outcome, by the runs of the choice, and how much these show."""
 
-    def shown(view: tuple[int, ...]) -> float:
+    def score_view(view: tuple[int, ...]) -> float:
         order, cut, _ = _project_outcomes(histogram, view)[1]
         sides = ((order, cut), (order.exchange_tables(), cut.exchange_tables()))
         return max(choose_event(*side, delta=delta, confidence=confidence).shows for side in sides)
 
-    return max(((shown(view), view) for view in views), key=lambda one: one[0])
+    return max(((score_view(view), view) for view in views), key=lambda one: one[0])
 
 
 def conclude_bound(

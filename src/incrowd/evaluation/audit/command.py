@@ -202,7 +202,7 @@ def audit_command(
         made = _AuditedCommand(parts, Path(home), limit, count())
         plain.write(Path(home) / "table.csv")
 
-        def found(at: int, share: float) -> Histogram:
+        def bound_pair(at: int, share: float) -> Histogram:
             without = Path(home) / f"without-{at}.csv"
             if not without.exists():
                 plain.write(without, without=at)
@@ -230,12 +230,14 @@ def audit_command(
             left = 1 - TRIED
             shown = [
                 find_best_view(
-                    found(at, TRIED / len(tries)), _VIEWS, delta=delta, confidence=confidence
+                    bound_pair(at, TRIED / len(tries)), _VIEWS, delta=delta, confidence=confidence
                 )[0]
                 for at in tries
             ]
             best = tries[int(np.argmax(shown))]
-        bound, event = conclude_bound(found(best, left), _VIEWS, delta=delta, confidence=confidence)
+        bound, event = conclude_bound(
+            bound_pair(best, left), _VIEWS, delta=delta, confidence=confidence
+        )
     tested_by = (bound.likely.tries, bound.unlikely.tries)
     row = shorten(", ".join(plain.rows[best]), 80)
     return Audit(
