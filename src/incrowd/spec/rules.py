@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from incrowd.arrays import Bools, Floats
 from incrowd.codes.hierarchy import Hierarchy
@@ -38,7 +38,13 @@ def _list_labels(result: Any) -> Any:
     return tuple(canonicalize_value(value) for value in listed)
 
 
-Labels = Annotated[tuple[str | None, ...], Field(min_length=1), BeforeValidator(_list_labels)]
+_VALUE = {"type": ["string", "number", "boolean", "null"]}
+Labels = Annotated[
+    tuple[str | None, ...],
+    Field(min_length=1),
+    BeforeValidator(_list_labels),
+    WithJsonSchema({"anyOf": [_VALUE, {"type": "array", "items": _VALUE, "minItems": 1}]}),
+]
 Condition = Annotated[dict[Text, Labels], Field(min_length=1)]
 
 
