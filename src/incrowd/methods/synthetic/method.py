@@ -60,7 +60,7 @@ class Synthetic:
             len(self.columns.names), epsilon=self._epsilon, delta=self._delta
         )
         self.events: list[Event] = list(self.plan.events)
-        self.together: Guarantee | None = None
+        self.joint_guarantee: Guarantee | None = None
         self.promise = CertifiedGuarantee(
             kind=DIFFERENTIAL_PRIVACY,
             epsilon=self._epsilon,
