@@ -277,6 +277,9 @@ def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
         (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
         (f"{BUDGET}, rows: counted", "synthetic rows are not grouped"),
         (f"{BUDGET}, beta: 0.1", "'beta' does not belong to method 'synthetic'"),
+        (f"{BUDGET}, rules: [{{never: {{sexx: male}}}}]", "names the column 'sexx'"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "made-up keys belong to method 'synthetic'"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "'precision' belongs to role 'noisy'"),
     ],
 )
 def test_specs_that_do_not_fit_are_refused(release: str, words: str) -> None:

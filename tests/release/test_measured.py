@@ -48,9 +48,10 @@ def _count() -> TableCounter:
     return TableCounter(COLUMNS.domain, codes)
 
 
-def _measure(
-    count: TableCounter, key: tuple[Columns, Levels], times: int, bits: Randomness
-) -> MeasuredNumbers:
+def _measure_often(
+    count: TableCounter, key: tuple[Columns, Levels], times: int, bits: Randomness, releases: int
+) -> list[MeasuredNumbers]:
+    """Measure a table in so many releases; noise of all of them is drawn at once."""
     places, levels = key
     own = [COLUMNS.domain.columns[place] for place in places]
     numbers = tuple(part.level_numbers[level] for part, level in zip(own, levels, strict=True))
@@ -64,17 +65,26 @@ def _measure(
         table = np.take(table, COLUMNS.order_groups(*pair), axis=axis)
     query, length = make_query(table)
     variances = tuple(900 * length * (number + 1) for number in range(times))
-    drawn = tuple(
-        query
-        + noise_sampler.sample_rational_gaussian(Fraction(variance), query.size, bits).reshape(
-            query.shape
-        )
+    noise = [
+        noise_sampler.sample_rational_gaussian(
+            Fraction(variance), releases * query.size, bits
+        ).reshape(releases, *query.shape)
         for variance in variances
-    )
-    return MeasuredNumbers(
-        names, numbers, centered_axes(table.shape), drawn, variances, True, labels,
-        table.astype(np.float64),
-    )  # fmt: skip
+    ]
+    return [
+        MeasuredNumbers(
+            names, numbers, centered_axes(table.shape), tuple(query + part[at] for part in noise),
+            variances, True, labels, table.astype(np.float64),
+        )
+        for at in range(releases)
+    ]  # fmt: skip
+
+
+def _measure(
+    count: TableCounter, key: tuple[Columns, Levels], times: int, bits: Randomness
+) -> MeasuredNumbers:
+    (only,) = _measure_often(count, key, times, bits, 1)
+    return only
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -83,8 +93,8 @@ def test_intervals_cover_what_they_promise(times: int) -> None:
     count, bits = _count(), SeededRandomness(7)
     inside: dict[int, list[float]] = {at: [] for at in range(len(TABLES))}
     narrow: list[float] = []
-    for _ in range(RELEASES // times):
-        tables = [_measure(count, key, times, bits) for key in TABLES]
+    every = [_measure_often(count, key, times, bits, RELEASES // times) for key in TABLES]
+    for tables in zip(*every, strict=True):
         estimates = CountEstimates(tables, COLUMNS.value_columns)
         for at, table in enumerate(tables):
             result = estimates.estimate(table)

@@ -195,3 +195,14 @@ def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
     assert (bare.precision, bare.bounds) == (None, None)
     with pytest.raises(IncrowdError, match="both bounds"):
         spec_edits.set_noisy_column(file, "height", {"low": "50"})
+
+
+def test_synthetic_rows_begin_with_a_budget_and_keep_what_files_are_like() -> None:
+    file = spec("method: safe, epsilon: 2, delta: 1.0e-5, format: csv, rows: counted")
+    other = after(file, spec_edits.set_method(file, "synthetic"))
+    made = release_of(other).model_dump()
+    assert [made[name] for name in ("method", "epsilon", "delta")] == ["synthetic", 1.0, 1e-6]
+    assert (made["format"], made["rows"]) == ("csv", "expanded")
+    drawn = after(other, spec_edits.set_release_fields(other, {"values": "drawn", "epsilon": "3"}))
+    changed = release_of(drawn).model_dump()
+    assert (changed["values"], changed["epsilon"]) == ("drawn", 3.0)

@@ -138,3 +138,16 @@ def test_what_hinders_a_promise_is_said_on_the_page(browser: FormBrowser) -> Non
     page = browser.get(f"{browser.room}/privacy")
     assert "no column is published" in page
     assert "No statement yet." in page
+
+
+def test_synthetic_rows_are_chosen_and_promised(browser: FormBrowser, tmp_path: Path) -> None:
+    page = html.unescape(browser.post(f"{browser.room}/privacy/method", method="synthetic"))
+    guarantee = plan_guarantee(spec(tmp_path))
+    assert all(sentence.text in page for sentence in guarantee.statement)
+    assert "No group is suppressed" in page
+    assert "Create a ledger" in page
+    page = browser.post(f"{browser.room}/privacy/settings", values="drawn", epsilon="2")
+    release = spec(tmp_path).spec.release
+    assert release is not None
+    assert (release.method, release.model_dump()["values"]) == ("synthetic", "drawn")
+    assert "ε = 2" in html.unescape(page)

@@ -22,7 +22,10 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
         "init": "cli.specs", "confirm": "cli.specs", "hierarchy": "cli.hierarchy",
         "schema": "cli.specs",
     },
-    "Publish": {"rehearse": "cli.specs", "publish": "cli.releases", "studio": "studio.command"},
+    "Publish": {
+        "rehearse": "cli.specs", "publish": "cli.releases", "synthesize": "cli.synthesize",
+        "studio": "studio.command",
+    },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},
     "Judge": {
         "evaluate": "cli.releases", "attack": "cli.attack", "audit": "cli.audit",

@@ -1,4 +1,4 @@
-"""The demo: a sample table, its spec, a release by counts and one by sample, both verified."""
+"""The demo: a sample table, its spec, releases by counts, sample and synthetic rows, verified."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from incrowd.cli.guarantee import describe_guarantee
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.findings import format_percent
+from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.privacy.counts import build_event_law
 from incrowd.publication import publish
 from incrowd.release.parameters import make_noise_event
@@ -48,18 +49,31 @@ def run_demo(output: Path) -> int:
     _print_step(4, f"Published a sample of the same table, {rows:,} rows", other.folder)
     _print_fact("Guarantee", describe_guarantee(other.certificate).rstrip("."))
     _print_fact("Sample", f"{format_percent(beta)} of rows at random, in groups of {k:,} or more")
-    for folder in (release.folder, other.folder):
+    synthetic = _publish_synthetic(output)
+    made = synthetic.certificate.table.release.rows
+    _print_step(5, f"Published {made:,} synthetic rows", synthetic.folder)
+    _print_fact("Guarantee", describe_guarantee(synthetic.certificate).rstrip("."))
+    for folder in (release.folder, other.folder, synthetic.folder):
         problems = verify(folder)
         for problem in problems:
             print(f"   Not verified: {problem}")
         if problems:
             return 1
-    _print_step(5, "Verified both releases; so can recipients", "incrowd verify FOLDER")
-    print("6. Wrote private reports, for the curator only")
-    for name, item in (("Counts", release), ("Sample", other)):
+    _print_step(6, "Verified all releases; so can recipients", "incrowd verify FOLDER")
+    print("7. Wrote private reports, for the curator only")
+    for name, item in (("Counts", release), ("Sample", other), ("Synthetic", synthetic)):
         report = item.folder.with_name(item.curator.name) / "report.html"
         _print_fact(name, f"{_describe_utility(item):<40}{report}")
     return 0
+
+
+def _publish_synthetic(output: Path) -> Release:
+    """Publish synthetic rows with the same budget; ZIP codes are listed, ten to a value."""
+    file = read_spec_file(output / "spec.yaml")
+    zips = {"from": 32000, "to": 34999, "step": 10, "widths": [100, 1000]}
+    file = file.with_entry(("columns", "zip", "hierarchy"), {"intervals": zips})
+    file = file.with_entry(("release", "method"), "synthetic")
+    return publish(None, file, output=output / "synthetic")
 
 
 def _print_step(number: int, text: str, place: Path | str) -> None:
@@ -73,5 +87,7 @@ def _print_fact(name: str, text: str) -> None:
 def _describe_utility(release: Release) -> str:
     """Return which share of rows a release keeps, and its information loss."""
     evaluation = release.evaluation
+    if isinstance(evaluation, SyntheticEvaluation):
+        return f"shares off by {format_percent(evaluation.mean_distance)} on average"
     kept = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
     return f"{format_percent(kept)} of rows, loss {evaluation.loss:.3f}"

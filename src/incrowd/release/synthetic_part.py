@@ -74,9 +74,12 @@ class PointsColumn(_Part):
 class SyntheticPart(_Part):
     """What is certified of synthetic rows, besides what every certificate has.
 
-    ``columns`` are in the order of the model. ``points`` has those that are declared as intervals
-    or dates.
+    ``fit`` is the version of the fit: a model is fitted again by the version that made it, so that
+    another fit needs another number. ``columns`` are in the order of the model. ``points`` has
+    those that are declared as intervals or dates.
     """
+
+    fit: Literal[1]
 
     columns: Annotated[list[str], Field(min_length=1)]
     types: dict[str, ValueType]

@@ -186,15 +186,34 @@ class Spec(SpecModel):
 def list_misplaced_roles(
     release: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Return the roles of a spec, as plain values, that its method does not have, by place."""
-    role, problem = ("noisy", NOISY_UNDER_SYNTHETIC)
-    if release.get("method") != "synthetic":
-        role, problem = ("key", KEY_ELSEWHERE)
-    return [
-        (("columns", name, "role"), problem)
-        for name, column in columns.items()
-        if isinstance(column, dict) and column.get("role") == role
-    ]
+    """Return what a spec, as plain values, has that its method does not, each with its place."""
+    synthetic = release.get("method") == "synthetic"
+    role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
+    found: list[tuple[tuple[str, ...], str]] = []
+    for name, column in columns.items():
+        if not isinstance(column, dict):
+            continue
+        if column.get("role") == role:
+            found.append((("columns", name, "role"), problem))
+        precise = column.get("precision") is not None and column.get("role") != "noisy"
+        if precise and not synthetic:
+            found.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
+    rules = release.get("rules") if synthetic else None
+    for rule in rules if isinstance(rules, list) else ():
+        for name in _list_rule_names(rule):
+            if name not in columns:
+                words = f"names the column '{name}', which has no entry"
+                found.append((("release", "rules"), words))
+    return found
+
+
+def _list_rule_names(rule: object) -> list[str]:
+    """Return the columns that a rule names, as plain values; nothing of what is no rule."""
+    if not isinstance(rule, dict):
+        return []
+    parts = [part for key in ("if", "then", "never", "order", "sum") for part in (rule.get(key),)]
+    listed = [str(name) for part in parts if isinstance(part, dict | list) for name in part]
+    return [*listed, *([rule["is"]] if isinstance(rule.get("is"), str) else [])]
 
 
 def build_json_schema() -> dict[str, Any]:

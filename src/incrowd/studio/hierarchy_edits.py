@@ -20,7 +20,7 @@ from incrowd.spec.arx import ArxRows, format_rows, read_rows
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.hierarchies import Intervals
-from incrowd.spec.release import SafeSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec
 from incrowd.studio import group_edits, hierarchy_form, spec_edits
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.private_files import write_private
@@ -286,7 +286,7 @@ def _make_build_check(name: str) -> Any:
 
 def is_safe(file: SpecFile) -> bool:
     """Return whether nothing of the table may be looked at to declare a hierarchy."""
-    return file.spec.release is None or isinstance(file.spec.release, SafeSpec)
+    return file.spec.release is None or isinstance(file.spec.release, SafeSpec | SyntheticSpec)
 
 
 def export_hierarchy(work: OpenSpec, name: str, *, public: bool) -> str:

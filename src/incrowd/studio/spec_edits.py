@@ -23,11 +23,12 @@ ROLES = {  # in short, and how the column is published
         "What an attacker must not learn. k-anonymity publishes it unchanged.",
     ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "key": ("Made-up key", "Synthetic rows replace it by made-up numbers."),
     "drop": ("Drop", "Not published."),
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
+    "precision": ("noisy", "quasi", "sensitive"), "bounds": ("noisy",), "weight": ("noisy",),
     "diversity": ("sensitive",), "closeness": ("sensitive",),
 }  # fmt: skip
 
@@ -106,6 +107,7 @@ def find_entry(file: SpecFile, name: str) -> Mapping[str, Any]:
 
 _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
     "safe": {"epsilon": 1.0, "delta": 1e-6},
+    "synthetic": {"epsilon": 1.0, "delta": 1e-6},
     "k-anonymity": {"k": 5},
     "k-epsilon": {"k": 5, "epsilon": 2.0},
 }
@@ -126,7 +128,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "noise", "bounds",
+    "suppressed", "noise", "bounds", "values",
 })  # fmt: skip
 
 
@@ -143,17 +145,24 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
             f"Column '{noisy[0]}' has the role 'noisy', which only k-epsilon supports. Make it a "
             "quasi-identifier or drop it on the Data page, then choose this method."
         )
+    keys = file.spec.columns_with_role("key")
+    if keys and chosen != "synthetic":
+        raise IncrowdError(
+            f"Column '{keys[0]}' has the role 'key', which only synthetic rows support. Make it an "
+            "identifier or drop it on the Data page, then choose this method."
+        )
     old = file.spec.release
     if old is None or "release" not in file.document:
         return {("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
         return {}
-    both = "safe" not in (old.method, chosen)
+    both = not {"safe", "synthetic"} & {old.method, chosen}
     document = file.document["release"]
     kept = {
         str(key) for key in document
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
+        and not (chosen == "synthetic" and str(key) == "rows")
     }  # fmt: skip
     changes: Changes = {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept}

@@ -197,7 +197,8 @@ def _make_scene(
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
     # Of people with several rows another row than ours may have been drawn.
-    attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId)
+    synthetic = "information" in told.parameters  # rows of a model follow no law of cells
+    attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId) and not synthetic
     return make_scene(
         counted, shown, secrets=wanted, control=others, drawn=drawn,
         law=law_from_parameters(told.parameters) if attack_scene else None,

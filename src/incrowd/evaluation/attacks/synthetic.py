@@ -13,8 +13,9 @@ A measurement of a query with noise of variance v, less the query of the others,
 vector a by which the person's row moves it, or noise alone. The logarithm of the likelihood ratio
 is (residual . a) / v - |a|^2 / (2 v), summed over all measurements; saying "in" where it is above
 0 is the best test. (The noise is normal up to its rounding.) As many people of the table are tried
-as made-up ones of a second draw, who are in no table. Rows, model and choices are functions of the
-measured tables, but for the choices, whose results the test leaves out.
+as made-up ones, whose values are each those of some person of the table: they know nothing of the
+noise, as rows of the model would, which lie where noise was positive. Rows, model and choices are
+functions of the measured tables, but for the choices, whose results the test leaves out.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def attack_synthetic(
     synthetic.append(
         find_members(
             made.synthetic.measured, made.synthetic.columns, original, people,
-            _draw(other, tries, rng), bound=max_success_of_events(made.events),
+            _mix(original, tries, rng), bound=max_success_of_events(made.events),
         )
     )  # fmt: skip
     return AttackReport(tuple(synthetic), len(people), 0, tuple(notes))
@@ -73,6 +74,12 @@ def _draw(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
     rows = np.repeat(np.arange(len(table)), table.counts)
     chosen: Codes = table.codes[rng.choice(rows, min(tries, len(rows)), replace=False)]
     return chosen
+
+
+def _mix(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
+    """Made-up rows: each value is that of some row of a table."""
+    rows = _draw(table, tries, rng)
+    return np.column_stack([rng.permutation(column) for column in rows.T]).astype(np.int32)
 
 
 def _link(people: Codes, shown: Frequencies, other: Frequencies) -> Estimate:

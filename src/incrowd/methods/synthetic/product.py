@@ -124,6 +124,7 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
             drawn=leaves.has_spans and drawn,
         )
     return SyntheticPart(
+        fit=1,
         columns=list(columns.names),
         types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
         points=points,

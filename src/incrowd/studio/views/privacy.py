@@ -30,7 +30,7 @@ from incrowd.release.crowd import Crowd, make_crowd
 from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import SafeSpec, Slicing
+from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec
 from incrowd.studio import spec_edits
 from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
 from incrowd.studio.open_spec import OpenSpec
@@ -58,6 +58,12 @@ CARDS = (
         "Differential privacy: adding or removing one row or person hardly changes the "
         "probability of any result, whatever an attacker knows.",
         "Small groups are suppressed; counts carry noise, or the rows are a sample.",
+    ),
+    MethodCard(
+        "synthetic", "Synthetic rows",
+        "Differential privacy: rows of all columns, drawn from a model of noisy small tables "
+        "that are published with their errors.",
+        "No row is a person's, and there is no k. Relations that were not measured are not kept.",
     ),
     MethodCard(
         "k-epsilon", "k-epsilon",
@@ -98,11 +104,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work = studio.get_open_spec(request)
         release = work.file.spec.release
         safe = isinstance(release, SafeSpec)
+        accounted = isinstance(release, SafeSpec | SyntheticSpec)
         promise, waiting = _get_guarantee(studio, work)
         draws, drawing = _get_forecasts(studio, work) if safe else ([], False)
         books = list_ledgers(studio.get_workspace(request).home)
         spending, booking = (None, False)
-        if safe and isinstance(promise, PlannedGuarantee) and not waiting:
+        if accounted and isinstance(promise, PlannedGuarantee) and not waiting:
             spending, booking = _get_outlay(studio, work)
         slices = getattr(release, "slices", ())
         return studio.render_page(
@@ -111,6 +118,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             work=work,
             cards=CARDS,
             release=release,
+            accounted=accounted,
             promise=promise if isinstance(promise, PlannedGuarantee) else None,
             strength=_classify_strength(promise),
             refused=promise.words if isinstance(promise, RefusedAnswer) else "",

@@ -1,0 +1,65 @@
+"""Rows of all columns from a release by slices, at no cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from ruamel.yaml import YAML
+from support.cli import run_command
+from support.synthetic import make_patients, make_spec
+from support.unjudged import publish_unjudged
+
+from incrowd.errors import IncrowdError
+from incrowd.methods.synthetic.from_release import synthesize_release
+from incrowd.release.verify import read_certificate
+
+NAMES = ["sex", "pregnant", "age", "smoker", "diagnosis"]
+SLICES = "slices: [[sex, pregnant, age], [age, smoker], [smoker, diagnosis]]"
+
+
+@pytest.fixture(scope="module", params=["counts", "sample"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("slices") / "out"
+    spec = make_spec(role="identifier")
+    for name in ("region", "admitted", "discharged", "weight"):
+        spec = spec.with_entry(("columns", name), {"role": "drop"})
+    release = (
+        f"{{method: safe, epsilon: 2, delta: 1.0e-5, draw: {request.param}, {SLICES}, "
+        "levels: {sex: 0, pregnant: 0, age: [1, 2], smoker: 0, diagnosis: 0}}"
+    )
+    spec = spec.with_entry(("release",), YAML(typ="safe").load(release))
+    publish_unjudged(make_patients(20_000), spec, output=place)
+    return place
+
+
+def test_rows_have_the_shares_of_the_slices(folder: Path) -> None:
+    certificate = read_certificate(folder)
+    table, _ = synthesize_release(folder, certificate, rng=np.random.default_rng(1))
+    rows, patients = table.to_frame(), make_patients(20_000)
+    assert sorted(rows.columns) == sorted(NAMES)
+    for name in ("sex", "pregnant", "diagnosis"):
+        for value, share in patients[name].value_counts(normalize=True).rows():
+            assert abs((rows[name] == value).mean() - share) < 0.04
+    men = rows.filter(pl.col("sex") == "male")
+    assert (men["pregnant"] == "yes").mean() < 0.02
+
+
+def test_the_command_writes_a_file_and_refuses_what_does_not_hold(
+    folder: Path, tmp_path: Path
+) -> None:
+    done = run_command("synthesize", str(folder), "-o", str(tmp_path / "rows.csv"), "--json")
+    assert json.loads(done.stdout)["rows"] == len(pl.read_csv(tmp_path / "rows.csv"))
+    again = run_command("synthesize", str(folder), "-o", str(tmp_path / "rows.csv"))
+    assert again.returncode == 2
+    assert "exists" in again.stderr
+
+
+def test_another_release_is_refused(tmp_path: Path) -> None:
+    publish_unjudged(make_patients(500), make_spec(), output=tmp_path / "out")
+    certificate = read_certificate(tmp_path / "out")
+    with pytest.raises(IncrowdError, match="is no release by slices"):
+        synthesize_release(tmp_path / "out", certificate, rng=np.random.default_rng(1))
