@@ -33,11 +33,11 @@ class Asked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
-    def tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
+    def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
         self.log.append(("tallies", tuple(columns)))
         return self._table.iter_tallies(columns)
 
-    def distinct(self, columns: Sequence[str]) -> int:
+    def count_distinct(self, columns: Sequence[str]) -> int:
         self.log.append(("distinct", tuple(columns)))
         return self._table.count_distinct(columns)
 
@@ -62,7 +62,7 @@ def test_counts_of_very_many_values_are_not_kept(monkeypatch: pytest.MonkeyPatch
     request: Any = Asked()
     table = CachedTable(request)
     for _ in range(2):
-        assert sum(tally.counts.sum() for tally in table.tallies(["age"])) == 3
-        assert sum(tally.counts.sum() for tally in table.tallies(["who"])) == 3
+        assert sum(tally.counts.sum() for tally in table.iter_tallies(["age"])) == 3
+        assert sum(tally.counts.sum() for tally in table.iter_tallies(["who"])) == 3
     assert request.log.count(("tallies", ("age",))) == 2
     assert request.log.count(("tallies", ("who",))) == 1

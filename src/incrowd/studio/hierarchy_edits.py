@@ -162,7 +162,7 @@ def set_groups(work: OpenSpec, name: str, form: Any) -> int:
     given = form.get("level", "1")
     level = int(given) if given.isdigit() else 1
     do = form.get("then", "put")
-    members = set(form.every("member"))
+    members = set(form.get_all("member"))
     if do in ("put", "apart", "rename", "remove-level") and level not in group_edits.list_levels(
         rows
     ):

@@ -313,7 +313,7 @@ def _compute_tradeoff(asked: SpecSnapshot) -> TradeoffGrid:
     from incrowd.privacy.randomness import SystemRandomness
 
     file, table = asked.open_spec_and_table()
-    return compute_tradeoff(file.confirmed(), table, bits=SystemRandomness())
+    return compute_tradeoff(file.with_all_confirmed(), table, bits=SystemRandomness())
 
 
 # safe -------------------------------------------------------------------------------------------
