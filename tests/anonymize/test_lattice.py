@@ -166,7 +166,7 @@ def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch
         grouped += 1
         return inner(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rollups, "_grouped", counting)
+    monkeypatch.setattr(rollups, "_group_keys", counting)
     assert rollups.count_classes((0, 0, 0), k=3, limit=20) is None
     assert grouped == 0
     small = sum(size for size in table.sizes((0, 0, 0)).values() if size < 3)

@@ -142,13 +142,13 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
     """The epsilons and the sensitivity of the search and of each round, as published."""
     request: list[tuple[float, float]] = []
     for module in (searching, cutting):
-        inner = module.one_sided_noise
+        inner = module.sample_one_sided_noise
 
         def heard(count: int, inner: Any = inner, **more: Any) -> Counts:
             request.append((float(more["epsilon"]), more["sensitivity"]))
             return inner(count, **more)  # type: ignore[no-any-return]
 
-        monkeypatch.setattr(module, "one_sided_noise", heard)
+        monkeypatch.setattr(module, "sample_one_sided_noise", heard)
     draw = np.random.default_rng(1)
     frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
     made = publish_unjudged(frame, make_crowded_problem(ONCE, ONCE).file, bits=SeededRandomness(1))

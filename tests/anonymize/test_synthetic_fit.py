@@ -8,10 +8,10 @@ from scipy import optimize
 from support.small_domains import fit_pairs, full_joint, nested, random_joint, small_domain
 
 from incrowd.anonymize.synthetic.centered import make_centered_solver
-from incrowd.anonymize.synthetic.descent import Point, Precondition, minimize
+from incrowd.anonymize.synthetic.descent import FitPoint, Precondition, minimize
 from incrowd.anonymize.synthetic.domain import Domain, make_column
 from incrowd.anonymize.synthetic.fit import fit
-from incrowd.anonymize.synthetic.measurement import Estimate, center
+from incrowd.anonymize.synthetic.measurement import TableEstimate, center
 from incrowd.anonymize.synthetic.model import make_structure
 from incrowd.anonymize.synthetic.tree import make_graph
 from incrowd.arrays import Floats
@@ -39,8 +39,8 @@ def test_the_minimum_is_that_of_a_general_optimizer() -> None:
     rows = 400.0
     ones = [rng.dirichlet(np.ones(n)) * rows for n in (3, 4)]
     pair = rng.normal(0, 20, size=(3, 4))
-    estimates = [Estimate((x,), (0,), ones[x], 0.04, 1.0) for x in range(2)]
-    estimates.append(Estimate((0, 1), (0, 0), pair, 0.01, 1.0))
+    estimates = [TableEstimate((x,), (0,), ones[x], 0.04, 1.0) for x in range(2)]
+    estimates.append(TableEstimate((0, 1), (0, 0), pair, 0.01, 1.0))
     structure = make_structure(domain, [0, 0], make_graph(2, [(0, 1)]))
     model, _ = fit(structure, estimates, rows, gap=1e-9, steps=500)
     pair = center(pair, (0, 1))
@@ -68,10 +68,10 @@ def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> Non
         result: Floats = x - x.mean()
         return result
 
-    def evaluate(x: Floats) -> Point:
+    def evaluate(x: Floats) -> FitPoint:
         turned = matrix @ x
         value = 0.5 * float(x @ turned) - float(goal @ x)
-        return Point(x, value, project(turned - goal), np.diag(matrix).copy())
+        return FitPoint(x, value, project(turned - goal), np.diag(matrix).copy())
 
     def precondition(curvature: Floats) -> Precondition:
         return lambda gradient: project(gradient / curvature)

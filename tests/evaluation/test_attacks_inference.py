@@ -51,7 +51,7 @@ def attacked(here: AttackScene, way: str, **more: Any) -> Estimate:
 
 def test_a_table_published_whole_tells_of_those_who_are_alone() -> None:
     rows: list[Row] = [[age, NAMES[age % 4]] for age in range(40)]
-    result = attacked(build_scene(COLUMNS, rows, rows, secrets=["ill"]), "by_rows")
+    result = attacked(build_scene(COLUMNS, rows, rows, secrets=["ill"]), "infer_by_rows")
     assert (result.success.value, result.guess.value) == (1.0, 0.25)
 
 
@@ -62,7 +62,7 @@ def test_what_most_rows_alike_show_is_said() -> None:
         *[[15, "angina"]] * 9,
         [15, "cough"],
     ]
-    result = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_rows")
+    result = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "infer_by_rows")
     assert result.success.hits == 6 + 9
     assert result.guess.hits == 9  # angina, the most frequent
 
@@ -77,7 +77,7 @@ def test_what_holds_of_everybody_is_no_success() -> None:
 
     rows = people_like(1)
     here = build_scene(COLUMNS, rows, tens(rows), control=people_like(2), secrets=["ill"])
-    for way in ("by_rows", "by_homogeneity"):
+    for way in ("infer_by_rows", "infer_by_homogeneity"):
         result = attacked(here, way)
         assert result.control is not None
         assert result.success.value == result.control.value == 1.0
@@ -87,7 +87,9 @@ def test_what_holds_of_everybody_is_no_success() -> None:
 
 def test_classes_that_agree_are_counted_and_no_others() -> None:
     rows: list[Row] = [*[[5, "cough"]] * 5, *[[15, "cough"]] * 4, [15, "stroke"]]
-    result = attacked(build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "by_homogeneity")
+    result = attacked(
+        build_scene(COLUMNS, rows, tens(rows), secrets=["ill"]), "infer_by_homogeneity"
+    )
     assert (result.success.hits, result.success.tries) == (5, 10)
     assert result.details["certain"] == 0.5
     assert result.guess.hits == 5  # the most frequent value, said of the same people
@@ -97,7 +99,7 @@ def test_who_knows_everybody_else_reads_the_class() -> None:
     """Whatever the class, if it is published as it is; and nothing of people who are not there."""
     rows, others = made_up(400, 1), made_up(4000, 2)
     here = build_scene(COLUMNS, rows, tens(rows), control=others, secrets=["ill"])
-    result = attacked(here, "by_background", everybody=here.everybody)
+    result = attacked(here, "infer_by_background", everybody=here.everybody)
     assert result.success.value == 1.0
     assert result.control is not None
     assert result.control.high < 0.5
@@ -108,7 +110,7 @@ def test_overlapping_labels_do_not_hide_from_who_knows_everybody_else() -> None:
     rows: list[Row] = [[age, NAMES[age % 4]] for age in range(40)]
     shown = [["0-19" if at % 2 else "10-29", ill] for at, (_, ill) in enumerate(rows)]
     here = build_scene(COLUMNS, rows, shown, secrets=["ill"])
-    assert attacked(here, "by_background", everybody=here.everybody).success.value == 1.0
+    assert attacked(here, "infer_by_background", everybody=here.everybody).success.value == 1.0
 
 
 def test_noise_hides_even_from_who_knows_everybody_else() -> None:
@@ -121,7 +123,7 @@ def test_noise_hides_even_from_who_knows_everybody_else() -> None:
             here = sum(ten(int(str(a))) == ten(age) and i == ill for a, i in rows)
             shown += [[ten(age), ill]] * max(here + round(float(rng.normal(0, 6))), 0)
     blurred = build_scene(COLUMNS, rows, shown, control=others, secrets=["ill"], variance=36.0)
-    result = attacked(blurred, "by_background", everybody=blurred.everybody)
+    result = attacked(blurred, "infer_by_background", everybody=blurred.everybody)
     assert result.control is not None
     assert result.success.low <= result.control.high
     assert not result.succeeds
@@ -133,7 +135,7 @@ def test_a_sample_hides_as_far_as_it_is_one() -> None:
     rows, others = made_up(4000, 1), made_up(4000, 2)
     drawn = [row for row in tens(rows) if rng.random() < 0.5]
     here = build_scene(COLUMNS, rows, drawn, control=others, secrets=["ill"], drawn=0.5)
-    assert not attacked(here, "by_background", everybody=here.everybody).succeeds
+    assert not attacked(here, "infer_by_background", everybody=here.everybody).succeeds
 
 
 def test_a_secret_that_is_shown_by_groups_is_told_by_groups() -> None:
@@ -141,7 +143,7 @@ def test_a_secret_that_is_shown_by_groups_is_told_by_groups() -> None:
     rows: list[Row] = [[age % 40, NAMES[age % 4]] for age in range(400)]
     groups = [[ten(int(str(a))), "lung" if i in NAMES[:2] else "heart"] for a, i in rows]
     here = build_scene(COLUMNS, rows, groups, secrets=["ill"])
-    result = attacked(here, "by_background", everybody=here.everybody)
+    result = attacked(here, "infer_by_background", everybody=here.everybody)
     assert result.success.value == pytest.approx(0.5)
     assert result.guess.value == pytest.approx(0.25)
 
@@ -149,5 +151,5 @@ def test_a_secret_that_is_shown_by_groups_is_told_by_groups() -> None:
 def test_an_empty_release_tells_nothing() -> None:
     rows = made_up(50, 1)
     here = build_scene(COLUMNS, rows, [["*", "*"]], secrets=["ill"])
-    assert attacked(here, "by_rows").success.value == 0.0
-    assert attacked(here, "by_homogeneity").success.value == 0.0
+    assert attacked(here, "infer_by_rows").success.value == 0.0
+    assert attacked(here, "infer_by_homogeneity").success.value == 0.0

@@ -384,7 +384,7 @@ def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFr
     assert sum(shift.released for shift in evaluation.shifts) == evaluation.rows_released
     true = dict(voters["race"].value_counts().iter_rows())
     assert {shift.label: shift.original for shift in evaluation.shifts} == true
-    assert "What became of 'race'" in made.report().html.replace("&#39;", "'")
+    assert "Labels of 'race'" in made.report().html.replace("&#39;", "'")
 
 
 def test_a_seed_is_told(voters: pl.DataFrame) -> None:

@@ -178,8 +178,8 @@ import sys
 from pathlib import Path
 from incrowd.release.ledger import BudgetError
 from incrowd.publication import publish
-from incrowd.spec.file import load
-file, folder, me = load(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
+from incrowd.spec.file import read_spec_file
+file, folder, me = read_spec_file(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 for line in sys.stdin:
     round_ = line.strip()
     try:

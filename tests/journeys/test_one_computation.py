@@ -81,7 +81,7 @@ def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
     assert f"{100 * again['loss']:.1f} %" in words
     people = f"from one row of each of {again['rows_original']:,} people"
     assert (people in words) is (unit == UNITS[1])
-    assert f"are off by {100 * again['utility']['query_error']:.1f} % (median" in words
+    assert f"relative error of {100 * again['utility']['query_error']:.1f} % (mean" in words
 
 
 @pytest.mark.parametrize("unit", UNITS)

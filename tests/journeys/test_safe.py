@@ -62,7 +62,7 @@ def test_a_release_holds_together(voters: pl.DataFrame, tmp_path: Path, draw: st
         assert guarantee.kind == "differential privacy"
     assert (tmp_path / "out" / "scheme" / "sex.csv").read_text() == "female;Person\nmale;Person\n"
     assert result.evaluation.rows_original == 20_000
-    assert "Private: do not publish" in (tmp_path / "out.curator/report.html").read_text()
+    assert "Private. Do not publish:" in (tmp_path / "out.curator/report.html").read_text()
 
 
 def test_an_independent_tool_finds_it_k_anonymous(voters: pl.DataFrame, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_slices_hold_together(
     assert all(len(item) == 1 for item in hashes.values())  # one file for all slices
     assert hashes["z"] == {None}  # a rule: what values there are is not told
     pages = (made.curator / "report.html").read_text()
-    assert f"{number} files with " in pages
+    assert f"published in {number} files" in pages
     assert "from a table of 3,000 rows" in pages
     known = json.loads((made.curator / "evaluation.json").read_text())
     assert [tuple(names) for names in known["columns"]] == [
@@ -240,7 +240,7 @@ class Recorded:
     def __init__(self, seed: int) -> None:
         self._stream, self.asked = SeededRandomness(seed), list[int]()
 
-    def words(self, count: int) -> Words:
+    def draw_words(self, count: int) -> Words:
         self.asked.append(count)
         return self._stream.draw_words(count)
 

@@ -72,7 +72,7 @@ def centred(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(safe_sample, "sample_binomial", thinned)
     monkeypatch.setattr(drawing, "sample_binomial", thinned)  # the coin between two bounds
-    for name in ("geometric_noise", "gaussian_noise"):
+    for name in ("sample_geometric_noise", "sample_gaussian_noise"):
         monkeypatch.setattr(safe_counts, name, still)
     monkeypatch.setattr(search, "sample_one_sided_noise", noiseless)
     monkeypatch.setattr(

@@ -289,8 +289,8 @@ def test_a_label_without_meaning_is_named_with_its_column(kind: str, label: str)
     with pytest.raises(LabelError) as error:
         reader_of(kind).read_label(label)
     assert str(error.value) == (
-        f"Column 'age': '{label}' is not a label of its hierarchy. Name the spec that the table was "
-        "made with."
+        f"Column 'age': '{label}' is not a label of its hierarchy. Name the spec that the table "
+        "was made with."
     )
 
 

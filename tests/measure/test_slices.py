@@ -193,7 +193,7 @@ def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> No
     assert "b, c (file 2)" in page
     kept = sum(association.slice is not None for association in made.evaluation.associations)
     assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
-    assert "2 of 15 pairs of columns are shown together" in page
+    assert "2 of 15 pairs of columns occur in one file" in page
 
 
 def test_what_is_hidden_is_taken_to_be_anything(four: CountedTable) -> None:

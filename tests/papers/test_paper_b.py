@@ -139,7 +139,7 @@ def test_a_run_is_measured_as_the_library_measures_it(
     )
     assert result.risk > result.shared  # there are ties, so that they are tested
     for confidence in (0.3, 0.9, 0.99):
-        radii = noise.radius(confidence)
+        radii = noise.compute_radius(confidence)
         kept = k_epsilon.select_confident_rows(layout.members, layout.steps, released, radii, k=3)
         expected = int(k_epsilon.select_large_classes(kept, layout.members, k=3).sum())
         assert layout.count_kept_rows(drawn, [radii], k=3) == [expected]

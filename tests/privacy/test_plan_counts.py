@@ -81,8 +81,16 @@ def test_a_plan_asks_for_counts() -> None:
         ({"epsilon": 1, "delta": 1e-6, "crowd": 20}, IncrowdError, "leave out the one to solve"),
         ({"delta": 1e-6, "crowd": 5}, ParameterError, "crowd.*be above k = 5"),
         ({"delta": 1e-12, "crowd": 6, "releases": 300}, UnsolvableError, "Use a larger crowd"),
-        ({"epsilon": 1, "delta": 1e-6, "beta": 0.1}, ParameterError, "beta.*counts keep all rows"),
-        ({"epsilon": 1, "delta": 1e-6, "keep": 0.1}, ParameterError, "keep.*counts keep all rows"),
+        (
+            {"epsilon": 1, "delta": 1e-6, "beta": 0.1},
+            ParameterError,
+            "beta.*counts, which keep",
+        ),
+        (
+            {"epsilon": 1, "delta": 1e-6, "keep": 0.1},
+            ParameterError,
+            "keep.*counts, which keep",
+        ),
         ({"epsilon": 1, "delta": 1e-6, "definition": "paper"}, ParameterError, "definition"),
         ({"epsilon": 1, "delta": 1e-6, "k": 0}, ParameterError, "k"),
     ],

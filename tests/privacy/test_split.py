@@ -241,7 +241,7 @@ def test_all_pairs_together_are_accounted_not_the_chosen_one() -> None:
 
 @pytest.mark.parametrize("searches", [[1.0], [1.5], [0.5, 0.5]])
 def test_a_search_that_leaves_nothing_is_refused(searches: list[float]) -> None:
-    with pytest.raises(IncrowdError, match=r"spend epsilon = 1(.5)? of 1, which leaves nothing"):
+    with pytest.raises(IncrowdError, match=r"use ε = 1(.5)? of 1, and leave none"):
         split_for_samples(epsilon=1.0, delta=1e-6, selections=searches)
 
 

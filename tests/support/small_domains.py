@@ -8,7 +8,7 @@ import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, make_column
 from incrowd.anonymize.synthetic.fit import fit
-from incrowd.anonymize.synthetic.measurement import Estimate
+from incrowd.anonymize.synthetic.measurement import TableEstimate
 from incrowd.anonymize.synthetic.model import Model, make_structure
 from incrowd.anonymize.synthetic.tree import make_graph
 from incrowd.arrays import Codes, Floats
@@ -57,12 +57,12 @@ def full_joint(model: Model) -> Floats:
     return joint
 
 
-def exact_estimates(domain: Domain, joint: Floats, rows: float) -> list[Estimate]:
+def exact_estimates(domain: Domain, joint: Floats, rows: float) -> list[TableEstimate]:
     """The one-way tables of a joint law, as if measured very precisely."""
     result = []
     for column in range(len(domain)):
         others = tuple(axis for axis in range(joint.ndim) if axis != column)
-        result.append(Estimate((column,), (0,), joint.sum(axis=others) * rows, 100.0, 1.0))
+        result.append(TableEstimate((column,), (0,), joint.sum(axis=others) * rows, 100.0, 1.0))
     return result
 
 
@@ -76,7 +76,7 @@ def fit_pairs(
         table = joint.sum(axis=others) * rows
         high = (levels[pair[0]], levels[pair[1]])
         table = domain.roll_up(table, pair, (0, 0), high)
-        estimates.append(Estimate(pair, high, table, 100.0, 1.0))
+        estimates.append(TableEstimate(pair, high, table, 100.0, 1.0))
     structure = make_structure(domain, levels, make_graph(len(domain), pairs))
     return fit(structure, estimates, rows, gap=1e-6, steps=500)[0]
 

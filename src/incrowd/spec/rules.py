@@ -38,12 +38,12 @@ def _list_labels(result: Any) -> Any:
     return tuple(canonicalize_value(value) for value in listed)
 
 
-_VALUE = {"type": ["string", "number", "boolean", "null"]}
+_SCALAR = {"type": ["string", "number", "boolean", "null"]}
 Labels = Annotated[
     tuple[str | None, ...],
     Field(min_length=1),
     BeforeValidator(_list_labels),
-    WithJsonSchema({"anyOf": [_VALUE, {"type": "array", "items": _VALUE, "minItems": 1}]}),
+    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}]}),
 ]
 Condition = Annotated[dict[Text, Labels], Field(min_length=1)]
 

@@ -20,7 +20,7 @@ _REFRESHED = 10  # steps after which the diagonal is taken anew
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class FitPoint:
     """A function's value and gradient at x, and a diagonal that its second derivative is near."""
 
     x: Floats
@@ -41,13 +41,13 @@ class _Pair(NamedTuple):
 
 
 def minimize(
-    evaluate: Callable[[Floats], Point],
+    evaluate: Callable[[Floats], FitPoint],
     start: Floats,
     precondition: Callable[[Floats], Precondition],
     *,
     gap: float,
     steps: int,
-) -> tuple[Point, float]:
+) -> tuple[FitPoint, float]:
     """Minimize from a start, within a linear space, until the gap is small or steps run out.
 
     The gap is the gradient times the next step: about twice what the function can still fall by.
@@ -115,8 +115,8 @@ def _dot(one: Floats, other: Floats) -> float:
 
 
 def _search_line(
-    evaluate: Callable[[Floats], Point], here: Point, step: Floats, slope: float
-) -> Point | None:
+    evaluate: Callable[[Floats], FitPoint], here: FitPoint, step: Floats, slope: float
+) -> FitPoint | None:
     """Shorten a step until the function falls enough, and return that point."""
     length = 1.0
     for _ in range(_TRIES):

@@ -31,7 +31,7 @@ class RulesError(IncrowdError):
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ModelColumn:
     """A column: ``groups[l][p]`` is the group at level l of the leaf at position p.
 
     Level 0 has a group for each leaf; groups are numbered along the positions. ``codes[p]`` is the
@@ -74,7 +74,7 @@ class Column:
         return result
 
 
-def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> Column:
+def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> ModelColumn:
     """Return a column from the group of each leaf at each level, the leaves themselves first.
 
     Levels that merge nothing, or everything, carry no information and are left out.
@@ -101,10 +101,10 @@ def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = N
             kept.append(groups)
             numbers.append(number)
     own = np.arange(len(order)) if codes is None else np.asarray(codes)
-    return Column(tuple(kept), own[order].astype(np.int32), tuple(numbers))
+    return ModelColumn(tuple(kept), own[order].astype(np.int32), tuple(numbers))
 
 
-def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) -> Column:
+def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) -> ModelColumn:
     """Return a column of a closed hierarchy.
 
     Null and what is outside the domain are leaves if asked.
@@ -125,7 +125,7 @@ class Domain:
     A rule is a table of some columns' leaves, by position: True where a row may be.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ModelColumn, ...]
     rules: Mapping[Columns, Bools] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from incrowd.anonymize.synthetic.centered import make_centered_solver
-from incrowd.anonymize.synthetic.descent import Point, Precondition, minimize
+from incrowd.anonymize.synthetic.descent import FitPoint, Precondition, minimize
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels
 from incrowd.anonymize.synthetic.margins import CliqueMargins
-from incrowd.anonymize.synthetic.measurement import Estimate, OneWay, center, pool_one_way
+from incrowd.anonymize.synthetic.measurement import OneWay, TableEstimate, center, pool_one_way
 from incrowd.anonymize.synthetic.model import Model, Structure
 from incrowd.arrays import Codes, Floats
 
@@ -44,7 +44,7 @@ class Evidence:
     centered: tuple[int, ...]
 
 
-def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[OneWay]:
+def pool(domain: Domain, estimates: Sequence[TableEstimate], rows: float) -> list[OneWay]:
     """Return what is known of each column, from its own table and the margins of others.
 
     A margin is of use if the other axes are not centered: their sums would be 0.
@@ -67,7 +67,10 @@ def pool(domain: Domain, estimates: Sequence[Estimate], rows: float) -> list[One
 
 
 def gather_evidence(
-    structure: Structure, estimates: Sequence[Estimate], one_ways: Sequence[OneWay], rows: float
+    structure: Structure,
+    estimates: Sequence[TableEstimate],
+    one_ways: Sequence[OneWay],
+    rows: float,
 ) -> list[Evidence]:
     """Return the tables that a model of this structure is fitted to.
 
@@ -94,14 +97,14 @@ def gather_evidence(
 
 def fit(
     structure: Structure,
-    estimates: Sequence[Estimate],
+    estimates: Sequence[TableEstimate],
     rows: float,
     *,
     before: Model | None = None,
     parameters: Mapping[tuple[Columns, Levels], Floats] | None = None,
     gap: float,
     steps: int,
-    pooled: Sequence[Estimate] = (),
+    pooled: Sequence[TableEstimate] = (),
 ) -> tuple[Model, Parameters]:
     """Fit a model to estimates of its tables.
 
@@ -212,7 +215,7 @@ class _Objective:
             found[at] = self._margins[at].put(sums)
         return found
 
-    def evaluate(self, x: Floats) -> Point:
+    def evaluate(self, x: Floats) -> FitPoint:
         """Return the objective at x, which is centered."""
         marginals, log_sum = self._structure.calibrate(self.potentials(x))
         expected = np.empty(len(x))
@@ -228,7 +231,7 @@ class _Objective:
         penalty = self._slack * x
         value = self._rows * log_sum - float(np.einsum("i,i->", x, self._counts - 0.5 * penalty))
         gradient = self.project(expected - self._counts + penalty)
-        return Point(x, value, gradient, expected + self._slack)
+        return FitPoint(x, value, gradient, expected + self._slack)
 
     def start(self, parameters: Mapping[tuple[Columns, Levels], Floats]) -> Floats:
         """Where to begin: earlier parameters, those of a coarser one-way spread over its parts."""

@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.anonymize.synthetic.domain import Column, Columns, Levels
+from incrowd.anonymize.synthetic.domain import Columns, Levels, ModelColumn
 from incrowd.arrays import Counts, Floats
 from incrowd.privacy import noise_sampler
 from incrowd.privacy.gaussian import whole_variance
@@ -114,7 +114,7 @@ def measure(
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class TableEstimate:
     """All measurements of one table, as one: cells in rows, and the precision of each."""
 
     columns: Columns
@@ -129,7 +129,7 @@ class Estimate:
         return centered_axes(self.cells.shape)
 
 
-def combine(measurements: Sequence[Measurement]) -> Estimate:
+def combine(measurements: Sequence[Measurement]) -> TableEstimate:
     """Return the mean of measurements of one table, weighted by their precision."""
     first = measurements[0]
     precision = sum(measurement.precision for measurement in measurements)
@@ -138,7 +138,7 @@ def combine(measurements: Sequence[Measurement]) -> Estimate:
         np.zeros(()),
     )
     information = float(sum(measurement.information for measurement in measurements))
-    return Estimate(first.columns, first.levels, cells, precision, information)
+    return TableEstimate(first.columns, first.levels, cells, precision, information)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,9 @@ class OneWay:
     variances: tuple[Floats, ...]
 
 
-def pool_one_way(column: Column, known: dict[int, tuple[Floats, float]], rows: float) -> OneWay:
+def pool_one_way(
+    column: ModelColumn, known: dict[int, tuple[Floats, float]], rows: float
+) -> OneWay:
     """Pool, by least squares over a column's levels, estimates of groups at several of them.
 
     Args:

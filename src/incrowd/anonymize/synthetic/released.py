@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels
 from incrowd.anonymize.synthetic.fit import Parameters, fit
-from incrowd.anonymize.synthetic.measurement import Estimate, Measurement, center, combine
+from incrowd.anonymize.synthetic.measurement import Measurement, TableEstimate, center, combine
 from incrowd.anonymize.synthetic.model import Model, make_structure
 from incrowd.anonymize.synthetic.tree import (
     Graph,
@@ -67,7 +67,7 @@ class Released:
         """Keep a measured table out of the model."""
         self._aside.add((columns, levels))
 
-    def estimates(self) -> dict[Key, Estimate]:
+    def estimates(self) -> dict[Key, TableEstimate]:
         """Return the tables that the model holds, all measurements of each as one."""
         by_key: dict[Key, list[Measurement]] = {}
         for item in self.measurements:
@@ -76,7 +76,7 @@ class Released:
             key: combine(some) for key, some in by_key.items() if key[0] and key not in self._aside
         }
 
-    def count_rows(self, estimates: Iterable[Estimate] = ()) -> float:
+    def count_rows(self, estimates: Iterable[TableEstimate] = ()) -> float:
         """Return the estimated number of rows, from its own measurement and tables that tell it."""
         totals = [
             combine([measurement]) for measurement in self.measurements if not measurement.columns

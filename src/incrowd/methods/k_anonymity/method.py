@@ -144,7 +144,7 @@ class KAnonymity:
         self._columns = KAnonymityColumns(file, file.spec.release)
         self._release = self._columns.release
         self.events: list[Event] = []
-        self.together: Guarantee | None = None
+        self.joint_guarantee: Guarantee | None = None
         self.promise = CertifiedGuarantee(kind="k-anonymity", **get_unit_fields(file.spec))
         noisy = published_columns(file.spec, "noisy")
         if noisy:

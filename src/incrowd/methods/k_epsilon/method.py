@@ -52,7 +52,7 @@ class KEpsilon:
         self.noisy = published_columns(file.spec, "noisy")
         self._order = tuple(file.spec.columns)
         self.events: list[Event] = []
-        self.together: Guarantee | None = None
+        self.joint_guarantee: Guarantee | None = None
         self.promise = CertifiedGuarantee(kind="(k, ε)-anonymity", **get_unit_fields(file.spec))
         _refuse_conflicts(self.release, self.noisy)
 

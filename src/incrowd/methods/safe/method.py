@@ -50,9 +50,11 @@ class Safe:
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._split_budget()
-        self.together: Guarantee | None = None
+        self.joint_guarantee: Guarantee | None = None
         if self._release.releases is not None:
-            self._split, self.together = split_single_release(self._split, self._release.releases)
+            self._split, self.joint_guarantee = split_single_release(
+                self._split, self._release.releases
+            )
         self.events = self._split.events
         self.promise = CertifiedGuarantee(
             kind=BOTH if self._release.draw == "counts" else DIFFERENTIAL_PRIVACY,

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.anonymize.synthetic.domain import Column as ModelColumn
 from incrowd.anonymize.synthetic.domain import Columns as Places
 from incrowd.anonymize.synthetic.domain import Domain, column_of
+from incrowd.anonymize.synthetic.domain import ModelColumn as ModelColumn
 from incrowd.arrays import Bools, Codes
 from incrowd.arrays import Places as Positions
 from incrowd.codes.hierarchy import Hierarchy
