@@ -24,7 +24,7 @@ import numpy.typing as npt
 from incrowd.anonymize.synthetic.allocation import MODEL_CELLS
 from incrowd.anonymize.synthetic.domain import Columns, Domain, Levels, make_column
 from incrowd.anonymize.synthetic.fit import fit
-from incrowd.anonymize.synthetic.measurement import Estimate
+from incrowd.anonymize.synthetic.measurement import TableEstimate
 from incrowd.anonymize.synthetic.model import Model, make_structure
 from incrowd.anonymize.synthetic.refit import FINAL_GAP, FINAL_STEPS
 from incrowd.anonymize.synthetic.released import Released
@@ -248,18 +248,18 @@ def _hold(released: Released, places: Columns, levels: Levels, axes: tuple[int, 
     return True
 
 
-def _combine(key: tuple[Columns, Levels], some: Sequence[tuple[Floats, float]]) -> Estimate:
+def _combine(key: tuple[Columns, Levels], some: Sequence[tuple[Floats, float]]) -> TableEstimate:
     """Return the mean of tables of the same columns, weighted by their precision."""
     precision = sum(weight for _, weight in some)
     cells = sum((table * (weight / precision) for table, weight in some), np.zeros(()))
-    return Estimate(*key, cells, precision, precision)
+    return TableEstimate(*key, cells, precision, precision)
 
 
-def _add_leaves(domain: Domain, known: Sequence[Estimate], rows: float) -> list[Estimate]:
+def _add_leaves(domain: Domain, known: Sequence[TableEstimate], rows: float) -> list[TableEstimate]:
     """Return an even table, of hardly any precision, for columns without one of their values."""
     has = {one.columns for one in known if len(one.columns) == 1 and one.levels == (0,)}
     return [
-        Estimate((at,), (0,), np.full(column.sizes[0], rows / column.sizes[0]), 1e-12, 1e-12)
+        TableEstimate((at,), (0,), np.full(column.sizes[0], rows / column.sizes[0]), 1e-12, 1e-12)
         for at, column in enumerate(domain.columns)
         if (at,) not in has
     ]
