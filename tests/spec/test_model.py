@@ -14,8 +14,8 @@ from support.specs import GOOD
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.curate.draft.draft import draft
-from incrowd.spec.file import SpecError, _list_rule_columns, load_spec, parse_spec
-from incrowd.spec.model import build_json_schema
+from incrowd.spec.file import SpecError, load_spec, parse_spec
+from incrowd.spec.model import _list_rule_names, build_json_schema
 
 
 def test_columns_may_have_any_name() -> None:
@@ -45,8 +45,9 @@ def examples() -> Iterator[str]:
             loaded = YAML(typ="safe").load(text)
             keys = set(loaded)
             if keys <= {"release"}:
-                named = dict.fromkeys(["a", *_list_rule_columns(loaded["release"].get("rules"))])
-                columns = ", ".join(f"{name}: {{role: drop}}" for name in named)
+                rules = loaded["release"].get("rules", ())
+                names = ["a", *(name for rule in rules for name in _list_rule_names(rule))]
+                columns = ", ".join(f"{name}: {{role: drop}}" for name in dict.fromkeys(names))
                 yield f"columns: {{{columns}}}\n{text}"
             elif "columns" not in keys:
                 yield "columns:\n" + textwrap.indent(text, "  ")

@@ -288,16 +288,6 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
     return SpecFile(path, document, spec)
 
 
-def _list_rule_columns(rules: Any) -> list[str]:
-    """List the columns that rules name, in whatever form they are written."""
-    names: dict[str, None] = {}
-    for rule in rules if isinstance(rules, list) else ():
-        for part in rule.values() if isinstance(rule, dict) else ():
-            listed = part if isinstance(part, dict | list) else [part]
-            names |= dict.fromkeys(map(str, listed))
-    return list(names)
-
-
 def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     """Return what does not fit together between parts of a spec, each with its place.
 
@@ -333,8 +323,6 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         for part in listed if isinstance(listed, list) else ():
             for name in part if isinstance(part, list) else ():
                 missing(str(name), "release", key)
-    for name in _list_rule_columns(release.get("rules")):
-        missing(name, "release", "rules")
     if release.get("keep") is not None and release.get("beta") is not None:
         conflicts.append(
             (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")

@@ -28,7 +28,7 @@ ROLES = {  # in short, and how the column is published
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy", "quasi", "sensitive"), "bounds": ("noisy",), "weight": ("noisy",),
+    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
     "diversity": ("sensitive",), "closeness": ("sensitive",),
 }  # fmt: skip
 
@@ -42,13 +42,14 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     column = file.spec.columns[name]
     entry = find_entry(file, name)
     changes: Changes = {("columns", name, "role"): chosen}
-    for key, roles in _OF_ROLE.items():
+    release = file.spec.release
+    synthetic = release is not None and release.method == "synthetic"
+    of_role = _OF_ROLE | ({"precision": ("quasi", "sensitive")} if synthetic else {})
+    for key, roles in of_role.items():
         if key in entry and chosen not in roles:
             changes["columns", name, key] = None
     left = [
-        item
-        for item in column.confirm
-        if item != "role" and chosen in _OF_ROLE.get(item, (chosen,))
+        item for item in column.confirm if item != "role" and chosen in of_role.get(item, (chosen,))
     ]
     if chosen == "quasi" and column.hierarchy is None:
         guess = next((item for item in guessed.guesses if item.column == name), None)
