@@ -42,7 +42,7 @@ def test_a_ratio_is_of_ways_that_do_the_same(
     monkeypatch.setattr(sys, "argv", ["safe.py"])
     safe = runpy.run_path(str(BENCHMARKS / "safe.py"))
     seconds = {way: (float(at), 0.5, 1000) for at, way in enumerate(safe["WAYS"], 3)}
-    safe["show"](seconds, "rows", *safe["COMPARED"])
+    safe["print_comparison"](seconds, "rows", *safe["COMPARED"])
     last = capsys.readouterr().out.splitlines()[-1]
     assert safe["COMPARED"] == ("hand-written Polars", "incrowd, sample")
     assert f"{seconds['incrowd, sample'][0] / seconds['hand-written Polars'][0]:.2f}" in last

@@ -427,13 +427,6 @@ def test_a_noisy_column_and_a_ledger_are_refused(tmp_path: Path, patients: pl.Da
     assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
 
 
-def test_no_quasi_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(IncrowdError, match="no quasi-identifier"):
-        publish_patients(
-            pl.DataFrame({"s": [1, 2]}), tmp_path / "out", "k: 2", "columns: {s: {role: sensitive}}"
-        )
-
-
 def test_a_failure_without_a_folder_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ SMALL_TASKS = {
     "spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true",
 }  # fmt: skip
 CLUSTER_SPEC = """
-table: people.write_parquet
+table: people.parquet
 columns:
   region: {role: quasi, hierarchy: flat}
   age: {role: quasi, hierarchy: {intervals: {from: 0, to: 100, widths: [5, 20]}}}
@@ -62,7 +62,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         region=skewed(20), age=skewed(20) * 5, sex=skewed(2), job=skewed(12), source=skewed(3),
     )  # fmt: skip
     table = pl.concat([block] * BLOCKS)
-    table.write_parquet(folder / "people.write_parquet", row_group_size=GROUP, compression="lz4")
+    table.write_parquet(folder / "people.parquet", row_group_size=GROUP, compression="lz4")
     (folder / "spec.yaml").write_text(CLUSTER_SPEC)
     return folder
 
@@ -97,7 +97,7 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     )
     certified = read_certificate(out).parameters
     reach, least = float(certified["r"]), float(certified["k"])
-    table = pl.scan_parquet(people / "people.write_parquet")
+    table = pl.scan_parquet(people / "people.parquet")
     true = table.group_by(*map(low, QUASI)).len("true").collect()
     shown = pl.scan_parquet(out / "data.parquet")
     result = shown.group_by(*map(low, QUASI)).len("shown").collect()

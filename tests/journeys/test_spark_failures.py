@@ -129,12 +129,12 @@ def test_without_pyspark(on_disk: Path, book: Ledger) -> None:
         [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, timeout=WAIT
     )
     text = refused(done, book)
-    assert text == "incrowd: Spark needs the package pyspark: pip install 'incrowd[spark]'.\n"
+    assert text == "incrowd: Spark needs an extra. Install it: pip install 'incrowd[spark]'.\n"
 
 
 def test_a_master_that_does_not_answer(on_disk: Path, book: Ledger) -> None:
     text = published(on_disk, book, "--master", "spark://127.0.0.1:1")
-    assert "Cannot reach the Spark master 'spark://127.0.0.1:1': Connection refused." in text
+    assert "Spark master 'spark://127.0.0.1:1': not reachable (Connection refused)." in text
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: Spar
     text = published(
         on_disk, book, "--master", lone_master.master, **lone_master.make_environment()
     )
-    assert f"No worker of '{lone_master.master}' has given this application an executor" in text
+    assert f"Spark master '{lone_master.master}': no executor within" in text
     assert "within 2 seconds" in text
 
 
@@ -216,7 +216,7 @@ def test_a_kind_of_column_that_only_spark_has(
     shown.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
     given = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
     text = refused(run_command("publish", str(shown), *given), book)
-    assert f"The column 'odd' holds {kind}, not single values that a release can show." in text
+    assert f"Column 'odd': it holds {kind}, not single values." in text
     dropped.write_text(f"{columns}{{role: drop}}\n{release}")
     done = run_command("publish", str(dropped), *given)
     assert done.returncode == 0, done.stderr

@@ -148,3 +148,10 @@ def test_decimals_stay_exact(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": ["a"] * 5, "s": [Decimal("0.10")] * 5})
     publish_patients(table, tmp_path / "out", "k: 5", SMALL % ("", ""))
     assert read_released_rows(tmp_path / "out")["s"].to_list() == [Decimal("0.10")] * 5
+
+
+def test_no_quasi_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IncrowdError, match="no quasi-identifier"):
+        publish_patients(
+            pl.DataFrame({"s": [1, 2]}), tmp_path / "out", "k: 2", "columns: {s: {role: sensitive}}"
+        )

@@ -41,7 +41,7 @@ def escape_controls(text: str) -> str:
     Names and values come from anywhere; as they are, they could clear a terminal, hide what
     stands on it or turn it around.
 
-    >>> visible("a\x1b[2Jb")
+    >>> escape_controls("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
     return _CONTROL.sub(lambda found: _escape_code(ord(found[0])), text)

@@ -54,9 +54,9 @@ _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
 def find_form(labels: Iterable[str]) -> Form:
     """Return the form that all labels have.
 
-    >>> form_of(["0-4", "5-9", ">89"]), form_of(["-5 to 4", "5 to 9"]), form_of(["0.5", "1"])
+    >>> find_form(["0-4", "5-9", ">89"]), find_form(["-5 to 4", "5 to 9"]), find_form(["0.5", "1"])
     ('a-b', 'a to b', 'numbers')
-    >>> form_of(["[0, 0.5)", "[0.5, 1]"]), form_of(["2020-03", "2020-11"]), form_of(["a", "1"])
+    >>> find_form(["[0, 0.5)", "[0.5, 1]"]), find_form(["2020-03", "2020-11"]), find_form(["a", "1"])
     ('[a, b)', 'months', 'text')
     """
     listed = list(labels)

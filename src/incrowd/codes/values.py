@@ -30,9 +30,9 @@ _SPAN = re.compile(r"(0|-?[1-9][0-9]*)(?:-| to )(0|-?[1-9][0-9]*)")
 def canonicalize_value(value: object) -> str | None:
     """Return the canonical text of a value, or None for null and for text without characters.
 
-    >>> [canonical(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", 2.5, 5e-05)]
+    >>> [canonicalize_value(x) for x in (39, 39.0, "39.00", " 39 ", None, "039", 2.5, 5e-05)]
     ['39', '39', '39', '39', None, '039', '2.5', '0.00005']
-    >>> [canonical(x) for x in (True, "True", "TRUE", "false", "yes", "tRUE")]
+    >>> [canonicalize_value(x) for x in (True, "True", "TRUE", "false", "yes", "tRUE")]
     ['true', 'true', 'true', 'false', 'yes', 'tRUE']
     """
     match value:
@@ -85,11 +85,11 @@ class SpanLabeler:
     for a minus. Values may be spans themselves, one after the other, or what lies beyond a number
     (>89); where they are neither, a label names both values as they are.
 
-    >>> [Spans(["0", "18", "64"])("18", "64"), Spans(["0-4", "5-9", "10-14"])("0-4", "10-14")]
+    >>> [SpanLabeler(["0", "18", "64"])("18", "64"), SpanLabeler(["0-4", "5-9", "10-14"])("0-4", "10-14")]
     ['18-64', '0-14']
-    >>> [Spans(["-5", "5", "9"])("5", "9"), Spans(["low", "high"])("low", "high")]
+    >>> [SpanLabeler(["-5", "5", "9"])("5", "9"), SpanLabeler(["low", "high"])("low", "high")]
     ['5 to 9', 'low to high']
-    >>> Spans(["60-79", "40-59"])("60-79", "40-59")  # no run of numbers
+    >>> SpanLabeler(["60-79", "40-59"])("60-79", "40-59")  # no run of numbers
     '60-79 to 40-59'
     """
 
@@ -115,7 +115,7 @@ class SpanLabeler:
 def parse_span(text: str) -> tuple[float | None, float | None]:
     """Return the ends of a whole number, a span of them, or what lies beyond one.
 
-    >>> reach("7"), reach("5-9"), reach(">89"), reach("2020-03")
+    >>> parse_span("7"), parse_span("5-9"), parse_span(">89"), parse_span("2020-03")
     ((7, 7), (5, 9), (90, inf), (None, None))
     """
     if _WHOLE.fullmatch(text):
@@ -151,7 +151,7 @@ def make_sort_key(value: object) -> tuple[bool, bool, Decimal, str, str]:
 
     Values that mean the same are told apart by how they are written.
 
-    >>> sorted(["10-14", "b", None, "5-9", "[0.5, 1)", "a"], key=reading_order)
+    >>> sorted(["10-14", "b", None, "5-9", "[0.5, 1)", "a"], key=make_sort_key)
     ['[0.5, 1)', '5-9', '10-14', 'a', 'b', None]
     """
     text = canonicalize_value(value)

@@ -232,7 +232,7 @@ def confirm(
         >>> import polars as pl
         >>> import incrowd as ic
         >>> draft = ic.draft(pl.DataFrame({"ward": ["A", "B", "A", "B"] * 50}))
-        >>> sorted(ic.confirm(draft, unit=True).spec.unconfirmed)
+        >>> sorted(ic.confirm(draft, unit=True).spec.unconfirmed_entries)
         ['ward']
         >>> ic.confirm(draft, ["ward"], unit=True).spec.is_confirmed
         True

@@ -31,9 +31,9 @@ class Rate:
         high: Upper end of the interval.
 
     Examples:
-        >>> Rate.of(3, 100)
+        >>> Rate.from_hits(3, 100)
         Rate(hits=3, tries=100, value=0.03, low=0.00623, high=0.0852)
-        >>> Rate.of(0, 0)
+        >>> Rate.from_hits(0, 0)
         Rate(hits=0, tries=0, value=0, low=0, high=1)
     """
 

@@ -69,7 +69,7 @@ def linking_risk(
         >>> heights = [np.array([170, 180, 160, 190])]
         >>> noisy = [np.array([171, 182, 180, 165])]
         >>> linking_risk(classes=classes, originals=heights, released=noisy)
-        Linking(risk=0.5, shared=0.5, rows=4)
+        LinkingRisk(risk=0.5, shared=0.5, rows=4)
     """
     won, shared = link_rows(classes, originals, released, scales)
     if not len(won):

@@ -91,9 +91,9 @@ class Villages:
 def compute_departure_chance(k: int, columns: int) -> float:
     """Compute the probability that just one person of a village departs; see the module.
 
-    >>> round(chance(5, 8), 4)
+    >>> round(compute_departure_chance(5, 8), 4)
     0.4096
-    >>> chance(1000, 4) > 1 / 3
+    >>> compute_departure_chance(1000, 4) > 1 / 3
     True
     """
     q = (1 - 2.0**-columns) / k

@@ -50,7 +50,7 @@ def amplify_guarantee(*, epsilon: float, rate: float, delta: float = 0.0) -> Gua
         ParameterError: A parameter is out of range.
 
     Examples:
-        >>> round(amplified(epsilon=1.0, rate=0.1).epsilon, 3)
+        >>> round(amplify_guarantee(epsilon=1.0, rate=0.1).epsilon, 3)
         0.159
     """
     epsilon, rate, delta = _check_parameters(epsilon, rate, delta)
@@ -75,7 +75,7 @@ def invert_amplification(*, epsilon: float, rate: float, delta: float = 0.0) -> 
         ParameterError: A parameter is out of range.
 
     Examples:
-        >>> round(allowed(epsilon=0.1, rate=0.01).epsilon, 2)
+        >>> round(invert_amplification(epsilon=0.1, rate=0.01).epsilon, 2)
         2.44
     """
     epsilon, rate, delta = _check_parameters(epsilon, rate, delta)

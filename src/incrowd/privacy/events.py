@@ -251,7 +251,7 @@ class SampledEvent:
         rate: Probability of being in the table.
 
     Examples:
-        >>> Sampled(SafeRelease(k=20, beta=0.1), rate=0.05).rate
+        >>> SampledEvent(SafeRelease(k=20, beta=0.1), rate=0.05).rate
         0.05
     """
 
@@ -321,7 +321,7 @@ def _check_event(name: str, event: object) -> None:
 def describe_event(event: Event) -> str:
     """Return an event on one line, for people; repeated parts are listed once.
 
-    >>> words(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
+    >>> describe_event(Composition([Selection(0.05), *[SafeRelease(k=20, beta=0.1)] * 3]))
     'private choice (ε = 0.05), 3 x (sample (k = 20, β = 0.1))'
     """
     match event:

@@ -47,7 +47,7 @@ def read_as_decimal(value: float) -> Fraction:
     Specs, certificates and ledgers hold decimals, and noise is drawn with them. The binary number
     that a float holds is up to half a unit in the last place larger or smaller.
 
-    >>> as_written(0.7), Fraction(0.7) < as_written(0.7)
+    >>> read_as_decimal(0.7), Fraction(0.7) < read_as_decimal(0.7)
     (Fraction(7, 10), True)
     """
     return Fraction(repr(float(value)))
@@ -59,7 +59,7 @@ def format_parameter(name: str, value: float, digits: int) -> str:
     beta and what is left of a budget are rounded down and everything else up, so that what is
     shown holds.
 
-    >>> rounded("epsilon", 0.18298860, 3), rounded("beta", 0.25377, 4), rounded("delta", 1e-6, 3)
+    >>> format_parameter("epsilon", 0.18298860, 3), format_parameter("beta", 0.25377, 4), format_parameter("delta", 1e-6, 3)
     ('0.183', '0.2537', '1e-06')
     """
     way = decimal.ROUND_FLOOR if name in ("beta", "left") else decimal.ROUND_CEILING
@@ -75,7 +75,7 @@ def round_crowd_size(crowd: float) -> int:
     Rounded down that can be false: with k = 17 and beta = 0.9, a crowd of 18.9, 18 people are shown
     45 % of the time. What floating point leaves above a whole number does not count.
 
-    >>> people_alike(14 / 0.2537), people_alike(12 / 0.2), people_alike(3 / 0.1), people_alike(19)
+    >>> round_crowd_size(14 / 0.2537), round_crowd_size(12 / 0.2), round_crowd_size(3 / 0.1), round_crowd_size(19)
     (56, 60, 30, 19)
     """
     return max(math.ceil(crowd - 1e-9), 1)

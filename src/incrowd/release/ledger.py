@@ -84,7 +84,7 @@ class Ledger:
         >>> ledger = ic.Ledger(Path(tempfile.mkdtemp()) / "people.ledger")
         >>> ledger.set_budget(epsilon=2.0, delta=2e-6)
         >>> booking = ledger.book([ic.Mechanism(epsilon=0.5, delta=1e-6)])
-        >>> ledger.remaining()
+        >>> ledger.remaining_budget()
         Guarantee(epsilon=1.5, delta=1e-06)
     """
 

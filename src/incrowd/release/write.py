@@ -50,7 +50,7 @@ _RUNS = re.compile(r"'*[=+@\t\r\n\uff1d\uff0b\uff20]")
 def escape_formula(text: str) -> str:
     """Return the text with an apostrophe before it where a spreadsheet might run it.
 
-    >>> [escaped(text) for text in ("=1+1", "'=x", "-5", "+5", "@a", "a=b")]
+    >>> [escape_formula(text) for text in ("=1+1", "'=x", "-5", "+5", "@a", "a=b")]
     ["'=1+1", "''=x", '-5', '+5', "'@a", 'a=b']
     """
     return f"'{text}" if _RUNS.match(text) and parse_number(text) is None else text
@@ -59,7 +59,7 @@ def escape_formula(text: str) -> str:
 def unescape_formula(text: str) -> str:
     """Return the text that :func:`escape_formula` was given.
 
-    >>> [unescaped(text) for text in ("'=1+1", "''=x", "'a", "-5")]
+    >>> [unescape_formula(text) for text in ("'=1+1", "''=x", "'a", "-5")]
     ['=1+1', "'=x", "'a", '-5']
     """
     return text[1:] if text.startswith("'") and escape_formula(text[1:]) == text else text

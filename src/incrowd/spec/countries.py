@@ -70,7 +70,7 @@ def _normalize_name(name: str) -> str:
 def find_country(text: str) -> str | None:
     """Return the two-letter code of a country, by any of its codes and names, or None.
 
-    >>> [find(x) for x in ("us", "U.S.A.", "United-States", "Korea, Rep. of", "cote d’ivoire")]
+    >>> [find_country(x) for x in ("us", "U.S.A.", "United-States", "Korea, Rep. of", "cote d’ivoire")]
     ['US', 'US', 'US', 'KR', 'CI']
     """
     code = _index_codes().get(_SILENT.sub("", text.strip()).upper())

@@ -71,9 +71,9 @@ def _make_place_key(category: str) -> str:
 def find_category(text: str, version: Version) -> str | None:
     """Return the category of a code, with or without its dot; None if it is none.
 
-    >>> [find(x, 10) for x in ("E11.9", "e119", "E11", "C7A.0", "250.01", "E95")]
+    >>> [find_category(x, 10) for x in ("E11.9", "e119", "E11", "C7A.0", "250.01", "E95")]
     ['E11', 'E11', 'E11', 'C7A', None, None]
-    >>> [find(x, 9) for x in ("250.01", "25001", "8.45", "V30.0", "e849.0", "E11", "2500100")]
+    >>> [find_category(x, 9) for x in ("250.01", "25001", "8.45", "V30.0", "e849.0", "E11", "2500100")]
     ['250', '250', '008', 'V30', 'E849', None, None]
     """
     match = _CODES[version].fullmatch(text.strip().upper())

@@ -36,12 +36,12 @@ _PARTS = re.compile(
 class ValueFormat(SpecModel):
     """The format of values; all of it is optional.
 
-    >>> read = Written(nulls=["NA"], thousands=".", decimal=",", sign="€").reader()
+    >>> read = ValueFormat(nulls=["NA"], thousands=".", decimal=",", sign="€").make_reader()
     >>> [read(text) for text in ("NA", "1.234,50 €", "7", "?")]
     [None, '1234.5', '7', '?']
-    >>> [Written(exponents=True).reader()(text) for text in ("1e+05", "2.5e-03")]
+    >>> [ValueFormat(exponents=True).make_reader()(text) for text in ("1e+05", "2.5e-03")]
     ['100000', '0.0025']
-    >>> [Written(dates="day-month-year").reader()(text) for text in ("3/4/2020", "3 Apr 2020")]
+    >>> [ValueFormat(dates="day-month-year").make_reader()(text) for text in ("3/4/2020", "3 Apr 2020")]
     ['2020-04-03', '2020-04-03']
     """
 

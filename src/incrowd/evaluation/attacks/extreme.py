@@ -1,6 +1,6 @@
 """The end of an interval is the value of a person, where intervals are drawn around people.
 
-Paper A, section 3.2, tells of the person worth 35 million; :mod:`incrowd.papers.attacks` has it.
+Paper A, section 3.2, has the person worth 35 million: :mod:`incrowd.papers.extreme_value`.
 """
 
 from __future__ import annotations

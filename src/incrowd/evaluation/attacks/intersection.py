@@ -10,8 +10,8 @@ left, so whatever is determined is right. Each release alone may leave k values 
 
 **Claim.** Two safe releases are one release with composed epsilon and delta; so of a person in the
 table he is right with chance at most e^epsilon p + delta, where p is his chance with a person who
-is not (:func:`incrowd.papers.paper_a_attacks.most`). The control measures p beside a table of all n
-people instead of n - 1.
+is not (:func:`incrowd.papers.safe_steps.bound_attack_success`). The control measures p beside a
+table of all n people instead of n - 1.
 
 :func:`intersect_boxes` takes boxes, :func:`intersect_views` releases as they are seen.
 """

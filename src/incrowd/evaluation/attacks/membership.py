@@ -53,7 +53,7 @@ _UP = 1 + 1e-14  # more than a few sums and quotients are off by
 def max_success_rate(epsilon: float, delta: float) -> float:
     """Return the most that (epsilon, delta) allows against who knows everybody else.
 
-    >>> round(most(1.0, 1e-6), 4)
+    >>> round(max_success_rate(1.0, 1e-6), 4)
     0.7311
     """
     check_at_least_zero("epsilon", epsilon)

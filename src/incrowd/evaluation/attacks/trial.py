@@ -7,7 +7,7 @@ in it: what works as well on those is not told by the release of anybody's row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,15 +66,7 @@ def run_attacks(
     trial = _Trial(scene, targets, control, knows, errors, confidence, classifier, rng)
     if not len(targets):
         raise IncrowdError("Original table: no rows to attack. Name a table with rows.")
-    every = {
-        "linkage": trial.try_linkage,
-        "join": trial.try_join,
-        "singling-out": trial.try_singling_out,
-        "inference": trial.try_inference,
-        "membership": trial.try_membership,
-        "extreme": trial.try_extreme,
-    }
-    result = [item for name in only for item in every[name]()]
+    result = [item for name in only for item in trial.try_attack(name)]
     notes = [item for item in result if isinstance(item, str)]
     if scene.control is not None and trial.is_control_small:
         notes.append(
@@ -138,6 +130,15 @@ class _Trial:
     confidence: float
     classifier: bool
     rng: np.random.Generator
+
+    def try_attack(self, name: str) -> Iterator[Estimate | str]:
+        """Run one of ``ATTACKS``: the attack ``singling-out`` is the method "
+        "``try_singling_out``.
+        """
+        attack: Callable[[], Iterator[Estimate | str]] = getattr(
+            self, f"try_{name.replace('-', '_')}"
+        )
+        return attack()
 
     def try_linkage(self) -> Iterator[Estimate | str]:
         """Link people, knowing all quasi columns, and those that help most."""

@@ -93,8 +93,8 @@ def compute_lower_bound(
     Of the runs on each table the first sixth orders the outcomes, the next decides how many are the
     event, the others test it.
 
-    >>> bound = lower_bound(np.zeros(300, dtype=int), np.ones(300, dtype=int), delta=0.01)
-    >>> round(bound.epsilon, 2), round(most_shown(200, delta=0.01), 2)
+    >>> bound = compute_lower_bound(np.zeros(300, dtype=int), np.ones(300, dtype=int), delta=0.01)
+    >>> round(bound.epsilon, 2), round(compute_largest_bound(200, delta=0.01), 2)
     (3.8, 3.8)
     """
     outcomes, at = np.unique(np.concatenate([first, second]), return_inverse=True)
