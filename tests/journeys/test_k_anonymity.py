@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -425,16 +424,6 @@ def test_a_noisy_column_and_a_ledger_are_refused(tmp_path: Path, patients: pl.Da
     with pytest.raises(IncrowdError, match="not differentially private, so no ledger can"):
         publish_patients(patients, tmp_path / "out", "k: 5", ledger=tmp_path / "ledger")
     assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == []
-
-
-def test_a_failure_without_a_folder_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    with pytest.raises(IncrowdError, match="fewer than k"):
-        publish_patients(pl.DataFrame({"x": ["a"], "s": [1]}), None, "k: 5", SMALL % ("", ""))
-    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_what_failed_was_not_released(tmp_path: Path) -> None:

@@ -302,6 +302,6 @@ def test_a_spec_is_drafted_for_a_table_of_the_catalogue(
     assert open_spec_table(read_spec_file(there), engine=engine).columns == tuple(people)
     lost = run_command("init", "drafted_people", "-o", str(tmp_path / "lost.yaml"))
     assert lost.returncode == 2
-    assert "no file 'drafted_people'" in lost.stderr
+    assert "File 'drafted_people': not found" in lost.stderr
     assert "--engine spark" in lost.stderr
     assert not (tmp_path / "lost.yaml").exists()

@@ -93,7 +93,8 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     assert verify(out) == []
     assert len(book.spends()) == 1
     assert (
-        run_successfully("ledger", "show", str(book.path)).count("unplanned release  (ε, δ)") == 1
+        run_successfully("ledger", "show", str(book.path)).count("(1, 1e-09)  unplanned release")
+        == 1
     )
     certified = read_certificate(out).parameters
     reach, least = float(certified["r"]), float(certified["k"])

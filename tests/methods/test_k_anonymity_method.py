@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -155,3 +156,13 @@ def test_no_quasi_column_is_refused(tmp_path: Path) -> None:
         publish_patients(
             pl.DataFrame({"s": [1, 2]}), tmp_path / "out", "k: 2", "columns: {s: {role: sensitive}}"
         )
+
+
+def test_a_failure_without_a_folder_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with pytest.raises(IncrowdError, match="fewer than k"):
+        publish_patients(pl.DataFrame({"x": ["a"], "s": [1]}), None, "k: 5", SMALL % ("", ""))
+    assert list((tmp_path / "temporary").iterdir()) == []

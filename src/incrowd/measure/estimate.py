@@ -141,7 +141,7 @@ class Estimate:
 
     @property
     def baseline(self) -> Rate:
-        """The success that needs no release: the better of guessing and the control group."""
+        """The success without the release, by the better of guessing and the control group."""
         if self.control is None or self.control.value < self.guess.value:
             return self.guess
         return self.control

@@ -219,7 +219,7 @@ def _read_cached_table(
         for name, text in written
         if name in table.columns
     }
-    return CachedTable(table.reread(readers)) if readers else table
+    return CachedTable(table.interpret_values(readers)) if readers else table
 
 
 @dataclass(frozen=True)
