@@ -19,6 +19,7 @@ from incrowd.anonymize.synthetic import exchange, rows
 from incrowd.anonymize.synthetic.domain import Columns, Domain, TableCounter, make_column
 from incrowd.anonymize.synthetic.exchange import exchange_values
 from incrowd.anonymize.synthetic.model import Model
+from incrowd.anonymize.synthetic.tree import JunctionTree
 from incrowd.arrays import Codes, Counts, Floats, Places
 
 CHAIN = ([(0, 1), (1, 2), (2, 3)], [0, 1, 0, 1])
@@ -211,7 +212,7 @@ def test_moving_a_clique_without_those_below_it_would_be_noticed(
 ) -> None:
     """A planted fault: a clique's own columns are exchanged, and what hangs below them is not."""
 
-    def list_own(tree: exchange.JunctionTree) -> dict[int, Columns]:
+    def list_own(tree: JunctionTree) -> dict[int, Columns]:
         parts = zip(tree.cliques, tree.separators, strict=True)
         return {
             at: tuple(x for x in clique if x not in separator)

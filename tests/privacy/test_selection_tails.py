@@ -8,7 +8,7 @@ exponent comes true exactly if as many coins of probability 1/e do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 
 from incrowd.arrays import Counts, Floats, Words
-from incrowd.privacy import selection
+from incrowd.privacy import noise_sampler, randomness, selection
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import BoundedChoice
 from incrowd.privacy.randomness import Randomness, SeededRandomness
@@ -59,7 +59,7 @@ def read_exponents(choose: Choose, scores: Counts, epsilon: Fraction) -> list[Fr
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "sample_below", sample_below)
-            patch.setattr(selection.noise_sampler, "flip_exp", flip_exp)
+            patch.setattr(noise_sampler, "flip_exp", flip_exp)
             named = choose(scores, epsilon=epsilon, bits=BITS)
         assert result[named] is None  # one number for each candidate: uniform
         assert len(kept) == 1
@@ -113,20 +113,19 @@ class EndOfScriptError(Exception):
 def test_a_far_candidate_is_named_if_as_many_coins_come_true_and_not_otherwise(gap: int) -> None:
     """Each coin has the probability 1/e, so that of the candidate, once drawn, is e^-gap."""
     scores = np.array([gap, 0], dtype=np.int64)
-    named = selection.choose(scores, epsilon=Fraction(1), bits=ScriptedBits(gap))
-    assert named == 1
     rounds = 0
-    sample_below = selection.sample_below
 
-    def count_rounds(bounds: Counts, bits: Randomness) -> Counts:
+    def draw_once(bounds: Counts, bits: Randomness) -> Counts:
         nonlocal rounds
         rounds += 1
         if rounds > 1:
             raise EndOfScriptError
-        return sample_below(bounds, bits)
+        return randomness.sample_below(bounds, bits)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "sample_below", count_rounds)
+        patch.setattr(selection, "sample_below", draw_once)
+        assert selection.choose(scores, epsilon=Fraction(1), bits=ScriptedBits(gap)) == 1
+        rounds = 0
         with pytest.raises(EndOfScriptError):
             selection.choose(scores, epsilon=Fraction(1), bits=ScriptedBits(gap - 1))
 
