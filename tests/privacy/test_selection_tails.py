@@ -49,6 +49,7 @@ def read_exponents(choose: Choose, scores: Counts, epsilon: Fraction) -> list[Fr
 
         def sample_below(bounds: Counts, bits: Randomness) -> Counts:
             nonlocal bound
+            assert not kept, "a candidate that is drawn and kept is not named"  # noqa: B023
             bound = int(bounds[0])
             assert (bounds == bound).all()
             return np.full(len(bounds), place)  # noqa: B023
