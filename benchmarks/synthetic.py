@@ -16,7 +16,9 @@ Of Adult, fair and caravan the first four fifths of a fixed random order are syn
 mean total variation distances between the shares of the rows and of the table, at the leaves, over
 all tables of so many columns (400 at most, drawn once). "independent" is this package with all of
 the budget on one-way tables. Range queries: the mean error of the share of rows in 200 random
-boxes over two columns. Seconds are of the processor; memory is the most of the process so far.
+boxes over two columns. V: the mean absolute error of Cramer's V over all pairs. AUC: of a boosted
+classifier of the target, trained on the synthetic rows, on the rows held back (nan if none are).
+Seconds are of the processor; memory is the peak of the process so far.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 
 from incrowd.anonymize.synthetic import stage, synthesize
 from incrowd.anonymize.synthetic.allocation import TOTAL_SHARE, count_choices
@@ -45,7 +49,7 @@ from incrowd.privacy.information import InformationPlan, plan_information
 from incrowd.privacy.randomness import SeededRandomness
 
 DELTA = 1e-6
-SPLIT = {"adult", "fair", "caravan"}
+SPLIT = {"adult", "fair", "caravan"}  # the target is the last column: above its first leaf or not
 PEERS = ("aim", "mst")
 
 
@@ -58,13 +62,14 @@ class Result:
     gap: float = 0.0
 
 
-def load(path: Path, rows: int) -> tuple[Domain, Codes]:
-    """Return a table of the folder, and the rows of it that are synthesized."""
+def load(path: Path, rows: int) -> tuple[Domain, Codes, Codes]:
+    """Return a table of the folder: its rows that are synthesized, and those held back."""
     with np.load(path, allow_pickle=True) as file:
         codes, levels = file["codes"].astype(np.int32), list(file["levels"])
     order = np.random.default_rng(12345).permutation(len(codes))
     most = round(0.8 * len(codes) - 0.4) if path.stem in SPLIT else len(codes)
-    return Domain(tuple(make_column(level) for level in levels)), codes[order[: rows or most]]
+    domain = Domain(tuple(make_column(level) for level in levels))
+    return domain, codes[order[: rows or most]], codes[order[max(rows, most) :]]
 
 
 def run_ours(domain: Domain, codes: Codes, epsilon: float, seed: int) -> Result:
@@ -151,6 +156,36 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
     return float(np.mean(result))
 
 
+def compute_cramers_v(domain: Domain, rows: Codes, pair: tuple[int, int]) -> float:
+    """Return Cramer's V of two columns; 0 if one of them has a single value."""
+    shape = domain.shape(pair, (0, 0))
+    keys = np.ravel_multi_index([rows[:, column] for column in pair], shape)
+    table = np.bincount(keys, minlength=math.prod(shape)).reshape(shape) / len(rows)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    smaller = min(table.shape) - 1
+    return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / smaller) if smaller else 0
+
+
+def measure_associations(domain: Domain, one: Codes, other: Codes) -> float:
+    """Return the mean absolute error of Cramer's V over all pairs of columns."""
+    pairs = combinations(range(len(domain)), 2)
+    errors = [
+        abs(compute_cramers_v(domain, one, pair) - compute_cramers_v(domain, other, pair))
+        for pair in pairs
+    ]
+    return float(np.mean(errors)) if errors else math.nan
+
+
+def measure_classifier(rows: Codes, held: Codes) -> float:
+    """Return the AUC on held-back rows of a classifier of the last column; nan without a target."""
+    labels, truth = rows[:, -1] > 0, held[:, -1] > 0
+    if not len(held) or labels.all() or not labels.any() or truth.all() or not truth.any():
+        return math.nan
+    classifier = HistGradientBoostingClassifier(random_state=0).fit(rows[:, :-1], labels)
+    return float(roc_auc_score(truth, classifier.predict_proba(held[:, :-1])[:, 1]))
+
+
 def list_runs(
     python: Path | None,
 ) -> Iterator[tuple[str, Callable[[Domain, Codes, float, int], Result]]]:
@@ -178,11 +213,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--peers", type=Path)
     options = parser.parse_args()
-    print("table epsilon mechanism: one-way two-way three-way ranges, seconds, gap, MB")
+    print("table epsilon mechanism: one-way two-way three-way ranges V AUC, seconds, gap, MB")
     for path in sorted(options.folder.glob("*.npz")):
         if options.only and path.stem not in options.only:
             continue
-        domain, codes = load(path, options.rows)
+        domain, codes, held = load(path, options.rows)
         for epsilon in options.epsilon:
             for name, run in list_runs(options.peers):
                 figures = []
@@ -190,13 +225,15 @@ def main() -> None:
                     made = run(domain, codes, epsilon, seed)
                     errors = [measure_distance(domain, codes, made.rows, n) for n in (1, 2, 3)]
                     ranges = measure_ranges(domain, codes, made.rows)
-                    figures.append([*errors, ranges, made.seconds, made.gap])
+                    association = measure_associations(domain, codes, made.rows)
+                    auc = measure_classifier(made.rows, held)
+                    figures.append([*errors, ranges, association, auc, made.seconds, made.gap])
                 mean = np.mean(figures, axis=0)
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-                shown = " ".join(f"{error:.4f}" for error in mean[:4])
+                shown = " ".join(f"{error:.4f}" for error in mean[:6])
                 print(
-                    f"{path.stem} {epsilon:g} {name}: {shown}, {mean[4]:.1f} s, "
-                    f"gap {mean[5]:.2f}, {memory} MB",
+                    f"{path.stem} {epsilon:g} {name}: {shown}, {mean[6]:.1f} s, "
+                    f"gap {mean[7]:.2f}, {memory} MB",
                     flush=True,
                 )
 

@@ -7,6 +7,9 @@ leaf: no clique's table changes. An exchange is made where it lowers the sum, ov
 columns at their leaves, of what a count is more than one row away from the model's. A row more or
 less is free: which of many rare combinations have a row stays a matter of chance.
 
+Many exchanges are made at once. Each would lower the sum alone; together they may overshoot. If
+they do not lower it together, half of them are tried, and so on: the sum never rises.
+
 Everything here is post-processing of released results: no privacy depends on it.
 """
 
@@ -14,16 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Columns
 from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.tree import JunctionTree
-from incrowd.arrays import Bools, Codes, Floats, Places
+from incrowd.arrays import Codes, Floats, Places
+
+# A table's excess, the cells that rows leave, and those that they come to.
+_Touched: TypeAlias = tuple[Floats, list[Places], list[Places]]
 
 SWEEPS = 6
-_CHUNKS = 16  # of a sweep: rows of a chunk are exchanged at once, without regard to each other
+_CHUNKS = 16  # of a sweep: rows of a chunk are exchanged at once
 _MOST_CELLS = 2**24  # of all tables together
 _MOST_WORK = 2**28  # cells that are looked at, in all
 
@@ -103,7 +110,7 @@ class _ExcessTables:
     def exchange(self, first: Places, second: Places, moved: Columns) -> None:
         """Exchange the values of some columns within those pairs of rows where it helps."""
         gain = np.zeros(len(first))
-        touched = []
+        touched: list[_Touched] = []
         for column in moved:
             mine, yours = self.values[column][first], self.values[column][second]
             for other in range(len(self._sizes)):
@@ -122,18 +129,38 @@ class _ExcessTables:
                     change += _fall(excess[out]) + _fall(-excess[into])
                 gain += np.where((mine != yours) & (beside[0] != beside[1]), change, 0.0)
                 touched.append((excess, leaving, coming))
-        better: Bools = gain > 0
-        for excess, leaving, coming in touched:
-            for at in leaving:
-                np.subtract.at(excess, at[better], 1.0)
-            for at in coming:
-                np.add.at(excess, at[better], 1.0)
+        better = np.flatnonzero(gain > 0)
+        while len(better) and not _update(touched, better):
+            better = better[: len(better) // 2]
         for column in moved:
             own = self.values[column]
             own[first[better]], own[second[better]] = own[second[better]], own[first[better]]
 
 
+def _update(touched: Sequence[_Touched], better: Places) -> bool:
+    """Exchange in the tables, if that lowers what is beyond a row in all of them together."""
+    fall, changes = 0.0, []
+    for excess, leaving, coming in touched:
+        out = np.concatenate([at[better] for at in leaving])
+        into = np.concatenate([at[better] for at in coming])
+        cells, places = np.unique(np.concatenate([out, into]), return_inverse=True)
+        weights = np.repeat([-1.0, 1.0], len(out))
+        after = excess[cells] + np.bincount(places, weights, minlength=len(cells))
+        fall += float((_beyond(excess[cells]) - _beyond(after)).sum())
+        changes.append((excess, cells, after))
+    if fall <= 0:
+        return False
+    for excess, cells, after in changes:
+        excess[cells] = after
+    return True
+
+
+def _beyond(excess: Floats) -> Floats:
+    """Return what is beyond a row of an excess."""
+    result: Floats = np.maximum(np.abs(excess) - 1, 0)
+    return result
+
+
 def _fall(excess: Floats) -> Floats:
     """Return what is beyond a row of an excess, less what is beyond it with a row fewer."""
-    result: Floats = np.maximum(np.abs(excess) - 1, 0) - np.maximum(np.abs(excess - 1) - 1, 0)
-    return result
+    return _beyond(excess) - _beyond(excess - 1)
