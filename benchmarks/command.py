@@ -74,7 +74,7 @@ class TimedCommand:
 
 
 def write_spec(data: Path, home: Path) -> tuple[Path, Path]:
-    """Return the table, and a spec by which all of its columns are generalised."""
+    """Return the table, and a spec by which all of its columns are generalized."""
     table = next(x for x in sorted(data.glob("*.csv")) if "_hierarchy_" not in x.name)
     with table.open(encoding="utf-8") as file:
         names = next(csv.reader(file, delimiter=";"))

@@ -117,7 +117,7 @@ def test_clusters_are_those_of_the_plain_algorithm(held: Held, k: int) -> None:
 
 
 def test_a_cluster_worked_by_hand() -> None:
-    """From 0, the farthest is 16; it takes in its neighbours. 5 is left over, and near 0 to 4."""
+    """From 0, the farthest is 16; it takes in its neighbors. 5 is left over, and near 0 to 4."""
     held: Held = {(0,): 1, (1,): 1, (4,): 1, (5,): 1, (15,): 1, (14,): 1, (16,): 1}
     points, counts = arrays(held)
     members = cluster_points([numbers(17)], points, counts, k=3)

@@ -94,7 +94,7 @@ class Counts(SearchLaw):
         for side, (event, chance) in enumerate(self.sides(table)):
             for number, (node, share) in enumerate(chosen):
                 cells = roll_up_table(self.problem, table, node)
-                same = event, list_cells(cells)  # many tables are alike once they are generalised
+                same = event, list_cells(cells)  # many tables are alike once they are generalized
                 if same not in self._released:
                     self._released[same] = self.released(cells, event)
                 for result, weight in self._released[same].items():

@@ -301,7 +301,7 @@ def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> No
 
 
 def test_an_empty_table_is_made_like_any_other() -> None:
-    """It neighbours a table of one row; who learns that it failed knows which of them it was."""
+    """It neighbors a table of one row; who learns that it failed knows which of them it was."""
     whole = MondrianLaw(PLAIN)
     context = MakeContext(SeededRandomness(1), local_engine())
     item = whole.scheme.make_product(whole.count_table((("0",),)), whole.problem.split, context)

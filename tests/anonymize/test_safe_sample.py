@@ -54,7 +54,7 @@ def divergence(p: dict[Output, Fraction], q: dict[Output, Fraction], t: Fraction
 @pytest.mark.parametrize(
     ("k", "beta"), [(1, "1/4"), (2, "1/4"), (2, "1/2"), (3, "3/4"), (4, "1/2")]
 )
-def test_all_outputs_on_neighbouring_tables_stay_within_the_accounted_delta(
+def test_all_outputs_on_neighboring_tables_stay_within_the_accounted_delta(
     k: int, beta: str
 ) -> None:
     rate = Fraction(beta)

@@ -275,7 +275,7 @@ def test_a_row_with_a_new_value_of_an_open_domain_lowers_no_score(
 
 
 def test_an_empty_table_is_searched_like_any_other() -> None:
-    """It neighbours a table of one row, so it must not fail where that one does not."""
+    """It neighbors a table of one row, so it must not fail where that one does not."""
     wide = build_from_rows([(f"v{i}", "*") for i in range(5000)])
     problem = make_lattice_problem(wide, pairs=[(2, 0.5)])
     search = problem.run_search(((7,),), USUAL, SeededRandomness(1))

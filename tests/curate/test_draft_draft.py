@@ -91,7 +91,7 @@ def test_text_survives_yaml(text: str) -> None:
     ]
 
 
-def test_lists_and_bytes_are_not_generalised() -> None:
+def test_lists_and_bytes_are_not_generalized() -> None:
     table = local_engine().from_columns({"tags": [["a"], ["b"]], "raw": [b"x", b"y"]})
     got = draft(table, name="t.parquet")
     assert [guess.role for guess in got.guesses] == ["drop", "drop"]

@@ -47,7 +47,7 @@ def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None
     assert not table.has_ascending_rows(["a"], {"a": make_coder(["x", "y", None])})
 
 
-def test_a_table_is_recognised_whatever_pieces_it_lies_in() -> None:
+def test_a_table_is_recognized_whatever_pieces_it_lies_in() -> None:
     whole = pl.DataFrame({"a": list(range(5000)), "b": [str(x % 7) for x in range(5000)]})
     pieces = pl.concat([whole[:1234], whole[1234:]], rechunk=False)
     assert pieces.n_chunks() == 2

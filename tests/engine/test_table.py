@@ -218,7 +218,7 @@ def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> No
     assert count_table_rows(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
 
 
-def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) -> None:
+def test_the_same_table_is_recognized_under_the_same_key(make_table: MakeTable) -> None:
     def mark(values: Sequence[object], key: bytes) -> str:
         return make_table({"a": values}).compute_fingerprint(key)
 
@@ -227,7 +227,7 @@ def test_the_same_table_is_recognised_under_the_same_key(make_table: MakeTable) 
     assert mark(["x", "y"], b"k") not in others
 
 
-def test_where_values_stand_is_recognised(make_table: MakeTable) -> None:
+def test_where_values_stand_is_recognized(make_table: MakeTable) -> None:
     columns: tuple[dict[str, Sequence[object]], ...] = (
         {"a": ["x", None], "b": [None, "x"]},
         {"a": ["x", "x"], "b": [None, None]},

@@ -28,7 +28,7 @@ def people_of(number: int, seed: int) -> list[list[object]]:
 
 
 def around(rows: list[list[object]], size: int) -> list[list[object]]:
-    """Classes of neighbours of a town, each shown by its lowest and highest age."""
+    """Classes of neighbors of a town, each shown by its lowest and highest age."""
     shown: list[list[object]] = []
     for place in "ab":
         ages = sorted(int(str(age)) for age, where in rows if where == place)

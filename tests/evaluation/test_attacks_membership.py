@@ -329,7 +329,7 @@ def test_shadows_learn_nothing_from_nothing() -> None:
 
 
 def test_shadows_come_up_to_what_epsilon_allows() -> None:
-    """Randomised response of epsilon 1: right with e / (1 + e), off by 0.04 at most [0.001]."""
+    """Randomized response of epsilon 1: right with e / (1 + e), off by 0.04 at most [0.001]."""
 
     def response(present: bool, rng: np.random.Generator) -> Description:
         true = rng.random() < exp(1) / (1 + exp(1))

@@ -1,4 +1,4 @@
-"""Shadow releases: neighbours as if the table were counted anew, and what attacks by them find.
+"""Shadow releases: neighbors as if the table were counted anew, and what attacks by them find.
 
 All seeds are fixed. The chance in brackets is that of a correct program failing for another seed.
 """
@@ -61,7 +61,7 @@ def oldest(shadows: ShadowReleases) -> int:
 
 
 @pytest.mark.parametrize("release", [MONDRIAN, SEARCH])
-def test_a_neighbour_is_the_table_counted_without_the_row(release: dict[str, Any]) -> None:
+def test_a_neighbor_is_the_table_counted_without_the_row(release: dict[str, Any]) -> None:
     frame = pl.concat([table(60), table(60)[:20]])  # so that some tuples have two rows
     whole = shadows_of(frame, release)
     assert set(whole.frequencies.counts.tolist()) >= {1, 2}

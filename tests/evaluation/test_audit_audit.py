@@ -106,7 +106,7 @@ def test_classes_promise_no_epsilon_and_have_none() -> None:
 
 
 def test_the_tables_are_the_worst_ones() -> None:
-    """Of neighbouring sizes of the cell none has a law that shows more."""
+    """Of neighboring sizes of the cell none has a law that shows more."""
     for release in (f"draw: sample, beta: 0.5, {FIXED}", f"draw: counts, {FIXED}"):
         file = spec(release)
         (pair,) = make_pairs(file, make_method(file), delta=0.01, seed=1)

@@ -83,7 +83,7 @@ def test_links_do_not_lead_what_is_private_into_what_is_handed_out(tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} <= {"ledger", "link", "parent", "state"}
 
 
-def test_what_cannot_be_recognised_is_refused_before_the_spend(tmp_path: Path) -> None:
+def test_what_cannot_be_recognized_is_refused_before_the_spend(tmp_path: Path) -> None:
     """A column of objects has no bytes to be told by; it is left out, not failed on later."""
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=9, delta=1e-6)

@@ -149,7 +149,7 @@ def test_a_slice_that_mondrian_cannot_cut_stays_as_it_was_chosen(
 def test_a_table_without_rows_is_sliced_like_any_other(
     people: pl.DataFrame, tmp_path: Path
 ) -> None:
-    """It neighbours a table of one row, so it must not fail where that one does not."""
+    """It neighbors a table of one row, so it must not fail where that one does not."""
     for scheme in ("fixed", "search", "mondrian"):
         for rows in (1, 0):
             folder = tmp_path / f"{scheme}{rows}"

@@ -58,7 +58,7 @@ columns:
 
 
 @pytest.fixture(autouse=True)
-def centred(monkeypatch: pytest.MonkeyPatch) -> None:
+def centered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every draw at its centre."""
 
     def thinned(counts: Any, beta: float, _bits: object) -> Any:

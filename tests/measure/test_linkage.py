@@ -17,7 +17,7 @@ from incrowd.privacy.randomness import SeededRandomness
 
 
 @given(tables)
-def test_linking_is_the_nearest_neighbour_ties_included(rows: list[tuple[int, int, int]]) -> None:
+def test_linking_is_the_nearest_neighbor_ties_included(rows: list[tuple[int, int, int]]) -> None:
     classes, originals, released = make_arrays(rows)
     result = linking_risk(classes=classes, originals=[originals], released=[released])
     won = shared = 0.0

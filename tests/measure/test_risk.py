@@ -177,7 +177,7 @@ def flat(label: object, value: object) -> bool:
     ["suppression: 0.6, levels: {x: 1}", "suppression: 0.2", "algorithm: mondrian"],
 )
 def test_domains_of_many_values_are_told_value_by_value(release: str) -> None:
-    """More values than there are bins: neighbours are alike in no measure of risk."""
+    """More values than there are bins: neighbors are alike in no measure of risk."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"x": np.append(np.arange(0, 1000, 2), rng.integers(0, 400, 250))})
     table = table.with_columns(y=pl.Series(["p", "q", "q"] * 250))

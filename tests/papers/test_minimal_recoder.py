@@ -69,7 +69,7 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
     assert tried > 1000
 
 
-def test_records_are_not_all_generalised_alike() -> None:
+def test_records_are_not_all_generalized_alike() -> None:
     """Local: of three at x1, two at x2 and one at y1, some show a value and some do not."""
     codes = np.array([[0], [0], [0], [1], [1], [2]], dtype=np.int32)
     shown = labels(recode_minimally([TREE], codes, k=2))

@@ -164,7 +164,7 @@ def test_deltas_far_below_the_noise_of_a_fourier_transform() -> None:
     assert exact <= accountant.delta(epsilon=epsilon) <= 3 * exact
 
 
-def test_composing_selections_is_composing_randomised_responses() -> None:
+def test_composing_selections_is_composing_randomized_responses() -> None:
     each, m = 0.3, 5
     truth = math.exp(each) / (1 + math.exp(each))
     p, q = product([([truth, 1 - truth], [1 - truth, truth])] * m)

@@ -49,7 +49,7 @@ def test_epsilon_satisfies_its_target_and_no_smaller_one_does(
 
 
 @given(rate=st.floats(1e-4, 0.97), at=st.floats(0.01, 8), target=targets, definition=definitions)
-def test_k_satisfies_its_target_and_its_neighbour_does_not(
+def test_k_satisfies_its_target_and_its_neighbor_does_not(
     rate: float, at: float, target: float, definition: Definition
 ) -> None:
     if definition == "paper":

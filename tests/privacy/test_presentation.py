@@ -63,20 +63,20 @@ def test_the_absent_near_the_border_of_what_they_see() -> None:
         assert h <= result <= h * (1 + mp("1e-11")) + mp("2e-15") * (epsilon + 1), (beta, epsilon)
 
 
-def randomised_response(x: Any, epsilon: float, own: float) -> Any:
+def randomized_response(x: Any, epsilon: float, own: float) -> Any:
     """The profile of the worst mechanism that satisfies (epsilon, own), at x >= 0."""
     odds = (1 - mpmath.exp(x - mp(epsilon))) / (1 + mpmath.exp(-mp(epsilon)))
     return mp(own) + (1 - mp(own)) * max(odds, 0)
 
 
-def test_a_guarantee_costs_no_less_than_randomised_response() -> None:
+def test_a_guarantee_costs_no_less_than_randomized_response() -> None:
     draw = random.Random(6)
     for _ in range(500):
         epsilon, own = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
         x = draw.choice([0.0, epsilon * draw.random(), epsilon * (1 - 10 ** draw.uniform(-16, -1))])
         result = build_guarantee_profile(epsilon, own).present(np.array([x]))[0]
         exact = max(  # as the float, and as the decimal that it is written as
-            randomised_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
+            randomized_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
         )
         assert exact <= result <= exact * (1 + mp("1e-12")), (epsilon, own, x)
 
@@ -95,12 +95,12 @@ def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
         ]
         x = draw.choice([0.0, draw.random() * ends[0], *(end * near for end in ends)])
         e = mpmath.exp(mp(x))
-        present = b * randomised_response(mpmath.log(1 + (e - 1) / b), epsilon, own)
+        present = b * randomized_response(mpmath.log(1 + (e - 1) / b), epsilon, own)
         share = (1 - 1 / e) / b
         absent = mp(0)
         if share < 1:
             y = -mpmath.log(1 - share)
-            absent = b * mpmath.exp(x - y) * randomised_response(y, epsilon, own)
+            absent = b * mpmath.exp(x - y) * randomized_response(y, epsilon, own)
         for exact, side in ((present, profile.present), (absent, profile.absent)):
             result = side(np.array([x]))[0]
             assert exact <= result <= exact * (1 + mp("1e-9")) + mp("1e-13") * e, (epsilon, rate, x)
@@ -148,7 +148,7 @@ def test_large_epsilons_have_an_answer_and_no_warning(epsilon: float) -> None:
     assert Accountant(pure).epsilon(delta=0.0) == more
     half = Accountant(pure).delta(epsilon=epsilon / 2)
     e, b = mpmath.exp(mp(epsilon) / 2), mp(0.1)
-    exact = b * randomised_response(mpmath.log(1 + (e - 1) / b), epsilon, 0.0)
+    exact = b * randomized_response(mpmath.log(1 + (e - 1) / b), epsilon, 0.0)
     assert exact <= half <= exact * (1 + mp("1e-12"))
     two = Accountant([Selection(epsilon)] * 2)
     assert two.epsilon(delta=1e-6) <= 2 * epsilon

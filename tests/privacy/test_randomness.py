@@ -97,7 +97,7 @@ def test_draws_are_binomial_and_the_test_would_notice_two_per_cent() -> None:
     assert chi_square(off, n, beta) < FALSE_ALARM
 
 
-def test_draws_of_neighbouring_counts_are_independent() -> None:
+def test_draws_of_neighboring_counts_are_independent() -> None:
     drawn = sample_binomial(np.full(100_000, 20), 0.4, SystemRandomness())
     correlation = float(np.corrcoef(drawn[:-1], drawn[1:])[0, 1])
     assert abs(correlation) * math.sqrt(len(drawn)) < 5
@@ -147,8 +147,8 @@ def test_below_is_uniform(bound: int, bins: int) -> None:
     assert drawn.min() >= 0
     assert drawn.max() < bound
     assert evenly(drawn, bound, bins) > FALSE_ALARM
-    favoured = np.where(np.arange(60_000) % 20 == 0, 0, drawn)
-    assert evenly(favoured, bound, bins) < FALSE_ALARM
+    favored = np.where(np.arange(60_000) % 20 == 0, 0, drawn)
+    assert evenly(favored, bound, bins) < FALSE_ALARM
     if bound in (5 * 2**60, 3 * 2**61):  # as if no word were drawn again
         plain = SystemRandomness().draw_words(60_000) % np.uint64(bound)
         assert evenly(plain.astype(np.int64), bound, bins) < FALSE_ALARM

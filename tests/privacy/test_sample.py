@@ -105,7 +105,7 @@ def test_fifty_digits_over_the_whole_range(k: int, beta: float) -> None:
     ("k", "beta", "epsilon"), [(500, 0.3, 0.5), (10_000, 0.05, 0.1), (7, 1e-4, 2)]
 )
 def test_no_other_cell_size_is_worse(k: int, beta: float, epsilon: float) -> None:
-    """The closed form looks at one n; here are its neighbours, near and far."""
+    """The closed form looks at one n; here are its neighbors, near and far."""
     best = math.ceil((k - 1) / (1 - (1 - beta) * math.exp(-epsilon)))
     got = delta(k=k, beta=beta, epsilon=epsilon)
     for n in (k, int(best * 0.9), best - 2, best - 1, best, best + 1, best + 2, int(best * 1.1)):

@@ -161,7 +161,7 @@ SENSITIVITY = 2
 GRID = range(-3, 4)
 
 
-def neighbours(count: int, low: int) -> Iterator[tuple[Scores, Scores]]:
+def neighbors(count: int, low: int) -> Iterator[tuple[Scores, Scores]]:
     """Pairs of scores where the second is up to SENSITIVITY above, from ``low``, in each place.
 
     Only differences of scores matter, so the first candidate's score is always 0.
@@ -173,7 +173,7 @@ def neighbours(count: int, low: int) -> Iterator[tuple[Scores, Scores]]:
 
 
 def worst_ratio(mechanism: Mechanism, count: int, low: int = 0) -> Fraction | float:
-    """The largest ratio of the probabilities of one candidate on neighbours, either way."""
+    """The largest ratio of the probabilities of one candidate on neighbors, either way."""
     known: dict[Scores, Law] = {}
 
     def of(scores: Scores) -> Law:
@@ -183,7 +183,7 @@ def worst_ratio(mechanism: Mechanism, count: int, low: int = 0) -> Fraction | fl
         return known[bare]
 
     worst: Fraction | float = Fraction(0)
-    for first, other in neighbours(count, low):
+    for first, other in neighbors(count, low):
         for p, q in zip(of(first), of(other), strict=True):
             if p == q:
                 continue

@@ -61,7 +61,7 @@ def of_release(one: SafeRelease, epsilon: float) -> tuple[float, float]:
 def after_search(
     releases: Sequence[SafeRelease], searches: Sequence[float], epsilon: float
 ) -> float:
-    """Randomised responses, then the worst of the releases, either way: the exact mixture."""
+    """Randomized responses, then the worst of the releases, either way: the exact mixture."""
     present = absent = 0.0
     for signs in itertools.product((1, -1), repeat=len(searches)):
         pairs = list(zip(signs, searches, strict=True))

@@ -121,7 +121,7 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     assert "nothing is amplified" in run_successfully("ledger", "show", str(book.path))
 
 
-def test_a_table_is_recognised_however_it_was_released(tmp_path: Path) -> None:
+def test_a_table_is_recognized_however_it_was_released(tmp_path: Path) -> None:
     first, two = ledger(tmp_path / "one.ledger"), ledger(tmp_path / "two.ledger")
     assert made(tmp_path / "a", ledger=first).findings == ()
     assert made(tmp_path / "b", ledger=first).findings == ()  # counted there

@@ -308,7 +308,7 @@ def assert_contained(name: str, page: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_of_a_generalised_column_stays_a_name(tmp_path: Path, name: str) -> None:
+def test_a_hostile_name_of_a_generalized_column_stays_a_name(tmp_path: Path, name: str) -> None:
     assert_contained(name, hostile(name, tmp_path / "out", format="csv"))
 
 

@@ -101,7 +101,7 @@ def test_dates() -> None:
     assert path(other, "2000-02-29") == ["2000-02", "2000", "*"]
 
 
-def test_order_merges_neighbours() -> None:
+def test_order_merges_neighbors() -> None:
     built = hierarchy({"order": {"values": ["low", "mid", "high", "top", "peak"], "runs": [2, 4]}})
     assert path(built, "mid") == ["mid", "low to mid", "low to top", "*"]
     assert path(built, "peak") == ["peak", "peak", "peak", "*"]

@@ -66,7 +66,7 @@ def test_every_kind_is_above() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(set(list_kinds()) - {"groups", "csv"}))
-def test_a_mistyped_key_of_any_kind_is_recognised(kind: str) -> None:
+def test_a_mistyped_key_of_any_kind_is_recognized(kind: str) -> None:
     keys = [field.alias or name for name, field in list_kinds()[kind].model_fields.items()]
     for key in keys:
         with pytest.raises(SpecError) as error:

@@ -85,7 +85,7 @@ def test_addresses_of_devices(values: list[str]) -> None:
 def test_coordinates_are_places() -> None:
     made = guess_column("x", [f"{52 + at * 0.0137:.4f}" for at in range(N)], N)
     assert made.hipaa == "geographic subdivisions"
-    assert get_intervals(parse_guess(made)).step < 1  # generalised, not left out
+    assert get_intervals(parse_guess(made)).step < 1  # generalized, not left out
 
 
 WORDS = {
@@ -148,7 +148,7 @@ def test_what_is_called_like_an_identifier_is_one_whatever_it_holds() -> None:
     assert draft_column("LastName", ["x", "y", "z"], times=30).role == "identifier"
     assert draft_column("HomePhone", ["1", "2", "3"], times=30).role == "identifier"
     city = draft_column("city", ["Berlin", "Paris", "Rome"], times=30)
-    assert (city.role, get_hierarchy_kind(city)) == ("quasi", "flat")  # a place can be generalised
+    assert (city.role, get_hierarchy_kind(city)) == ("quasi", "flat")  # a place can be generalized
 
 
 # What is said of all of them ---------------------------------------------------------------------

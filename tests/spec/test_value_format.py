@@ -458,7 +458,7 @@ def test_publish_reads_once_whoever_knows_the_size(
     assert {float(value) for value in read_release(tmp_path / "out")["w"]} == {1.234}
 
 
-def test_a_table_is_recognised_in_whatever_way_it_is_read(
+def test_a_table_is_recognized_in_whatever_way_it_is_read(
     tmp_path: Path, settled_once: None
 ) -> None:
     values = "hierarchy: {flat: {values: [a, b]}}"

@@ -2,7 +2,7 @@
 
 Claim. Let the frequencies count the tuples of a table at levels that do not depend on it.
 Then the result has the distribution of (k, beta)-SDGS (Li, Qardaji, Su, Algorithm 4): draw
-every row with probability beta, generalise, drop the tuples that occur fewer than k times.
+every row with probability beta, generalize, drop the tuples that occur fewer than k times.
 Rows of one cell are alike, so drawing them one by one and counting is one
 Binomial(count, beta) draw per cell; cells are drawn independently because rows are.
 Dropped cells leave no trace here. (Codes of an open domain depend on the values met, so who

@@ -175,7 +175,10 @@ def verify(
         print(f"Not verified: {folder}. {count_findings(findings)}")
         return 1
     certificate = read_certificate(folder)
-    print(f"Verified {folder}: hash, values, groups and guarantee are as certified.")
+    checked = "hash, values, groups and guarantee"
+    if certificate.synthetic is not None:
+        checked = "files, values, measured tables, model, rows and guarantee"
+    print(f"Verified {folder}: {checked} are as certified.")
     signed = certificate.signature
     signature = "none" if signed is None else f"by {signed.public_key}"
     if signed and key is None:

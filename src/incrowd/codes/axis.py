@@ -1,7 +1,7 @@
 """Columns as positions on a line, and boxes over them: what local recoding shows.
 
 Every column becomes an axis. Values that have an order keep it; values of a tree are laid
-out so that each of its groups is a run of neighbours. A class then is a box, from a lowest
+out so that each of its groups is a run of neighbors. A class then is a box, from a lowest
 to a highest position on each axis, and shows the interval itself on an ordered axis, or the
 smallest group of the tree that holds the run.
 """
@@ -81,7 +81,7 @@ class Axis:
 
     @property
     def has_runs(self) -> bool:
-        """Whether every group of values is a run of neighbours on this axis."""
+        """Whether every group of values is a run of neighbors on this axis."""
         values = len(self.hierarchy.values)
         first, last = self._ends
         for level, group in enumerate(self._groups[:-1]):

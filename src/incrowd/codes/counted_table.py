@@ -71,7 +71,7 @@ class CountedTable:
 class DistinctRows:
     """A table as distinct tuples: codes of level 0, then the columns that are kept as they are.
 
-    ``counted`` has the generalised columns alone. ``frequencies`` has all; its i-th tuple
+    ``counted`` has the generalized columns alone. ``frequencies`` has all; its i-th tuple
     belongs to tuple ``owner[i]`` of ``counted``. ``kept`` lists the values behind the codes
     of each kept column, in their order.
     """

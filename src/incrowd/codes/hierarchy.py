@@ -1,4 +1,4 @@
-"""Generalisation hierarchies: levels as integer codes.
+"""Generalization hierarchies: levels as integer codes.
 
 A hierarchy is a list of levels. Level 0 holds the values, each further level groups the
 groups of the one below, and mapping a column to a level is one array lookup. Codes of

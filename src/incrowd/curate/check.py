@@ -284,6 +284,8 @@ def _find_domain_problems(
         listed = [f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN]]
         more = max(len(often) - _SHOWN, 0)
         rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
+        synthetic = release is not None and release.method == "synthetic"
+        root_label = "null" if synthetic else hierarchy.root  # synthetic rows have no root
         # At the root nothing is shown of a column, whatever its values are.
         root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
         if rows + nulls == held and not root:
@@ -294,7 +296,7 @@ def _find_domain_problems(
         else:
             yield make_finding(
                 "VALUES_OUTSIDE_DOMAIN", name, rows=rows, share=rows / held, values=len(outside),
-                listed=listed, more=more, label=column.other or hierarchy.root,
+                listed=listed, more=more, label=column.other or root_label,
             )  # fmt: skip
     if nulls:
         yield make_finding("VALUES_NULL", name, rows=nulls)

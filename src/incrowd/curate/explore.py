@@ -61,7 +61,7 @@ class SchemeFigures:
 
 @dataclass(frozen=True)
 class ExploredColumn:
-    """A column that is generalised, the levels it may take, and what each of them shows."""
+    """A column that is generalized, the levels it may take, and what each of them shows."""
 
     name: str
     low: int

@@ -42,7 +42,7 @@ def count_tuples(
 def count_tuples_with_kept(
     table: Table, declared: ColumnHierarchies, kept: Sequence[str]
 ) -> DistinctRows:
-    """Count distinct tuples of generalised and kept columns together, in one pass."""
+    """Count distinct tuples of generalized and kept columns together, in one pass."""
     table = table.gather_columns([*declared.names, *kept])
     columns, hierarchies = declared.names, build_hierarchies(table, declared)
     values = {
@@ -59,7 +59,7 @@ def count_tuples_with_kept(
         coders[name] = _make_place_coder(listed)
     frequencies = table.count([*columns, *kept], coders)
     codes, width = frequencies.codes, len(columns)
-    # Tuples are in order, so those alike in the first columns are neighbours.
+    # Tuples are in order, so those alike in the first columns are neighbors.
     new = np.append(True, (codes[1:, :width] != codes[:-1, :width]).any(axis=1))[: len(codes)]
     owner = np.cumsum(new) - 1
     first = np.flatnonzero(new)

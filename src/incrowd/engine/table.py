@@ -172,7 +172,7 @@ class Table(Protocol):
         ...
 
     def compute_fingerprint(self, key: bytes) -> str:
-        """Compute a keyed hash by which the same table is recognised."""
+        """Compute a keyed hash by which the same table is recognized."""
         ...
 
     def hash_when_counted(self) -> bool:

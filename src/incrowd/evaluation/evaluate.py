@@ -177,8 +177,8 @@ def evaluate_tables(
     told = known or ReleaseFacts()
     original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
     sensitive = _list_kept_columns(spec, original, released)
-    generalised = dict([*columns.items()][:quasi])
-    rows = _count_with_kept(original, ColumnHierarchies(generalised, folder), sensitive)
+    generalized = dict([*columns.items()][:quasi])
+    rows = _count_with_kept(original, ColumnHierarchies(generalized, folder), sensitive)
     if rows is not None and quasi == len(columns):
         counted = rows.counted
     else:
@@ -188,7 +188,7 @@ def evaluate_tables(
     shown = read_labels(released, tuple(columns), weighted=weighted)
     beside = None
     if rows is not None:
-        every = read_labels(released, (*generalised, *sensitive), weighted=weighted)
+        every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
         beside = _pair_kept_rows(rows, every)
     shown, readings = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
     unseen = None
@@ -285,7 +285,7 @@ def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
 
 
 def list_quasi_columns(spec: Spec) -> dict[str, Column]:
-    """Return the columns that are measured: those that are generalised."""
+    """Return the columns that are measured: those that are generalized."""
     roles = ("quasi", "sensitive") if _is_safe(spec) else ("quasi",)
     quasi_columns = {
         name: spec.columns[name]

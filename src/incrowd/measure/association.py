@@ -44,7 +44,7 @@ def compute_associations(pair: TablePair) -> list[Association]:
 
     No pair is left out: V is 0 where a column is constant and where the table is empty. Each
     V counts the bins that its own table has or implies, not those of the domain. Within a
-    tuple of labels the values are taken to be independent, so generalising tends to weaken V.
+    tuple of labels the values are taken to be independent, so generalizing tends to weaken V.
     Where counts have noise, V is that of a reader who allows for it: see this module's words.
     """
     seen = (

@@ -1,4 +1,4 @@
-"""What generalising and suppressing cost: the measures of information loss.
+"""What generalizing and suppressing cost: the measures of information loss.
 
 Three losses are sums over rows and columns of a cost that each shown code has, so a search
 can bound them column by column; two look at the sizes of classes alone. All are scaled so
@@ -43,7 +43,7 @@ def compute_precision_costs(hierarchy: Hierarchy) -> list[Floats]:
 def compute_entropy_costs(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
     """Return non-uniform entropy as costs of the bits lost: see :func:`compute_entropy_scale`.
 
-    ``held`` counts the rows of each value. Generalising a value held by v rows to a group
+    ``held`` counts the rows of each value. Generalizing a value held by v rows to a group
     held by g loses log2(g / v) bits. The part log2(v) is the same at every node, so a code
     costs log2(g) here, scaled so that the values themselves cost 0 in all and a table of
     roots 1.

@@ -183,7 +183,7 @@ def build_level_pair(
 ) -> TablePair:
     """Return a table and its release at the levels of the release: every label is a bin.
 
-    Of a column with more than 256 labels neighbours share a bin.
+    Of a column with more than 256 labels neighbors share a bin.
     """
     ordered, shares, maps = [], [], []
     for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, counted.levels, strict=True)):

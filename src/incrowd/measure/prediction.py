@@ -60,7 +60,7 @@ def compute_accuracy(
     One model learns from the original, one from the release; both are tested on the same rows,
     whose bins are known. With ``held_out`` (codes are bins) these are its rows. Without, they
     are a random fifth of the original, and the original's model learns from the other four
-    fifths; the release has then seen the test rows, in generalised form, so that its accuracy
+    fifths; the release has then seen the test rows, in generalized form, so that its accuracy
     is somewhat flattered.
 
     A column is described by the share of each bin and, if ordered, the mean position of the

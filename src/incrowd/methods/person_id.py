@@ -37,7 +37,7 @@ _EVENT = (
 _PLACE = (  # ids of what many people share
     r"(hospital|clinic|school|site|center|centre|region|area|city|country|state|county|ward|dept|"
     r"department|product|item|store|shop|batch|group|cluster|class|provider|facility|practice|"
-    r"company|org|organisation|organization|drug|test|form|version|type|category|question|"
+    r"company|org|organization|organization|drug|test|form|version|type|category|question|"
     r"location|zone|district|block|village|stratum|strata|psu|team|plan|device|room|bed|cohort|arm|"
     r"trial|survey|wave|round)"
 )

@@ -1,4 +1,4 @@
-"""Downcoding (Cohen, 2022): finer records out of generalised ones, because they are minimal.
+"""Downcoding (Cohen, 2022): finer records out of generalized ones, because they are minimal.
 
 **The people.** In each village k people are in the table. In every further column a village has a
 group of two values, a usual and an unusual one. Most people have the usual value everywhere. Each

@@ -1,6 +1,6 @@
 """A minimal hierarchical local recoder, kept as the baseline for downcoding.
 
-Every record is generalised along given hierarchies, each by itself, until at least k look alike.
+Every record is generalized along given hierarchies, each by itself, until at least k look alike.
 It starts with all records at the roots and specialises as long as it can: what most tools call
 quality, and what tells an attacker that everything left general had to be.
 

@@ -1,7 +1,7 @@
 """What others do wrong, kept to be caught: methods that claim an epsilon and do not have it.
 
 Each is small, looks reasonable, and was proposed or programmed by somebody. None of them may be
-used for a release. :data:`VARIANTS` holds each with two neighbouring inputs on which an audit
+used for a release. :data:`VARIANTS` holds each with two neighboring inputs on which an audit
 (:mod:`incrowd.evaluation.audit.bound`) sees far more than the claim allows.
 """
 
@@ -24,7 +24,7 @@ from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.selection import sample_one_sided_noise
 
-_NEAR = 8  # so many neighbours of a uniform number are tried either side
+_NEAR = 8  # so many neighbors of a uniform number are tried either side
 
 
 def publish_reused_sample(
@@ -151,7 +151,7 @@ def box_sample_by_data(
 
 @dataclass(frozen=True)
 class NaiveVariant:
-    """A wrong method with two neighbouring inputs, and what an attacker looks at.
+    """A wrong method with two neighboring inputs, and what an attacker looks at.
 
     ``outcomes(first, runs, bits)`` are whole numbers, one for each run on the first input or the
     second; ``claim`` is the epsilon that the method says it has.

@@ -232,7 +232,7 @@ def _exhibit_downcoding(title: str, rng: np.random.Generator) -> Exhibit:
     return Exhibit(
         title,
         f"{len(villages.groups)} villages with {k} people in the table each; the recoder "
-        f"generalises no record more than {k}-anonymity asks for.",
+        f"generalizes no record more than {k}-anonymity asks for.",
         (attack_by_downcoding(minimal, villages, name="minimal local recoding", rng=rng),),
         tuple(attack_safe_release(name, event) for name, event in SAFE.items()),
     )

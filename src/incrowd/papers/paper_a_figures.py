@@ -185,7 +185,7 @@ FIGURES: tuple[Figure, ...] = (
         "Figure 1: which outcomes count for δ",
         "One cell of the worst size for k = 6, β = 0.2, ε = 0.25. The paper counts every outcome "
         "beyond γn in full; (ε, δ)-privacy needs only the part by which its probability exceeds "
-        "e^ε times that of the neighbouring table.",
+        "e^ε times that of the neighboring table.",
         _draw_tail,
     ),
     Figure(

@@ -1,4 +1,4 @@
-"""Privacy profiles: delta as a function of epsilon, for both directions of neighbouring.
+"""Privacy profiles: delta as a function of epsilon, for both directions of neighboring.
 
 Let P and Q be the outputs on a table with a person's row and without it. A profile holds
 upper bounds on the two hockey-stick divergences at every epsilon >= 0,
@@ -67,8 +67,8 @@ def build_release_profile(k: float | Floats, beta: float | Floats) -> Profile:
 def build_guarantee_profile(epsilon: float, delta: float) -> Profile:
     """Return the profile of the worst mechanism that satisfies (epsilon, delta).
 
-    That is randomised response: with probability delta it tells the truth in a way that
-    cannot be denied, otherwise with odds e^epsilon to 1 in favour of it. Epsilon is the float, or
+    That is randomized response: with probability delta it tells the truth in a way that
+    cannot be denied, otherwise with odds e^epsilon to 1 in favor of it. Epsilon is the float, or
     the decimal that it is written as, whichever is larger; near it x - epsilon is exact.
     """
     more = 0.0

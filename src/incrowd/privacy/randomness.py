@@ -131,7 +131,7 @@ def sample_below(bounds: Counts, bits: Randomness) -> Counts:
     """Draw for each bound an independent, uniform whole number from 0 up to it, exclusive.
 
     Claim: uniform exactly. A 64-bit word is taken modulo the bound, unless it is among the
-    last 2**64 mod bound words, which would favour small remainders; those are drawn again.
+    last 2**64 mod bound words, which would favor small remainders; those are drawn again.
     """
     sizes = bounds.astype(np.uint64)
     words = bits.draw_words(len(sizes))

@@ -1,6 +1,6 @@
-"""Delta of one safe release: sample with beta, generalise, drop what occurs fewer than k times.
+"""Delta of one safe release: sample with beta, generalize, drop what occurs fewer than k times.
 
-**Setting.** The scheme does not depend on the data. Two neighbouring tables differ by one
+**Setting.** The scheme does not depend on the data. Two neighboring tables differ by one
 row, and that row falls in one cell; all other cells are alike and independent. Let n be the
 number of rows of the table with the row, in that cell. The release shows j rows of the
 cell, where j is 0 (dropped) or at least k:

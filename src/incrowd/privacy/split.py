@@ -1,7 +1,7 @@
 """A budget split between private choices and releases; pairs of k and beta that cost the same.
 
 A budget is spent on choices that satisfy epsilon_1, epsilon_2, ..., and on one safe release or
-several. Against the worst choices, randomised response, all together have
+several. Against the worst choices, randomized response, all together have
 
     delta(epsilon) = sum over signs of p(signs) h(epsilon - sum of signed epsilon_i),
 

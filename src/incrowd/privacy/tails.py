@@ -119,7 +119,7 @@ def log_shortfall(n: Floats, p: Floats, q: Floats, h: Floats) -> Floats:
 def _bound_outward_sums(left: Floats, gone: Floats, odds: Floats) -> tuple[Floats, Floats]:
     """Return upper bounds on sum_i r_1...r_i and sum_i i r_1...r_i over i >= 0.
 
-    r_i = (left - i + 1) / (gone + i) odds is the ratio of neighbouring binomial terms on the
+    r_i = (left - i + 1) / (gone + i) odds is the ratio of neighboring binomial terms on the
     way out from the mean. It falls with i and is below 1, so the rest after any term is at
     most geometric; that bound is added when the terms stop mattering.
     """

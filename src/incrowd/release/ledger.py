@@ -2,7 +2,7 @@
 
 A spend is booked, durably, before anything is drawn: after a crash the ledger may hold a
 spend that nobody has seen, but never misses one that somebody could have. Bookings are
-serialised by the database, so two publishers cannot both spend the last of a budget. All of
+serialized by the database, so two publishers cannot both spend the last of a budget. All of
 them protect the same unit: what protects a row and what protects a person do not add up.
 
 A spend is an *unplanned release* or a *planned block*: a number of releases whose events are

@@ -40,7 +40,7 @@ Parameters: TypeAlias = dict[str, float | str]
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecoding:
-    """How one column was generalised: to a level, or locally (then whether it is ordered)."""
+    """How one column was generalized: to a level, or locally (then whether it is ordered)."""
 
     column: Column
     hierarchy: Hierarchy
@@ -75,7 +75,7 @@ class RemoteCells:
 class Product:
     """One table: its rows, the tuples that they were made from, and how they look to a reader.
 
-    ``shown`` has the generalised columns alone; ``stars`` more rows show nothing in any of them.
+    ``shown`` has the generalized columns alone; ``stars`` more rows show nothing in any of them.
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
     if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
@@ -138,7 +138,7 @@ class Product:
 
     @cached_property
     def scheme(self) -> dict[str, ColumnRecoding]:
-        """How each column was generalised."""
+        """How each column was generalized."""
         levels = self.shown.levels or (None,) * len(self.axes)
         return {
             name: ColumnRecoding(

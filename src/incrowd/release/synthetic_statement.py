@@ -17,7 +17,7 @@ _MEASUREMENTS = (
     "with the standard deviations of their counts."
 )
 _INDEPENDENCE = (
-    "Relations between columns that no measured table contains are not reproduced: the model takes "
+    "Relations between columns that no table in the model contains are not reproduced: it takes "
     "such columns to be independent, given the columns between them."
 )
 _NUMBER = "The number of published rows is a noisy estimate of the number of input rows."

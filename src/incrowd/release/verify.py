@@ -315,7 +315,7 @@ def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
 def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, int]:
     """Count the rows of each class, and the rows that stand for suppressed ones.
 
-    A class is told by the generalised columns. A table with counts has one row for each class,
+    A class is told by the generalized columns. A table with counts has one row for each class,
     or, with columns that are kept as they are, for each of their values in it.
     """
     names = list(certificate.table.scheme)

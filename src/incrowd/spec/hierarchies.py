@@ -1,4 +1,4 @@
-"""How a column may be generalised, as a spec declares it.
+"""How a column may be generalized, as a spec declares it.
 
 A kind of hierarchy is a declaration here, with a field of its own in :class:`HierarchyChoice`, and
 a builder in :mod:`incrowd.spec.build`. What others ask of a kind, it says itself: see
@@ -111,7 +111,7 @@ class Dates(SpecModel, HierarchyKind):
 
 
 class Order(SpecModel, HierarchyKind):
-    """Ordered categories, merged into runs of neighbours."""
+    """Ordered categories, merged into runs of neighbors."""
 
     is_ordered: ClassVar[bool | None] = True
 

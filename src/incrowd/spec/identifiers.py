@@ -35,11 +35,11 @@ HIPAA: dict[str, str] = {
 _THINGS = (  # whose names identify nobody
     r"(^|_)(clinic|hospital|school|site|center|centre|facility|practice|company|firm|brand|product|"
     r"drug|medicine|test|file|column|variable|region|area|city|town|country|state|county|district|"
-    r"street|org|organisation|organization|insurer|ward|department|dept|unit|item|store|shop|event|"
+    r"street|org|organization|organization|insurer|ward|department|dept|unit|item|store|shop|event|"
     r"course|study|trial|device|group|team|category|class|species|plan|program|programme|project)"
     r"s?_?name(_|$)|(^|_)name_?of_?(the_?)?(clinic|hospital|school|site|company|product|drug|city)"
 )
-GENERAL = ("geographic subdivisions", "dates")  # these can be generalised instead of dropped
+GENERAL = ("geographic subdivisions", "dates")  # these can be generalized instead of dropped
 SAMPLED = 1000  # so many values are looked at
 _MOST = 0.8  # of them must look alike
 _FEWEST = 3

@@ -235,7 +235,7 @@ class ClassesSpec(CommonSpec):
 
 
 class KAnonymitySpec(ClassesSpec):
-    """A k-anonymous release: every row is alike to k - 1 others in what is generalised."""
+    """A k-anonymous release: every row is alike to k - 1 others in what is generalized."""
 
     method: Literal["k-anonymity"]
 

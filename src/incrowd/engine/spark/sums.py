@@ -1,4 +1,4 @@
-"""By what a table on Spark is recognised: sums over all rows of their hashes, in any order.
+"""By what a table on Spark is recognized: sums over all rows of their hashes, in any order.
 
 They cost a pass over all columns, unless they are asked for before the table is counted: then each
 group of rows carries its part of them.

@@ -4,7 +4,7 @@ Who knows everybody else and the spec can make them as well as the curator can, 
 release with the person differs from one without: from the rows and classes shown, from the rows
 that fit the person, from what was chosen and told of it, and from whether it looks like another.
 
-The table is counted once. Its neighbour has one row less of a distinct tuple; a column whose spec
+The table is counted once. Its neighbor has one row less of a distinct tuple; a column whose spec
 lists no values keeps those that were met in the whole table.
 """
 

@@ -151,7 +151,7 @@ def isolate_by_classes(
 
     To guess is to try, without the release, a random condition of the same weight: 1/s of the share
     of the control in the class; without a control, of the table itself, which is no less than the
-    weight where labels were fitted to the people, and so favours the guess.
+    weight where labels were fitted to the people, and so favors the guess.
     """
     check_whole("tries", tries)
     original, control = _equalize_sizes(original, control, rng)

@@ -1,4 +1,4 @@
-"""Audit: run a method again and again on neighbouring tables, and bound epsilon from below.
+"""Audit: run a method again and again on neighboring tables, and bound epsilon from below.
 
 What a certificate claims is an upper bound, proved. An audit is the other side: what somebody who
 sees many runs, on two tables that differ by one row and were chosen to be worst, can show. It

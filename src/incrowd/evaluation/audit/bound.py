@@ -1,7 +1,7 @@
-"""From runs on two neighbouring tables to a lower bound on epsilon that holds with a confidence.
+"""From runs on two neighboring tables to a lower bound on epsilon that holds with a confidence.
 
 **Claim.** Let a mechanism be (epsilon, delta)-differentially private, and run it independently on
-two neighbouring tables. The bound below exceeds epsilon with a probability of at most
+two neighboring tables. The bound below exceeds epsilon with a probability of at most
 1 - confidence, whatever the mechanism is.
 
 **Proof.** An event is chosen for each direction, by runs that are then put away; given these, it is

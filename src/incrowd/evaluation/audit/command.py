@@ -1,6 +1,6 @@
 """Audit a command of anybody that maps a CSV file to a CSV file.
 
-The neighbours are the table and the table without one row. Rows worth trying are one of the rarest
+The neighbors are the table and the table without one row. Rows worth trying are one of the rarest
 combination of values, and the most extreme of each column: the largest and smallest of numbers, the
 rarest of other values. What is looked at is the whole output with its rows in order, its number of
 rows, how often it holds the row in question, which values its columns have, and where the sums of

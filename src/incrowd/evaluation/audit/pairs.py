@@ -1,4 +1,4 @@
-"""Neighbouring tables that are worst for a method, and what a run on each of them shows.
+"""Neighboring tables that are worst for a method, and what a run on each of them shows.
 
 Tables are made up from the spec's domain; no table of anybody is opened. Where the worst pair is
 not known for certain, several are proposed, and whoever audits tries each.
@@ -10,7 +10,7 @@ random words of its own, and shown or not by its own draw; nothing else of the t
 a coin decides how all cells are drawn, that holds given the coin. So only runs are used in which it
 fell on its likelier side, of chance c: the event that it does, and that a cell then shows one of
 the outcomes in S, has c P(S), and c P(S) <= e^epsilon c Q(S) + delta is what is tested, with
-delta / c in the place of delta.) The tables of a run are no neighbours of each other; of each cell,
+delta / c in the place of delta.) The tables of a run are no neighbors of each other; of each cell,
 the two tables that are alike but for it would be.
 
 The n that is worst for a sample stands in :mod:`incrowd.privacy.sample`: it is where the profile
@@ -75,7 +75,7 @@ Outcome: TypeAlias = tuple[object, ...]
 
 
 class NeighborPair(Protocol):
-    """Two neighbouring tables: the first has a row that the second lacks.
+    """Two neighboring tables: the first has a row that the second lacks.
 
     ``views`` are what may be looked at of an outcome, by places of the tuple; the best is found by
     the runs that choose the event. ``share`` is the chance of the runs that are used.

@@ -41,7 +41,7 @@ _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
 
 class KAnonymityColumns:
-    """Quasi columns, to be generalised, and sensitive ones, to be kept; or the reason why not."""
+    """Quasi columns, to be generalized, and sensitive ones, to be kept; or the reason why not."""
 
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         self.quasi = published_columns(file.spec, "quasi")
@@ -130,7 +130,7 @@ SECONDS = 60.0  # of a search of more schemes than can be listed, where the spec
 
 @dataclass(frozen=True, eq=False)
 class EquivalenceClasses:
-    """What the generalised columns show, for each distinct tuple of them.
+    """What the generalized columns show, for each distinct tuple of them.
 
     ``members`` numbers the class of each tuple, and is -1 where it is suppressed.
     ``levels`` are those of a full-domain scheme, None where recoding is local; ``search`` tells
@@ -238,7 +238,7 @@ def _search_full_domain(
     assert classes is not None
     members = rollups.find_members(scheme.levels, classes)
     members = np.where(classes.lost[members], -1, members)
-    if protected:  # one for each tuple of the generalised columns
+    if protected:  # one for each tuple of the generalized columns
         members = members[np.searchsorted(rows.owner, np.arange(len(counted.frequencies)))]
     labels, codes = [], []
     for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, scheme.levels, strict=True)):

@@ -49,7 +49,7 @@ from incrowd.spec.release import KAnonymitySpec
 class RemoteRows:
     """The tuples that decide classes, counted here, and the table whose rows are elsewhere.
 
-    ``rows`` has the generalised columns, and of the kept ones those alone whose values have to be
+    ``rows`` has the generalized columns, and of the kept ones those alone whose values have to be
     diverse or close in each class.
     """
 
@@ -58,7 +58,7 @@ class RemoteRows:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The generalised columns."""
+        """The generalized columns."""
         return self.rows.counted.names
 
     def column(self, at: int) -> CountedTable:
@@ -123,7 +123,7 @@ def _merge_tuples(counted: CountedTable, found: EquivalenceClasses) -> tuple[Cou
 
 
 def lookup_class_codes(found: EquivalenceClasses, members: Members) -> Codes:
-    """Return what rows show in the generalised columns, by class: all of one show the same."""
+    """Return what rows show in the generalized columns, by class: all of one show the same."""
     shown = np.flatnonzero(found.published_mask)
     known = np.zeros((int(found.members.max(initial=-1)) + 1, found.codes.shape[1]), np.int32)
     known[found.members[shown]] = found.codes[shown]
@@ -137,7 +137,7 @@ def keep_rows(chunk: ClassChunk, _bits: Randomness) -> ChunkResult:
 
 
 class KAnonymity:
-    """Quasi columns generalised so that every row is alike to k - 1 others; no privacy budget."""
+    """Quasi columns generalized so that every row is alike to k - 1 others; no privacy budget."""
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, KAnonymitySpec)
@@ -164,7 +164,7 @@ class KAnonymity:
         return self._columns.planned_release
 
     def count(self, table: Table) -> DistinctRows | RemoteRows:
-        """Count tuples of generalised and kept columns; of too many, those that decide classes."""
+        """Count tuples of generalized and kept columns; of too many, those that decide classes."""
         try:
             return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
         except TooManyTuplesError:

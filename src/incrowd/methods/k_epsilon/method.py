@@ -66,7 +66,7 @@ class KEpsilon:
         return count_remote_rows(table, self.columns) or self.count_tuples(table)
 
     def count_tuples(self, table: Table) -> DistinctRows:
-        """Count the tuples of generalised, kept and noisy columns, here."""
+        """Count the tuples of generalized, kept and noisy columns, here."""
         return count_tuples_with_kept(
             table, self.columns.declared, (*self.columns.kept, *self.noisy)
         )

@@ -1,1 +1,1 @@
-"""Safe releases: sample, generalise, drop what is rare; differentially private."""
+"""Safe releases: sample, generalize, drop what is rare; differentially private."""

@@ -125,7 +125,7 @@ def _select_scheme(
 
 
 def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
-    """Return what was optimised where nobody said it, and how to have something else."""
+    """Return what was optimized where nobody said it, and how to have something else."""
     if release.objective is not None or release.keep is not None or release.beta is not None:
         return ()
     if release.target is not None:

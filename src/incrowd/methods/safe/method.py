@@ -36,7 +36,7 @@ SLICES_SHARE = 0.05
 
 
 class Safe:
-    """Generalise by a scheme that depends on no single person, draw, drop what is rare."""
+    """Generalize by a scheme that depends on no single person, draw, drop what is rare."""
 
     def __init__(self, file: SpecFile) -> None:
         columns = _list_published_columns(file.spec)
@@ -151,7 +151,7 @@ def _refuse_target(target: str | None, names: tuple[str, ...]) -> None:
 
 
 def _list_published_columns(spec: Spec) -> dict[str, Column]:
-    """Return the columns that are published, all generalised; or raise the reason why not."""
+    """Return the columns that are published, all generalized; or raise the reason why not."""
     if spec.unconfirmed_entries:
         listed = "; ".join(
             f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()

@@ -55,7 +55,7 @@ def compute_search_share(size: int | None) -> float:
 
 
 class SafeScheme(Protocol):
-    """A way to generalise the columns of a table, and to draw its sample."""
+    """A way to generalize the columns of a table, and to draw its sample."""
 
     def selection_shares(self) -> tuple[float, ...]:
         """Return what each of its private choices spends, as a share of epsilon; none if none."""
