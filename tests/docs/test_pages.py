@@ -33,7 +33,7 @@ def test_every_page_says_first_who_it_is_for() -> None:
 # Words of the vocabulary take their place: group, count, noise, hierarchy, publish, recipient
 DIALECT = re.compile(
     r"\b(alike|off by a few|told|ladders?|whoever|nobody's|everybody|made[- ]up|says no|coarsen\w*|"
-    r"neighbor\w*|generaliz\w*|recognis\w*|rows too many|is shown|are shown|for nothing)\b",
+    r"neighbour\w*|generalis\w*|recognis\w*|rows too many|is shown|are shown|for nothing)\b",
     re.I,
 )
 

@@ -85,8 +85,10 @@ class SpanLabeler:
     for a minus. Values may be spans themselves, one after the other, or what lies beyond a number
     (>89); where they are neither, a label names both values as they are.
 
-    >>> [SpanLabeler(["0", "18", "64"])("18", "64"), SpanLabeler(["0-4", "5-9", "10-14"])("0-4", "10-14")]
-    ['18-64', '0-14']
+    >>> SpanLabeler(["0", "18", "64"])("18", "64")
+    '18-64'
+    >>> SpanLabeler(["0-4", "5-9", "10-14"])("0-4", "10-14")
+    '0-14'
     >>> [SpanLabeler(["-5", "5", "9"])("5", "9"), SpanLabeler(["low", "high"])("low", "high")]
     ['5 to 9', 'low to high']
     >>> SpanLabeler(["60-79", "40-59"])("60-79", "40-59")  # no run of numbers

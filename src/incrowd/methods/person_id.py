@@ -69,8 +69,9 @@ def simplify_name(column: str) -> str:
 def identify_kind_by_name(simple: str) -> Kind | None:
     """Return what the id in a column with such a name identifies; None if it is called like none.
 
-    >>> [identify_kind_by_name(name) for name in ("patient_id", "hhid", "visit_no", "hospital_id", "mrn")]
-    ['person', 'household', 'event', None, 'person']
+    >>> [identify_kind_by_name(name) for name in ("patient_id", "hhid", "visit_no", "mrn")]
+    ['person', 'household', 'event', 'person']
+    >>> identify_kind_by_name("hospital_id")
     """
     return next((kind for kind, names in _NAMES if re.search(names, simple)), None)
 

@@ -59,8 +59,10 @@ def format_parameter(name: str, value: float, digits: int) -> str:
     beta and what is left of a budget are rounded down and everything else up, so that what is
     shown holds.
 
-    >>> format_parameter("epsilon", 0.18298860, 3), format_parameter("beta", 0.25377, 4), format_parameter("delta", 1e-6, 3)
-    ('0.183', '0.2537', '1e-06')
+    >>> format_parameter("epsilon", 0.18298860, 3), format_parameter("beta", 0.25377, 4)
+    ('0.183', '0.2537')
+    >>> format_parameter("delta", 1e-6, 3)
+    '1e-06'
     """
     way = decimal.ROUND_FLOOR if name in ("beta", "left") else decimal.ROUND_CEILING
     exact = decimal.Context(prec=digits, rounding=way).create_decimal(repr(value))
@@ -75,7 +77,7 @@ def round_crowd_size(crowd: float) -> int:
     Rounded down that can be false: with k = 17 and beta = 0.9, a crowd of 18.9, 18 people are shown
     45 % of the time. What floating point leaves above a whole number does not count.
 
-    >>> round_crowd_size(14 / 0.2537), round_crowd_size(12 / 0.2), round_crowd_size(3 / 0.1), round_crowd_size(19)
-    (56, 60, 30, 19)
+    >>> [round_crowd_size(crowd) for crowd in (14 / 0.2537, 12 / 0.2, 3 / 0.1, 19)]
+    [56, 60, 30, 19]
     """
     return max(math.ceil(crowd - 1e-9), 1)

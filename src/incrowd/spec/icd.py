@@ -73,8 +73,8 @@ def find_category(text: str, version: Version) -> str | None:
 
     >>> [find_category(x, 10) for x in ("E11.9", "e119", "E11", "C7A.0", "250.01", "E95")]
     ['E11', 'E11', 'E11', 'C7A', None, None]
-    >>> [find_category(x, 9) for x in ("250.01", "25001", "8.45", "V30.0", "e849.0", "E11", "2500100")]
-    ['250', '250', '008', 'V30', 'E849', None, None]
+    >>> [find_category(x, 9) for x in ("250.01", "25001", "8.45", "V30.0", "e849.0", "E11")]
+    ['250', '250', '008', 'V30', 'E849', None]
     """
     match = _CODES[version].fullmatch(text.strip().upper())
     if match is None:

@@ -41,7 +41,8 @@ class ValueFormat(SpecModel):
     [None, '1234.5', '7', '?']
     >>> [ValueFormat(exponents=True).make_reader()(text) for text in ("1e+05", "2.5e-03")]
     ['100000', '0.0025']
-    >>> [ValueFormat(dates="day-month-year").make_reader()(text) for text in ("3/4/2020", "3 Apr 2020")]
+    >>> read = ValueFormat(dates="day-month-year").make_reader()
+    >>> [read(text) for text in ("3/4/2020", "3 Apr 2020")]
     ['2020-04-03', '2020-04-03']
     """
 

@@ -132,9 +132,7 @@ class _Trial:
     rng: np.random.Generator
 
     def try_attack(self, name: str) -> Iterator[Estimate | str]:
-        """Run one of ``ATTACKS``: the attack ``singling-out`` is the method "
-        "``try_singling_out``.
-        """
+        """Run one of ``ATTACKS``: ``singling-out`` is the method ``try_singling_out``."""
         attack: Callable[[], Iterator[Estimate | str]] = getattr(
             self, f"try_{name.replace('-', '_')}"
         )
