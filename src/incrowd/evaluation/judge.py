@@ -18,7 +18,6 @@ from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
 from incrowd.evaluation.report.origin import ReleaseOrigin
-from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
 from incrowd.measure.evaluation import Evaluation, build_pair
@@ -144,6 +143,9 @@ def judge(
 
 def _judge_synthetic(made: MethodResult, step: Step) -> Judgment:
     """Measure and attack synthetic rows; none of them stands for a row of the table."""
+    # It loads the whole synthesis, which no other method needs
+    from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
+
     step("measure")
     evaluation, findings = measure_synthetic(made)
     step("attack")
