@@ -34,7 +34,7 @@ from incrowd.spec.build import build_hierarchy
 from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column
-from incrowd.spec.rules import Rule, allow_cells, expand_orders
+from incrowd.spec.row_rules import Rule, allow_cells, expand_orders
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate

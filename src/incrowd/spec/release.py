@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
-from incrowd.spec.rules import Rule
+from incrowd.spec.row_rules import Rule
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -22,7 +22,7 @@ from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import IncrowdError
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.leaves import Leaves
-from incrowd.spec.rules import Rule, allow_cells, expand_orders
+from incrowd.spec.row_rules import Rule, allow_cells, expand_orders
 
 
 @dataclass(frozen=True, eq=False)

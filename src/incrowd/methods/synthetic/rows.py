@@ -19,7 +19,7 @@ from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.release.synthetic_part import ValueType
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.leaves import ISO_DAY
-from incrowd.spec.rules import Rule, expand_orders
+from incrowd.spec.row_rules import Rule, expand_orders
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def draw_points(
     Uniformly on the column's grid; where rules order columns, from what they leave. Claim: every
     row can obey the orders. The model gives it no pair of leaves of ordered columns such that the
     lowest point of the first is above the highest of the second, and pairs that follow from others
-    are among them (:func:`~incrowd.spec.rules.expand_orders`). Columns are drawn such that those
+    are among them (:func:`~incrowd.spec.row_rules.expand_orders`). Columns are drawn such that those
     before come first, each between the largest point drawn before it and the smallest of the
     highest points of itself and those after it. That interval holds a point: its lower end is
     some column's lowest point, or one drawn for a column before it, which is at most the highest

@@ -36,7 +36,7 @@ from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.release.certificate import Certificate
 from incrowd.release.synthetic_part import MeasuredNumbers
 from incrowd.release.synthetic_verify import count_rows, open_rows, read_columns, read_tables
-from incrowd.spec.rules import Rule
+from incrowd.spec.row_rules import Rule
 
 CHANCE = 1e-6
 _LEAST_EXPECTED = 5.0
