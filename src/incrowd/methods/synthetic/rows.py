@@ -101,8 +101,8 @@ def draw_points(
     Uniformly on the column's grid; where rules order columns, from what they leave. Claim: every
     row can obey the orders. The model gives it no pair of leaves of ordered columns such that the
     lowest point of the first is above the highest of the second, and pairs that follow from others
-    are among them (:func:`~incrowd.spec.row_rules.expand_orders`). Columns are drawn such that those
-    before come first, each between the largest point drawn before it and the smallest of the
+    are among them (:func:`~incrowd.spec.row_rules.expand_orders`). Columns are drawn such that
+    those before come first, each between the largest point drawn before it and the smallest of the
     highest points of itself and those after it. That interval holds a point: its lower end is
     some column's lowest point, or one drawn for a column before it, which is at most the highest
     point of every column after. All of them lie on one grid, which the rules ask for.
