@@ -57,5 +57,5 @@ def test_a_large_delta_is_never_called_strong() -> None:
 
 
 def test_the_sentence_on_an_attacker_has_the_bound_at_one_percent() -> None:
-    assert "1 % false-positive rate identifies at most 2.72 % of" in describe_attacker(1.0, 1e-9)
+    assert "1 % false-positive rate recognizes at most 2.72 % of" in describe_attacker(1.0, 1e-9)
     assert "at most 100.00 % of" in describe_attacker(100.0, 1e-9)

@@ -48,7 +48,7 @@ def classify_guarantee(epsilon: float, delta: float = 0.0) -> Strength:
 
 
 def max_true_positive_rate(false_positive_rate: float, epsilon: float, delta: float) -> float:
-    """Return the largest share of people in the table whom an attacker can identify as such.
+    """Return the largest share of people in the table whom an attacker can recognize as such.
 
     ``false_positive_rate`` is the share of people outside the table whom the attacker takes for
     members. With P the probabilities with and Q those without a person, P(yes) <= e^epsilon Q(yes)
@@ -61,18 +61,16 @@ def max_true_positive_rate(false_positive_rate: float, epsilon: float, delta: fl
     return max(min(factor * rate + delta, 1 - (1 - rate - delta) / factor, 1.0), 0.0)
 
 
-def describe_attacker(
-    epsilon: float, delta: float, *, members: str = "people who are in the table"
-) -> str:
+def describe_attacker(epsilon: float, delta: float, *, members: str = "people in the table") -> str:
     """Return the sentence on what an attacker can achieve at a false-positive rate of 1 %.
 
     >>> describe_attacker(1.0, 0.0)
-    'An attacker who accepts a 1 % false-positive rate identifies at most 2.72 % of the people who are in the table.'
+    'An attacker who accepts a 1 % false-positive rate recognizes at most 2.72 % of the people in the table as being in it.'
     """  # noqa: E501 - the sentence
     rate = format_upper_percent(max_true_positive_rate(0.01, epsilon, delta))
     return (
-        f"An attacker who accepts a 1 % false-positive rate identifies at most {rate} of the "
-        f"{members}."
+        f"An attacker who accepts a 1 % false-positive rate recognizes at most {rate} of the "
+        f"{members} as being in it."
     )
 
 

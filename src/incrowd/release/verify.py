@@ -42,6 +42,7 @@ from incrowd.release.certificate import (
 from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, list_rules
+from incrowd.release.scheme_words import describe_listed, describe_rule, refuse_other_words
 from incrowd.release.synthetic_part import FOLDER as MEASURED
 from incrowd.release.synthetic_verify import check_rows
 from incrowd.release.write import unescape_formula
@@ -404,6 +405,7 @@ def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable
         hierarchy = build_from_rows(rows, other=column.other, exact=True)
         if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
+        refuse_other_words(name, column, describe_listed(hierarchy, column.level))
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
             _refuse_wrong_form(name, column, find_axis_form(axis))
@@ -414,6 +416,7 @@ def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable
             return lambda value: (value if value is None else canonicalize_value(value)) in labels
         return lambda value: value in labels
     declared = HierarchyChoice.model_validate(column.rule)
+    refuse_other_words(name, column, describe_rule(declared))
     _refuse_wrong_form(name, column, "text" if declared.mask is None else "masked")
     if declared.mask is not None:
         levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
