@@ -177,14 +177,14 @@ class _TemplateFormatter(Formatter):
         return format(value, format_spec or ("," if isinstance(value, int) else ".4g"))
 
 
-def format_percent(share: float) -> str:
-    """Return a share as a percentage of at most one decimal.
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage of at most ``digits`` decimals. Every surface uses it.
 
-    >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5)
-    ('50 %', '12.3 %', '1,250 %')
+    >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5), format_percent(0.0272, 2)
+    ('50 %', '12.3 %', '1,250 %', '2.72 %')
     """
-    text = f"{100 * share:,.1f}"
-    return f"{text.removesuffix('.0')} %"
+    text = f"{100 * share:,.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:

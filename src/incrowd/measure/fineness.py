@@ -25,7 +25,7 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_percent, make_finding
 from incrowd.measure.labels import LabelCover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
@@ -56,9 +56,10 @@ class FinenessExample:
 
     def __str__(self) -> str:
         return (
-            f"{self.released:.0%} of the {self.rows:,} rows shown as '{self.label}' have "
-            f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} "
-            f"(total variation distance at least {self.distance:.2f})"
+            f"{format_percent(self.released)} of the {self.rows:,} rows published as "
+            f"'{self.label}' have '{self.value}' in '{self.other}'; of such rows in the table, "
+            f"{format_percent(self.original)} have it (total variation distance at "
+            f"least {self.distance:.2f})"
         )
 
 

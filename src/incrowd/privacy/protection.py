@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from incrowd.findings import format_percent
+
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-4  # larger ones get a warning
 _LARGEST_EXPONENT = 700.0  # beyond this e^epsilon is no float
@@ -84,5 +86,5 @@ def format_factor(epsilon: float) -> str:
 
 
 def format_upper_percent(share: float) -> str:
-    """Return a share in percent, rounded up."""
-    return f"{min(math.ceil(share * 10_000) / 100, 100.0):.2f} %"
+    """Return a share in percent, rounded up to two decimals."""
+    return format_percent(min(math.ceil(share * 10_000) / 10_000, 1.0), 2)

@@ -366,7 +366,7 @@ def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentenc
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
     yield _make_sentence(
         "noise",
-        f"The noisy columns are {_quote_names(sorted(facts.noisy))}. They carry {kind} noise; ε = "
+        f"Columns with {kind} noise: {_quote_names(sorted(facts.noisy))}. ε = "
         f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
     )
     if parameters["bounds"] == "declared":

@@ -42,6 +42,7 @@ from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.errors import ParameterError, check_at_least_zero, check_whole
 from incrowd.evaluation.attacks.laws import ReleaseLaw
 from incrowd.evaluation.attacks.view import AttackerView, People
+from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, SampledEvent
@@ -192,8 +193,8 @@ def attack_by_law(
     words = ""
     if len(members):
         words = (
-            f" Expected for {details['expected']:.1%} of the people, and for "
-            f"{details['worst']:.1%} of those in the worst group."
+            f" Expected for {format_percent(details['expected'])} of the people, and for "
+            f"{format_percent(details['worst'])} of those in the worst group."
         )
     return Estimate(
         attack=ATTACK,
