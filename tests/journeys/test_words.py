@@ -142,7 +142,8 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
 
 
 def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path) -> None:
-    from incrowd.cli.results import describe_release
+    from support.release_lines import describe_release
+
     from incrowd.privacy.randomness import SeededRandomness
 
     request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
