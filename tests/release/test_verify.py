@@ -20,8 +20,6 @@ from support.releases import USUAL, forge_certificate, make_voter_spec, publish_
 from support.unjudged import publish_unjudged
 
 from incrowd.engine.source import open_table
-from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import parse_event
 from incrowd.release.certificate import Certificate
 from incrowd.spec.file import parse_spec
 
@@ -86,24 +84,6 @@ def test_a_lowered_epsilon_is_named(good: Path, tmp_path: Path) -> None:
     lower = certificate.guarantee.model_copy(update={"epsilon": 0.5})
     recertified(folder, guarantee=lower)
     assert any("The guarantee is not true" in problem for problem in list_verify_messages(folder))
-
-
-def test_a_delta_a_little_too_small_is_named(good: Path, tmp_path: Path) -> None:
-    folder = tampered(good, tmp_path)
-    known = certificate_of(good)
-    assert known.guarantee.epsilon is not None
-    true = Accountant([parse_event(event) for event in known.events]).delta(
-        epsilon=known.guarantee.epsilon
-    )
-    for factor, holds in ((0.999, False), (1.0, True)):
-        update = {"delta": true * factor}
-        changed = known.guarantee.model_copy(update=update)
-        stated = known.model_copy(update={"guarantee": changed}).with_statement()
-        recertified(folder, guarantee=stated.guarantee)
-        assert (
-            any("The guarantee is not true" in problem for problem in list_verify_messages(folder))
-            != holds
-        )
 
 
 def test_a_smallest_class_that_is_not_so_is_named(good: Path, tmp_path: Path) -> None:
