@@ -38,10 +38,10 @@ from incrowd.methods.spec_ledger import (
 )
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.entries import Booking
 from incrowd.release.folder import fill_folders
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import Booking
 from incrowd.release.product import MethodResult
 from incrowd.release.release import Release, locate_curator_folder
 from incrowd.release.write import write_release

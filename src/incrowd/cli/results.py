@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
-    from incrowd.release.entries import Booking
     from incrowd.release.examples import Examples
+    from incrowd.release.ledger_entries import Booking
     from incrowd.release.release import Release
 
 

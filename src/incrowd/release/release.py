@@ -13,9 +13,9 @@ from incrowd.engine.table import Table
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
-from incrowd.release.entries import Booking
 from incrowd.release.examples import Examples
 from incrowd.release.folder import fill_folders
+from incrowd.release.ledger_entries import Booking
 from incrowd.release.render import Page
 
 NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
