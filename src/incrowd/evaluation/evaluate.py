@@ -18,7 +18,8 @@ from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
 from incrowd.findings import make_finding
-from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation
+from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
 from incrowd.measure.slices import compare_slices
