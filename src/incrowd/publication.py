@@ -39,12 +39,12 @@ from incrowd.methods.spec_ledger import (
 from incrowd.methods.table_fit import refuse_unfit_table
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.folder import fill_folders
+from incrowd.release.folder import fill_folders, locate_curator_folder
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import Booking
 from incrowd.release.product import MethodResult
-from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.release import Release
 from incrowd.release.write import write_release
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
