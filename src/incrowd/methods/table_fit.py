@@ -28,9 +28,10 @@ def find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
         if name in table.columns or column.role == "key":  # keys are made up
             continue
         near = _find_near_name(name, table.columns)
-        dropped = column.role == "drop"
-        code = "DROPPED_COLUMN_NOT_IN_TABLE" if dropped else "COLUMN_NOT_IN_TABLE"
-        yield make_finding(code, name, near=near)
+        if column.role == "drop":
+            yield make_finding("DROPPED_COLUMN_NOT_IN_TABLE", name, near=near)
+        else:
+            yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
 
 
 def find_missing_ids(spec: Spec, table: Table) -> Iterator[Finding]:
