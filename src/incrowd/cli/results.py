@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.cli.evaluation_facts import describe_pairs, describe_simulation, noise_facts
+from incrowd.cli.evaluation_facts import (
+    describe_pairs,
+    describe_simulation,
+    noise_facts,
+    synthetic_facts,
+)
 from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
-from incrowd.cli.synthetic_rows import synthetic_facts
 from incrowd.cli.terminal import (
     Facts,
     make_console,
@@ -28,8 +32,8 @@ if TYPE_CHECKING:
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
-    from incrowd.release.entries import Booking
     from incrowd.release.examples import Examples
+    from incrowd.release.ledger_entries import Booking
     from incrowd.release.release import Release
 
 

@@ -35,7 +35,7 @@ from incrowd.release.certificate import (
 )
 from incrowd.release.pages import make_pages
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
-from incrowd.release.synthetic_write import write_synthetic
+from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
@@ -85,7 +85,7 @@ def write_release(
         for number, product in enumerate(made.products, 1)
     ]
     first = made.products[0]
-    synthetic = None if made.synthetic is None else write_synthetic(draft, made.synthetic)
+    synthetic = None if made.synthetic is None else _write_measured_tables(draft, made.synthetic)
     own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
         "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
     }  # fmt: skip
@@ -158,3 +158,28 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
     return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)
+
+
+def _write_measured_tables(draft: Path, product: SyntheticProduct) -> SyntheticPart:
+    """Write a file for each measured table; return the part of the certificate that lists them."""
+    from incrowd.release.measured import CountEstimates, write_measured
+
+    (draft / FOLDER).mkdir()
+    estimates = CountEstimates(product.measured, product.columns)
+    listed = []
+    for number, table in enumerate(product.measured):
+        file = f"{FOLDER}/{number:03d}.csv"
+        text = write_measured(table, estimates).encode()
+        (draft / file).write_bytes(text)
+        listed.append(
+            MeasuredTable(
+                file=file,
+                sha256=hash_file(draft / file),
+                columns=list(table.columns),
+                levels=list(table.levels),
+                centered=[table.columns[axis] for axis in table.centered],
+                variances=list(table.variances),
+                held=table.held,
+            )
+        )
+    return product.part.model_copy(update={"measured": listed})
