@@ -156,7 +156,8 @@ class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
-    percentage, ``{near:? Did you mean '$'?}`` appears only where there is a value.
+    percentage, ``{gap:points}`` a difference of percentages; ``{near:? Did you mean '$'?}``
+    appears only where there is a value.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -166,15 +167,25 @@ class _TemplateFormatter(Formatter):
         if value is None:
             return ""
         if "|" in format_spec:
-            result, several = format_spec.split("|")
-            return f"{value:,} {result if value == 1 else several}"
+            return format_count(value, *format_spec.split("|"))
         if format_spec == "%":
             return format_percent(value)
+        if format_spec == "points":
+            return format_points(value)
         if isinstance(value, list):
             return ", ".join(value)
         if isinstance(value, str):
             return value
         return format(value, format_spec or ("," if isinstance(value, int) else ".4g"))
+
+
+def format_count(number: int, noun: str, plural: str) -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "row", "rows"), format_count(1234, "row", "rows")
+    ('1 row', '1,234 rows')
+    """
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def format_percent(share: float) -> str:
@@ -185,6 +196,15 @@ def format_percent(share: float) -> str:
     """
     text = f"{100 * share:,.1f}"
     return f"{text.removesuffix('.0')} %"
+
+
+def format_points(difference: float) -> str:
+    """Return a difference of shares in percentage points of at most one decimal.
+
+    >>> format_points(0.5), format_points(0.0123)
+    ('50 points', '1.2 points')
+    """
+    return f"{format_percent(difference).removesuffix(' %')} points"
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -76,6 +77,11 @@ class SpecFile:
     def folder(self) -> Path:
         """The folder that the relative paths of the spec are relative to."""
         return self.path.parent if self.path else Path()
+
+    @property
+    def shell_name(self) -> str:
+        """The path as a command line takes it; SPEC for a spec that is no file."""
+        return shlex.quote(str(self.path)) if self.path else "SPEC"
 
     def with_entry(self, place: Place, value: Any) -> SpecFile:
         """Return the same file with one entry set (or, with None, removed); comments stay."""

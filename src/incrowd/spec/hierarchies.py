@@ -100,9 +100,9 @@ class Dates(SpecModel, HierarchyKind):
             raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
         if (self.high - self.low).days > 400_000:
             raise ValueError("more than a thousand years; use a closer 'from' and 'to'")
-        ladder = ("day", "month", "quarter", "year", "decade")
-        if not self.levels or sorted(set(self.levels), key=ladder.index) != list(self.levels):
-            raise ValueError(f"'levels' must go from fine to coarse: {', '.join(ladder)}")
+        order = ("day", "month", "quarter", "year", "decade")
+        if not self.levels or sorted(set(self.levels), key=order.index) != list(self.levels):
+            raise ValueError(f"'levels' must go from fine to coarse: {', '.join(order)}")
         try:
             dt.datetime.strptime(dt.date(2001, 12, 31).strftime(self.format), self.format)
         except ValueError as error:

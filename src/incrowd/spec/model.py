@@ -30,6 +30,7 @@ PRECISION_ELSEWHERE = "'precision' belongs to role 'noisy', or to method 'synthe
 PUBLISHED_ID = "is the id of the unit and must not be published; give it the role 'identifier'"
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
+HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
