@@ -26,7 +26,7 @@ def explore(
     limit: Annotated[int, typer.Option(help="Largest number of schemes to list.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print every scheme as JSON.")] = False,
 ) -> int:
-    """Compare the schemes of a k-anonymous release by loss, suppression and risk.
+    """Compare schemes of a k-anonymous release: loss, suppression, risk.
 
     The result is private: it is computed from the table. Exit status 1: no scheme meets the spec.
     """

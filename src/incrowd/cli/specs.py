@@ -36,7 +36,7 @@ def init(
     table: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]", help="File, PostgreSQL address, or Spark table (--engine spark)."
+            metavar="TABLE", help="File, PostgreSQL address, or Spark table (--engine spark)."
         ),
     ] = None,
     output: Annotated[
@@ -99,21 +99,22 @@ def init(
 def confirm(
     spec: SpecPath,
     every: Annotated[
-        bool, typer.Option("--roles", help="Confirm all roles and formats at once.")
+        bool, typer.Option("--roles", help="Confirm that all roles and formats are correct.")
     ] = False,
     unit: Annotated[
-        bool, typer.Option("--unit", help="Confirm the unit that is protected: row or person.")
+        bool, typer.Option("--unit", help="Confirm the protected unit, row or person.")
     ] = False,
     values_are_public: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="Confirm that its values or bounds are public. Repeatable."
+            metavar="COLUMN", help="Confirm that its range or list is public. Repeatable."
         ),
     ] = None,
 ) -> int:
     """Confirm what a draft read from the data, one question at a time.
 
-    Exit status 1: entries are left to confirm.
+    Roles and formats must be correct. Ranges and lists of values must be public knowledge. Exit
+    status 1: entries are left to confirm.
     """
     from incrowd.curate import confirm as task
     from incrowd.spec.file import read_spec_file
@@ -236,7 +237,7 @@ def rehearse(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
-    """Do a dry run: publish a fictional table by the spec, without spending budget.
+    """Do a dry run: publish a fictional table, without spending budget.
 
     Neither the table nor the ledger is opened, and `incrowd verify` rejects the result. Exit
     status 4: fewer than 5 % of rows are published.

@@ -178,8 +178,8 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
 
 def _make_unconfirmed(file: SpecFile, name: str, entries: Sequence[str]) -> Finding:
     """Return what is to be confirmed of a column: that it is correct, or that it is public."""
-    correct = [entry for entry in entries if entry in HARMLESS_ENTRIES]
-    public = [entry for entry in entries if entry not in HARMLESS_ENTRIES]
+    correct: list[str] = [entry for entry in entries if entry in HARMLESS_ENTRIES]
+    public: list[str] = [entry for entry in entries if entry not in HARMLESS_ENTRIES]
     return make_finding(
         "COLUMN_NOT_CONFIRMED", name, correct=correct, public=public,
         both=int(bool(correct and public)), spec=file.shell_name,
