@@ -188,23 +188,25 @@ def format_count(number: int, noun: str, plural: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def format_percent(share: float) -> str:
-    """Return a share as a percentage of at most one decimal.
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage of some decimals; none where all of them are zero.
 
     >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5)
     ('50 %', '12.3 %', '1,250 %')
+    >>> format_percent(0.00021, 2)
+    '0.02 %'
     """
-    text = f"{100 * share:,.1f}"
-    return f"{text.removesuffix('.0')} %"
+    text = f"{100 * share:,.{digits}f}"
+    return f"{text.removesuffix('.' + '0' * digits)} %"
 
 
 def format_points(difference: float) -> str:
-    """Return a difference of shares in percentage points of at most one decimal.
+    """Return a difference of shares in percentage points of at most two decimals.
 
-    >>> format_points(0.5), format_points(0.0123)
-    ('50 points', '1.2 points')
+    >>> format_points(0.5), format_points(0.01234)
+    ('50 points', '1.23 points')
     """
-    return f"{format_percent(difference).removesuffix(' %')} points"
+    return f"{format_percent(difference, 2).removesuffix(' %')} points"
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:

@@ -1,4 +1,4 @@
-"""How well a column can be learnt from a release."""
+"""How well a column can be learned from a release."""
 
 from __future__ import annotations
 

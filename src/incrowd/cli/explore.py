@@ -11,6 +11,7 @@ from incrowd.cli import terminal
 from incrowd.cli.options import EngineName, Master, Settings, choose_engine
 from incrowd.cli.results import describe_generalization
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
+from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
     from incrowd.curate.explore import Exploration
@@ -65,11 +66,11 @@ def _print_exploration(found: Exploration, limit: int) -> None:
         table.add_row(
             f"{number}",
             f"{first.loss:.4f}",
-            f"{first.suppressed / max(found.rows, 1):.2%}",
+            format_percent(first.suppressed / max(found.rows, 1), 2),
             f"{first.classes:,}",
             f"{first.smallest:,}",
-            f"{first.risk:.2%}",
-            f"{first.mean_risk:.2%}",
+            format_percent(first.risk, 2),
+            format_percent(first.mean_risk, 2),
         )
     screen.print(table)
     print()

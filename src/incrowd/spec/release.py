@@ -201,7 +201,7 @@ class ClassesSpec(CommonSpec):
 
     keeps_sensitive: ClassVar[bool] = True
 
-    loss: Literal["normalised", "precision", "entropy", "discernibility", "class-size"] | None = (
+    loss: Literal["normalized", "precision", "entropy", "discernibility", "class-size"] | None = (
         None
     )
     candidates: Literal["all", "minimal"] | None = None

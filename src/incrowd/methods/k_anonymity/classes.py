@@ -218,7 +218,7 @@ def _search_full_domain(
     progress: Progress,
 ) -> EquivalenceClasses:
     counted, rollups = rows.counted, make_rollups(rows, protected)
-    measure: LossName = release.loss or "normalised"
+    measure: LossName = release.loss or "normalized"
     how: dict[str, Any] = {
         "k": k,
         "limit": count_suppressible(release, rows.frequencies.total),

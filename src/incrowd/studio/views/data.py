@@ -219,7 +219,7 @@ def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:
     """Return what another process has answered; None if it has not within a moment."""
     try:
         return future.result(timeout=moment)
-    except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
+    except (TimeoutError, CancelledError):  # canceled for one that is asked anew
         return None
     except IncrowdError:
         raise
