@@ -81,7 +81,7 @@ PAGE = """
 .. autoclass:: made.Told()
 ```
 """
-FIELDS = '[Told]\ntext = "A model."\n[Told.fields]\nsize = "How large."\ncolour = "Which."\n'
+FIELDS = '[Told]\ntext = "A model."\n[Told.fields]\nsize = "How large."\ncolor = "Which."\n'
 
 
 def test_what_is_not_described_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

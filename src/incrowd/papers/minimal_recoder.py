@@ -79,7 +79,7 @@ class _Recoder:
         self._classes: dict[Label, Places] = {top: np.arange(len(codes))}
 
     def run(self) -> dict[Label, Places]:
-        """Specialise until no class allows a step."""
+        """Specialize until no class allows a step."""
         waiting = list(self._classes)
         while waiting:
             stepped = False

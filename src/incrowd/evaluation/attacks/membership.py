@@ -193,8 +193,8 @@ def attack_by_law(
     words = ""
     if len(members):
         words = (
-            f" Expected for {format_percent(details['expected'])} of the people, and for "
-            f"{format_percent(details['worst'])} of those in the worst group."
+            f" Expected for {format_percent(float(details['expected']))} of the people, and for "
+            f"{format_percent(float(details['worst']))} of those in the worst group."
         )
     return Estimate(
         attack=ATTACK,
