@@ -5,7 +5,7 @@
 On the sample tables and, if DATA names a folder with it in ARX's form, on the Adult table, by
 `scheme: search` at delta = 1e-6, choices included:
 
-1. Normalised loss of RELEASES releases (30 by default) at each epsilon; a row missing and a row too
+1. Normalized loss of RELEASES releases (30 by default) at each epsilon; a row missing and a row too
    many count 1, and their shares are said apart.
 2. At epsilon = 1, from four fifths of the rows: accuracy and AUC of a classifier on the other
    fifth, and by how much all one-, two- and three-way marginals are off (total variation, values

@@ -321,7 +321,7 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
 def test_what_fails_after_the_release_says_that_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
 ) -> None:
-    """Rows that cannot be saved as a table of a catalogue were released all the same."""
+    """Rows that cannot be saved as a table of a catalog were released all the same."""
 
     def fails(_self: Release, _name: str) -> tuple[str, ...]:
         raise error

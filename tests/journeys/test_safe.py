@@ -292,7 +292,7 @@ def test_k_and_beta_are_given_or_solved(
 
 
 REFUSALS: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("columns", "zip", "confirm"), ["role"], "are not confirmed (zip: role"),
+    (("columns", "zip", "confirm"), ["role"], "roles and formats must be correct (zip)"),
     (("columns", "race", "hierarchy"), None, "'race': a safe release needs a hierarchy"),
     (("columns", "height"), None, "Column 'height': it is in the table, but not in the spec"),
     (

@@ -87,7 +87,9 @@ def test_fineness_that_follows_another_column_is_named() -> None:
     assert result.original == pytest.approx((married["income"] == "low").mean())
     assert result.rows == int((married["income"] == "low").sum())
     assert result.distance == pytest.approx(1 - result.original)
-    assert str(result).startswith(f"100% of the {result.rows:,} rows shown as 'married' have 'low'")
+    assert str(result).startswith(
+        f"100 % of the {result.rows:,} rows shown as 'married' have 'low'"
+    )
 
 
 def test_fineness_by_chance_is_not(tmp_path: Path) -> None:

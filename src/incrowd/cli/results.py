@@ -48,7 +48,8 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
         public += detail_facts(release)
     least = max(len(name) for name, _ in (*public, *private))
     print_facts(public, least=least)
-    print_text("For you only:")
+    rehearsal = release.certificate.rehearsal
+    print_text("Fictional table, so nothing is private:" if rehearsal else "For you only:")
     print_facts(private, least=least)
     print_findings(release.evaluation.lost.findings())
 
@@ -59,7 +60,8 @@ def describe_release(release: Release) -> list[str]:
     facts = [*release_facts(release), *detail_facts(release), *private]
     lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
     report = f"Private report: {release.curator / 'report.html'}"
-    lost = [str(finding) for finding in release.evaluation.lost.findings()]
+    private_prefix = "" if release.certificate.rehearsal else "For you only: "
+    lost = [f"{private_prefix}{finding}" for finding in release.evaluation.lost.findings()]
     return [describe_result(release), report, *lines, *lost]
 
 
@@ -367,6 +369,6 @@ def print_question(question: Question, at: int, all_: int) -> None:
     if screen.is_terminal:
         screen.clear()
     place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
-    print_text(f"{at} of {all_}: {', '.join(place)}")
+    print_text(f"\nQuestion {at} of {all_}: {', '.join(place)}")
     facts = [("Draft", question.says), *(("Data", line) for line in question.seen)]
     print_facts([*facts, ("Why", question.why)])

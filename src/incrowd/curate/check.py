@@ -9,7 +9,7 @@ column, so that nothing remains to be chosen by looking at the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
+from incrowd.curate.alike_values import find_alike_values
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -38,7 +39,7 @@ from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
-from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.model import HARMLESS_ENTRIES, Column, PersonId, Spec
 from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, SafeSpec
 
 _NAMED = 6
@@ -152,13 +153,13 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from find_unmatched_columns(spec, table)
     if spec.confirm:
-        yield make_finding("UNIT_NOT_CONFIRMED", entries=list(spec.confirm))
+        yield make_finding("UNIT_NOT_CONFIRMED", spec=file.shell_name)
     yield from _find_repeated_ids(spec, table)
     yield from find_exposures(spec, table)
     yield from find_weak_parameters(spec.release)
     for name, column in spec.columns.items():
         if column.confirm:
-            yield make_finding("COLUMN_NOT_CONFIRMED", name, entries=list(column.confirm))
+            yield _make_unconfirmed(file, name, column.confirm)
         if column.role == "noisy" and name in table.columns:
             yield from _find_noisy_problems(name, column, table)
         if column.hierarchy is None or name not in table.columns:
@@ -173,6 +174,16 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and keeps
         for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
+
+
+def _make_unconfirmed(file: SpecFile, name: str, entries: Sequence[str]) -> Finding:
+    """Return what is to be confirmed of a column: that it is correct, or that it is public."""
+    correct: list[str] = [entry for entry in entries if entry in HARMLESS_ENTRIES]
+    public: list[str] = [entry for entry in entries if entry not in HARMLESS_ENTRIES]
+    return make_finding(
+        "COLUMN_NOT_CONFIRMED", name, correct=correct, public=public,
+        both=int(bool(correct and public)), spec=file.shell_name,
+    )  # fmt: skip
 
 
 def find_refusals(file: SpecFile) -> list[Finding]:
@@ -247,6 +258,7 @@ def _find_domain_problems(
     level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
+    yield from find_alike_values(name, column)
     yield from _find_ambiguous_labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0

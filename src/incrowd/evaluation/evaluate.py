@@ -124,7 +124,7 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         spec: The spec that explains the labels.
 
     Returns:
-        The losses ``normalised`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
+        The losses ``normalized`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
         ``average_class_size``.
 
     Raises:
@@ -135,14 +135,14 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         >>> import incrowd as ic
         >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
         >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
-        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
+        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalized"]
         0.0
     """
     file = load_spec(spec)
     after, known = open_release(released)
     before = open_spec_table(file, original)
     tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
-    return {"normalised": tables.loss, **vars(tables.losses)}
+    return {"normalized": tables.loss, **vars(tables.losses)}
 
 
 def evaluate_tables(

@@ -66,7 +66,7 @@ def _measure_product(product: Product, counted: object) -> Accuracy | None:
     if target is None:
         return None
     original, shown = add_kept_columns(product, counted, (target,))
-    # Only labels that are learnt from are read.
+    # Only labels that are learned from are read.
     some = replace(
         shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, seed=2)
     ).drop_unused_labels()

@@ -101,7 +101,7 @@ class Survival:
 class Evaluation:
     """Measures of what a release keeps, loses and risks; None or empty if not measured.
 
-    ``loss`` is the normalised loss, comparable with ARX's, a mean over the rows of the table and
+    ``loss`` is the normalized loss, comparable with ARX's, a mean over the rows of the table and
     those that are too many; a suppressed row counts 1, and so does one too many. A row is
     suppressed that is missing in its cell; ``surplus`` are the rows that cells have too many. Of
     slices the loss is the mean, each by its columns, and rows and classes are those of all slices.

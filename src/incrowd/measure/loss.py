@@ -17,7 +17,7 @@ import numpy as np
 from incrowd.arrays import Counts, Floats
 from incrowd.codes.hierarchy import Hierarchy
 
-LossName: TypeAlias = Literal["normalised", "precision", "entropy", "discernibility", "class-size"]
+LossName: TypeAlias = Literal["normalized", "precision", "entropy", "discernibility", "class-size"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 Costs: TypeAlias = list[list[Floats]]
 
@@ -91,7 +91,7 @@ def compute_separable_costs(
 ) -> Costs | None:
     """Return the costs of a loss that is a sum over columns, or None; ``held`` is per column."""
     match name:
-        case "normalised":
+        case "normalized":
             return [compute_normalized_costs(hierarchy) for hierarchy in hierarchies]
         case "precision":
             return [compute_precision_costs(hierarchy) for hierarchy in hierarchies]

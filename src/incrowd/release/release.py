@@ -88,7 +88,7 @@ class Release:
         return public
 
     def save_table(self, name: str) -> tuple[str, ...]:
-        """Save the released rows as a table of Spark's catalogue; slices as NAME_1, NAME_2, ...
+        """Save the released rows as a table of Spark's catalog; slices as NAME_1, NAME_2, ...
 
         The answer are the names. What the table holds is what the files hold, in no order.
         """
