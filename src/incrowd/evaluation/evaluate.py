@@ -25,9 +25,9 @@ from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
 from incrowd.release.release import Release, locate_curator_folder
-from incrowd.release.write import unescape_formula
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec

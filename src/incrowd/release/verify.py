@@ -39,12 +39,11 @@ from incrowd.release.certificate import (
     SchemeColumn,
     hash_file,
 )
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.parameters import RULES, list_rules
 from incrowd.release.synthetic_part import FOLDER as MEASURED
-from incrowd.release.synthetic_verify import check_rows
-from incrowd.release.write import unescape_formula
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -207,6 +206,8 @@ def _is_regular_file(path: Path) -> bool:
 def _check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     """Check every value at its level, every class a crowd, every number as certified."""
     if certificate.synthetic is not None:
+        from incrowd.release.synthetic_verify import check_rows
+
         return check_rows(folder, certificate)
     release = certificate.table.release
     hidden_content = list(find_hidden_content(folder / release.file))
