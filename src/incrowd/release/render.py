@@ -41,4 +41,5 @@ def make_environment(package: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        optimized=False,  # to fold constants takes longer than to fill a page once
     )
