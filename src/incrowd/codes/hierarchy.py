@@ -26,6 +26,7 @@ from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
 
 ROOT = "*"
+SUPPRESSED, UNCHANGED = "suppressed", "unchanged"  # the words for the root and for the values
 
 
 class HierarchyError(IncrowdError):

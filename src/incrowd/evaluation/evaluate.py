@@ -27,9 +27,9 @@ from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
 from incrowd.release.folder import locate_curator_folder
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
 from incrowd.release.release import Release
-from incrowd.release.write import unescape_formula
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec

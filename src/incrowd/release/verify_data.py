@@ -30,9 +30,8 @@ from incrowd.findings import Finding, make_finding
 from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, SensitiveColumn
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import Certificate, NoisyColumn, SchemeColumn
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import RULES, list_rules
-from incrowd.release.synthetic_verify import check_rows
-from incrowd.release.write import unescape_formula
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -40,6 +39,8 @@ from incrowd.spec.hierarchies import HierarchyChoice, Mask
 def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     """Check every value at its level, every class a crowd, every number as certified."""
     if certificate.synthetic is not None:
+        from incrowd.release.synthetic_verify import check_rows
+
         return check_rows(folder, certificate)
     release = certificate.table.release
     findings = list(find_hidden_content(folder / release.file))
