@@ -2,8 +2,8 @@
 
 Where fine and coarse labels of a column stand side by side, some rows of a fine label's values are
 shown with it and others with a coarser one. If that depended on another column, what holds among
-the rows shown finely is true of each cell and false of the table: all rows labelled
-``Married-civ-spouse`` earn little, because those that earn much are labelled ``Married``.
+the rows shown finely is true of each cell and false of the table: all rows labeled
+``Married-civ-spouse`` earn little, because those that earn much are labeled ``Married``.
 
 So the distribution of every other column among the rows that show a fine label is held against
 that among the rows of the table that have its values. Labels of the other column may be coarse as
@@ -55,10 +55,11 @@ class FinenessExample:
     distance: float
 
     def __str__(self) -> str:
+        released, original = format_percent(self.released, 0), format_percent(self.original, 0)
         return (
-            f"{format_percent(self.released)} of the {self.rows:,} rows published as "
+            f"{released} of the {self.rows:,} rows published as "
             f"'{self.label}' have '{self.value}' in '{self.other}'; of such rows in the table, "
-            f"{format_percent(self.original)} have it (total variation distance at "
+            f"{original} have it (total variation distance at "
             f"least {self.distance:.2f})"
         )
 

@@ -230,7 +230,7 @@ def infer_by_classifier(
     ``pair`` has the control group as its original, and the release, over the known columns and the
     secret; ``tried`` are the people attacked, by bins. The control is the same classifier, tried on
     the control group: what it knows better of the people attacked, it knows because they are in the
-    release. What a classifier knows of them that learnt from the control group is said beside it.
+    release. What a classifier knows of them that learned from the control group is said beside it.
     """
     accuracy = compute_accuracy(pair, target=secret.name, held_out=tried)
     outside = compute_accuracy(pair, target=secret.name, held_out=pair.original)

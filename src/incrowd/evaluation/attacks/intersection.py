@@ -172,6 +172,6 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
         if len(others) == len(views)
         else None,
         says=f"All releases together allow one {first.secret.name}, and it is that of the person. "
-        f"Each release alone: {', '.join(f'{format_percent(x)}' for x in alone)}.",
+        f"Each release alone: {', '.join(map(format_percent, alone))}.",
         details={f"release {at} alone": x for at, x in enumerate(alone, 1)},
     )

@@ -312,17 +312,17 @@ def attack_by_shadows(
     hits: list[int] = []
     rules: list[_DecisionRule] = []
     for shadow in targets:
-        learnt = _learn_rule(
+        learned = _learn_rule(
             *(_describe_releases(shadow, present, half, rng) for present in (True, False))
         )
         chances = np.concatenate(
             [
-                learnt.answer_releases(_describe_releases(shadow, True, half, rng)),
-                1 - learnt.answer_releases(_describe_releases(shadow, False, half, rng)),
+                learned.answer_releases(_describe_releases(shadow, True, half, rng)),
+                1 - learned.answer_releases(_describe_releases(shadow, False, half, rng)),
             ]
         )
         hits.append(Rate.from_chances(chances, rng).hits)
-        rules.append(learnt)
+        rules.append(learned)
     details: dict[str, float | str] = {"targets": float(len(targets))}
     if hits:
         worst = int(np.argmax(hits))
