@@ -44,8 +44,8 @@ def positives(found: Evaluation) -> str:
     (result,) = (value for value in found.lost.values if value.labels == ("positive",))
     assert result.columns == ("result",)
     assert result.rows == TABLE.filter(pl.col("result") == "positive").height
-    lost = 100 * (1 - result.released / result.rows)
-    return f"result = positive ({lost:.1f} % of {result.rows:,} rows"
+    lost = f"{100 * (1 - result.released / result.rows):.1f}".removesuffix(".0")
+    return f"result = positive ({lost} % of {result.rows:,} rows"
 
 
 def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Release) -> None:
@@ -61,7 +61,7 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     card = " ".join(summarize_release(counts.certificate, counts.evaluation).loss.sentences)
     page = read_outline(report_of(counts)).text
     for line in lines:
-        assert line in terminal
+        assert f"For you only: {line}" in terminal
     lost = counts.evaluation.lost
     assert f"most of all {lost.values[0].description}." in card
     assert f"Suppressed columns: {', '.join(lost.nothing_shown)}." in card
@@ -157,7 +157,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
     stdout = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
     assert "result = positive (" in stdout
-    assert "suppressed columns: zip, day, clinic, group" in stdout
+    assert "Suppressed columns: zip, day, clinic, group" in stdout
     (data,) = (tmp_path / "out").glob("data.*")
     again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),
