@@ -137,7 +137,7 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
         ),
     )
     assert list_verify_messages(folder) == [
-        f"1 class is smaller than {what} = {least}; the smallest has {least - 1} rows."
+        f"1 group is smaller than {what} = {least}; the smallest has {least - 1} rows."
     ]
 
 
