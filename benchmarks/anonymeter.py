@@ -45,7 +45,7 @@ from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.attacks import join, singling_out
 from incrowd.evaluation.attacks.view import AttackerView, People, match_labels, sample_people
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.measure.evaluation import locate_tuples
+from incrowd.measure.label_evaluation import locate_tuples
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 from incrowd.spec.build import ColumnHierarchies

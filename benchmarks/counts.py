@@ -27,7 +27,7 @@ from schemes import BenchmarkTable, load_benchmark_tables
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
-from incrowd.measure.evaluation import build_pair, evaluate_labels
+from incrowd.measure.label_evaluation import build_pair, evaluate_labels
 from incrowd.measure.prediction import Accuracy
 from incrowd.measure.utility import TablePair
 from incrowd.methods.base import MakeContext

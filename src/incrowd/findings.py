@@ -7,7 +7,6 @@ and JSON render that same finding. Nothing is recognized by its text.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -139,6 +138,8 @@ def count_findings(found: Iterable[Finding]) -> str:
 @cache
 def catalog() -> Mapping[str, CatalogEntry]:
     """Return every code with its entry, in the order of the file."""
+    import tomllib  # only a command with something to say needs it
+
     with _FILE.open("rb") as file:
         topics = tomllib.load(file)
     return {

@@ -136,7 +136,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
         "import sys, incrowd; print('numpy' in sys.modules); "
         "from incrowd.cli.commands import build_parser; build_parser(); "
-        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
+        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table', 'pydantic', 'sqlite3'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

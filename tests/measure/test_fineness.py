@@ -14,7 +14,6 @@ from incrowd.codes.counted_table import PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import locate_tuples
 from incrowd.measure.fineness import (
     FinenessExample,
     _AxisPieces,
@@ -24,6 +23,7 @@ from incrowd.measure.fineness import (
     find_examples,
     find_selection,
 )
+from incrowd.measure.label_evaluation import locate_tuples
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 from incrowd.spec.build import ColumnHierarchies

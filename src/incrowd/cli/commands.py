@@ -38,6 +38,7 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
 }  # fmt: skip
 _GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}  # commands that have commands
+_VERSION = "--version"
 _NAMES = tuple(name for commands in _PANELS.values() for name in commands)
 
 
@@ -52,7 +53,7 @@ class _JourneyGroup(HelpGroup):
 def build_parser(only: str | None = None) -> typer.Typer:
     """Build the parser of all commands, or, if ``only`` names one, of that one.
 
-    To load and to describe all of them takes longer than a small release.
+    To load and to describe all of them takes longer than a small release; the version needs none.
     """
     app = typer.Typer(
         name="incrowd",
@@ -65,7 +66,7 @@ def build_parser(only: str | None = None) -> typer.Typer:
     app.callback()(_define_options)
     for panel, commands in _PANELS.items():
         for name, module in commands.items():
-            if only in _NAMES and name != only:
+            if only in (*_NAMES, _VERSION) and name != only:
                 continue
             made = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
             if name in _GROUPS:
@@ -144,7 +145,7 @@ def _define_options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+            _VERSION, callback=_show_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:

@@ -15,13 +15,12 @@ from incrowd.cli.options import Json, Verbose, number_option, parse_number
 from incrowd.cli.terminal import make_console, print_facts
 from incrowd.errors import IncrowdError, UnsolvableError, check_choice
 from incrowd.findings import format_percent
-from incrowd.privacy.plan import Plan, PlanTable, plan_grid
-from incrowd.privacy.plan import plan as planned
-from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
     from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
+    from incrowd.privacy.plan import Plan, PlanTable
+    from incrowd.privacy.plan_counts import CountsPlan
 
 
 def plan(
@@ -64,6 +63,9 @@ def plan(
     Give ε and δ, or any three of k, β, ε and δ. For noisy counts, give two of ε, δ and the crowd
     size.
     """
+    from incrowd.privacy.plan import plan as planned
+    from incrowd.privacy.plan import plan_grid
+
     if spec is not None:
         given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         if any(option is not None for option in given) or releases != "1":
@@ -112,6 +114,8 @@ def plan(
 
 def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
     """Plan counts for the same budget, where there are any; None for the paper's delta."""
+    from incrowd.privacy.plan_counts import plan_counts
+
     if answer.definition == "paper":
         return None
     try:

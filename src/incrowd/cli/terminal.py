@@ -90,11 +90,15 @@ def _line_width(stream: TextIO) -> int | None:
 def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
     """Print one line for each finding: its severity, message, remedy and code."""
     screen, stream = None, sys.stderr if stderr else sys.stdout
+    colored = stream.isatty() or os.environ.get("FORCE_COLOR")
     for finding in found:
-        screen = screen or make_console(stderr=stderr)
         severity = f"{finding.severity.value:>7}"
         line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
         wrapped = _wrap(escape_controls(line), len(severity) + 2, _line_width(stream))
+        if not colored:  # then nothing has to be loaded for it
+            print(wrapped, file=stream)
+            continue
+        screen = screen or make_console(stderr=stderr)
         screen.print(severity, style=_STYLES[finding.severity], end="")
         screen.print(wrapped.removeprefix(severity), markup=False, soft_wrap=True)
 

@@ -18,16 +18,18 @@ from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
 from incrowd.findings import make_finding
-from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation
+from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
 from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.folder import locate_curator_folder
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
-from incrowd.release.release import Release, locate_curator_folder
-from incrowd.release.write import unescape_formula
+from incrowd.release.release import Release
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec

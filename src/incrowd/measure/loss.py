@@ -29,15 +29,22 @@ def compute_normalized_costs(hierarchy: Hierarchy) -> list[Floats]:
     domain and shown as such) is one value; the root covers all.
     """
     return [
-        (hierarchy.count_covered(level) - 1) / max(hierarchy.size - 1, 1)
+        hierarchy.normalize_loss(hierarchy.count_covered(level))
         for level in range(hierarchy.height)
     ]
 
 
 def compute_precision_costs(hierarchy: Hierarchy) -> list[Floats]:
     """Return the cost of each level: l / (h - 1) at level l of h (paper B's precision)."""
-    top = max(hierarchy.height - 1, 1)
-    return [np.full(len(labels), level / top) for level, labels in enumerate(hierarchy.labels)]
+    return [
+        np.full(len(labels), compute_precision_loss(hierarchy, level))
+        for level, labels in enumerate(hierarchy.labels)
+    ]
+
+
+def compute_precision_loss(hierarchy: Hierarchy, level: int) -> float:
+    """Return l / (h - 1) for level l of h."""
+    return level / max(hierarchy.height - 1, 1)
 
 
 def compute_entropy_costs(hierarchy: Hierarchy, held: Floats) -> list[Floats]:

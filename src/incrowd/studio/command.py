@@ -15,8 +15,6 @@ import shutil
 import signal
 import socket
 import stat
-import tempfile
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +23,6 @@ import typer
 from incrowd.cli.options import number_option, parse_number
 from incrowd.cli.terminal import print_text
 from incrowd.errors import IncrowdError, check_whole
-from incrowd.release.history import get_state_folder
-from incrowd.studio.private_files import FOLDER_MODE, create_private
 
 _PREFIX = "studio-"
 _PAGE = """<!doctype html>
@@ -40,6 +36,10 @@ class RedirectFile:
     """A private page that leads to a link; it is removed once the link was used."""
 
     def __init__(self, link: str) -> None:
+        import tempfile
+
+        from incrowd.studio.private_files import create_private
+
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_find_private_parent()))
         self.path = self._folder / "open.html"
         with create_private(self.path) as file:
@@ -47,6 +47,8 @@ class RedirectFile:
 
     def open_in_browser(self) -> None:
         """Open the page in a browser."""
+        import webbrowser
+
         webbrowser.open(self.path.as_uri())
 
     def remove(self) -> None:
@@ -56,6 +58,9 @@ class RedirectFile:
 
 def _find_private_parent() -> str | None:
     """Return the user's runtime folder, else the state folder; None for that of temporary files."""
+    from incrowd.release.history import get_state_folder
+    from incrowd.studio.private_files import FOLDER_MODE
+
     own = os.environ.get("XDG_RUNTIME_DIR")
     if own and _is_private(Path(own)):
         return own
@@ -111,7 +116,6 @@ def studio(
         import uvicorn
 
         from incrowd.studio.access import Sessions
-        from incrowd.studio.command import RedirectFile
         from incrowd.studio.connection_limits import make_config
         from incrowd.studio.server import Studio, make_app
         from incrowd.studio.workspace import remove_stale_uploads
