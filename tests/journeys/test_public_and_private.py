@@ -410,5 +410,5 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
         assert list_verify_messages(tmp_path / rows) != []
-    with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
+    with pytest.raises(IncrowdError, match="`formulas` is for `format: csv`"):
         publish(table, {**spec, "release": {**request, "format": "parquet"}}, output=tmp_path / "p")
