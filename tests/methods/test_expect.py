@@ -344,5 +344,5 @@ def test_a_sample_and_counts_are_expected_side_by_side() -> None:
 def test_a_draw_that_does_not_go_says_why() -> None:
     file = spec(f"{SAFE}, beta: 0.5")
     assert expect_with_draw("sample", untouchable(), file).crowd > 1
-    with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
+    with pytest.raises(IncrowdError, match="is for `draw: sample`"):
         expect_with_draw("counts", untouchable(), file)

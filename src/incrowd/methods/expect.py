@@ -112,7 +112,7 @@ class Expectation:
             return f"Forecast for {size:,} people: {rows} of rows, at the levels of the spec."
         return (
             f"Forecast for {size:,} people: {rows} of rows can be published with values of {told} "
-            f"of {columns} columns, or more columns of fewer rows."
+            f"of {columns} columns, or fewer rows in more detail."
         )
 
     def findings(self) -> list[Finding]:
