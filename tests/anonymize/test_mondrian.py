@@ -56,7 +56,7 @@ class Case:
             k=self.k,
             weights=np.array(self.weights),
             cut=self.cut,
-            protected=list(protected),
+            sensitive_columns=list(protected),
         )
 
     def labels(self, at: int, code: int) -> tuple[str, ...]:
@@ -275,11 +275,10 @@ def test_rules_are_read_from_the_rows_of_each_class() -> None:
     counts = np.array([2, 2, 2, 2])
     diseases = np.array([0, 1, 0, 1], np.int32)
     distinct = SensitiveColumn(diseases, np.array([4, 4]), (DistinctRule(2),))
-    assert partition(partition_points([ages], points, counts, k=2, protected=[distinct])) == {
-        frozenset({0, 1}), frozenset({2, 3}),
-    }  # fmt: skip
+    members = partition_points([ages], points, counts, k=2, sensitive_columns=[distinct])
+    assert partition(members) == {frozenset({0, 1}), frozenset({2, 3})}
     apart = SensitiveColumn(np.array([0, 0, 1, 1], np.int32), np.array([4, 4]), (DistinctRule(2),))
-    assert partition(partition_points([ages], points, counts, k=2, protected=[apart])) == {
+    assert partition(partition_points([ages], points, counts, k=2, sensitive_columns=[apart])) == {
         frozenset({0, 1, 2, 3})
     }
 

@@ -136,6 +136,6 @@ def test_slices_are_chosen_by_what_survives() -> None:
     table = Frequencies(codes, np.ones(rows, dtype=np.int64))
     for least, first in ((0, (0, 2)), (60, (1, 3))):
         slices = choose_slices(
-            table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), least=least
+            table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), threshold=least
         )
         assert slices[0] == first

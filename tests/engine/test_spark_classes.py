@@ -28,7 +28,7 @@ def _worked(counts: tuple[int, int]) -> ProcessedRows:
         Frequencies(codes, np.array(counts, dtype=np.int64)),
         np.array([0, 1]),
         through=["note"],
-        read=[],
+        work_columns=[],
         work=keep_rows,
         bits=SeededRandomness(1),
     )

@@ -99,7 +99,7 @@ def test_tasks_have_bits_of_their_own() -> None:
     coders = {"c": lambda met: np.array([x or 0 for x in met], dtype=np.int32)}
     tuples = table.count(["c"], coders)
     members = np.arange(4000)
-    how = {"through": (), "read": ("x",), "work": draw_words}
+    how = {"through": (), "work_columns": ("x",), "work": draw_words}
     result = table.process_classes(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
     assert sum(result.parts) == 4000  # type: ignore[arg-type]
     assert len(result.parts) > 1  # several tasks

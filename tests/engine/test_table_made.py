@@ -25,7 +25,7 @@ PLACES = {"sex": make_coder(["female", "male"]), "zip": make_coder(["01***", '"a
 
 
 def cells(engine: Engine, weighted: str | None = None) -> Table:
-    return engine.from_cells(LABELS, np.array([3, 1, 2]), weighted=weighted)
+    return engine.from_cells(LABELS, np.array([3, 1, 2]), count_column=weighted)
 
 
 def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:

@@ -190,6 +190,6 @@ def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int
         assert columns[-1].count_values(number, counts, classes=len(named)).tolist() == spread
         for rule in rules:
             expected &= rule.check_classes(np.array(spread), np.array(overall))
-    got = check_rules(number, counts, classes=len(named), protected=columns)
+    got = check_rules(number, counts, classes=len(named), sensitive_columns=columns)
     assert got.tolist() == expected.tolist()
-    assert check_rules(number, counts, classes=len(named), protected=[]).all()
+    assert check_rules(number, counts, classes=len(named), sensitive_columns=[]).all()
