@@ -158,7 +158,7 @@ class NodeClasses:
 class Rollups:
     """The classes at any node, from the distinct tuples at level 0.
 
-    ``protected`` says what must hold, besides k, of sensitive values inside each class.
+    ``sensitive_columns`` say what must hold, besides k, of sensitive values inside each class.
     """
 
     def __init__(

@@ -191,6 +191,5 @@ class _CutRound:
                 low[places, at], high[places, at] = self._find_runs(
                     cells[places], parts[places], at
                 )
-        return CellPartition(low, high, place, self._cells.beside[cells]), chosen_columns[
-            cells
-        ] == columns
+        partition = CellPartition(low, high, place, self._cells.beside[cells])
+        return partition, chosen_columns[cells] == columns

@@ -166,12 +166,12 @@ def choose_slices_by_score(
     epsilons: Sequence[Fraction],
     bits: Randomness,
 ) -> list[tuple[int, ...]]:
-    """Choose the same by :func:`compute_dependence` of every two columns, at one ``least``."""
+    """Choose the same by :func:`compute_dependence` of every two columns, at one ``threshold``."""
     budget = iter(epsilons)
     slices: list[tuple[int, ...]] = []
     covered_pairs: set[tuple[int, ...]] = set()
 
-    def grown(size: int, free_columns: list[int]) -> tuple[int, ...]:
+    def grow_slice(size: int, free_columns: list[int]) -> tuple[int, ...]:
         members: tuple[int, ...] = ()
         while len(members) < size:
             if members:
@@ -192,13 +192,13 @@ def choose_slices_by_score(
     *early, _ = compute_slice_sizes(columns, limit)
     free_columns = list(range(columns))
     for size in early:
-        slices.append(grown(size, free_columns))
+        slices.append(grow_slice(size, free_columns))
         free_columns = [column for column in free_columns if column not in slices[-1]]
     slices.append(tuple(free_columns))
     for part in slices:
         covered_pairs.update(combinations(part, 2))
     while len(slices) < tables:
-        slices.append(grown(limit, list(range(columns))))
+        slices.append(grow_slice(limit, list(range(columns))))
         covered_pairs.update(combinations(slices[-1], 2))
     return slices
 

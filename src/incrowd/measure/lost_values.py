@@ -182,7 +182,7 @@ class _ComparedColumn:
         labels = sorted(labels_used, key=lambda label: (label is None, label or ""))
         places = {label: place for place, label in enumerate(labels)}
         unknown = len(labels)  # labels that the table does not have
-        codes, shown = (
+        codes, published_codes = (
             np.array([places.get(text, unknown) for text in texts], dtype=np.int32)[column_codes]
             for texts, column_codes in ((column.before, codes_before), (column.after, codes_after))
         )
@@ -190,9 +190,9 @@ class _ComparedColumn:
             np.bincount(column_codes, weights=counts, minlength=unknown + 1)[:unknown].astype(
                 np.float64
             )
-            for column_codes, counts in ((codes, before.counts), (shown, after.counts))
+            for column_codes, counts in ((codes, before.counts), (published_codes, after.counts))
         )
-        return cls(column.name, labels, codes, shown, rows, released)
+        return cls(column.name, labels, codes, published_codes, rows, released)
 
     @property
     def kept_share(self) -> Floats:

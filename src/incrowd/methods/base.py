@@ -117,9 +117,8 @@ def refuse_outside_domain(table: CountedTable | DistinctRows | RemoteCounts) -> 
     At the root nothing is shown of a column, whatever its values are.
     """
     counted_table = table.counted if isinstance(table, DistinctRows) else table
-    if not isinstance(
-        counted_table, CountedTable
-    ):  # it is elsewhere, and is looked at column by column
+    if not isinstance(counted_table, CountedTable):
+        # It is elsewhere, and is looked at column by column.
         for at in range(len(counted_table.names)):
             refuse_outside_domain(counted_table.column(at))
         return

@@ -261,13 +261,13 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
     replaced, one that holds anything else is left alone. ``progress`` hears of each of the
     ``STEPS`` steps.
     """
-    from incrowd.papers import paper_a_attacks_figure as drawn
+    from incrowd.papers import paper_a_attacks_figure
 
     names = [f"{FIGURE}.{form}" for form in ("svg", "png")]
     with fill_folder(folder, replacing=[*names, "numbers.json", "index.html"]) as draft:
         attacks = run_attacks(progress=progress)
         progress("The figure")
-        drawn.save_figure(attacks, FIGURE, draft)
+        paper_a_attacks_figure.save_figure(attacks, FIGURE, draft)
         (draft / "numbers.json").write_text(_format_json(attacks), encoding="utf-8")
         (draft / "index.html").write_text(_render_page(attacks), encoding="utf-8")
     return attacks

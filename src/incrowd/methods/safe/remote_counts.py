@@ -120,21 +120,21 @@ class RemoteRollups(Rollups):
     """The cells at any node of a search, brought here from tuples that are not.
 
     Tuples at some levels that fit are brought here once, and roll up to every coarser node. The
-    cells of other nodes are counted where the tuples are; only those of more than ``least`` rows
-    come here, and a search looks at no others.
+    cells of other nodes are counted where the tuples are; only those of more than ``threshold``
+    rows come here, and a search looks at no others.
     """
 
     def __init__(self, table: RemoteCountedTable, threshold: int) -> None:
-        self._whole, self._least = table, threshold
+        self._whole, self._threshold = table, threshold
         self._base, local_table = _bring_tuples(table)
         super().__init__(table.hierarchies, local_table.represent_by_values().frequencies)
 
     def count_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
-        """Return the keys of the cells of a node with more than ``least`` rows, and their rows."""
+        """Return the keys of the cells with more than ``threshold`` rows, and their rows."""
         if all(a >= b for a, b in zip(node, self._base, strict=True)):
             return super().count_cells(node)
         maps = map_levels(self.hierarchies, self._whole.held, node)
-        above = self._whole.tuples.collect_above(maps, self._least)
+        above = self._whole.tuples.collect_above(maps, self._threshold)
         widths = [self._count_level_groups(at, level) for at, level in enumerate(node)]
         if math.prod(widths) >= _NUMBERED:
             self._wide[node] = above.codes
