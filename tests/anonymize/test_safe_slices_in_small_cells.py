@@ -48,8 +48,8 @@ def test_the_score_is_what_the_docstring_says(rows: dict[Row, int], least: int) 
     )
     many = {row: n * 2**29 for row, n in rows.items()}
     if many:  # products that no longer fit into 64 bits
-        got = compute_dependence(count_listed_rows(many), 0, 1, least * 2**29)
-        assert got == by_definition(many, least * 2**29)
+        score = compute_dependence(count_listed_rows(many), 0, 1, least * 2**29)
+        assert score == by_definition(many, least * 2**29)
 
 
 def test_small_cells_count_nothing() -> None:
