@@ -94,8 +94,8 @@ class Finding:
     @property
     def studio_remedy(self) -> str:
         """The way out in the studio."""
-        result = self.entry.studio_remedy
-        return self.remedy if result is None else fill_template(result, self.values)
+        template = self.entry.studio_remedy
+        return self.remedy if template is None else fill_template(template, self.values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -166,8 +166,8 @@ class _TemplateFormatter(Formatter):
         if value is None:
             return ""
         if "|" in format_spec:
-            result, several = format_spec.split("|")
-            return f"{value:,} {result if value == 1 else several}"
+            single, several = format_spec.split("|")
+            return f"{value:,} {single if value == 1 else several}"
         if format_spec == "%":
             return format_percent(value)
         if isinstance(value, list):
