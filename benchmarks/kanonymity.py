@@ -82,7 +82,7 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     from incrowd.codes.frequency import merge_tuples
     from incrowd.engine.count import count_tuples_with_kept
     from incrowd.engine.source import open_table
-    from incrowd.measure.evaluation import evaluate_labels
+    from incrowd.measure.label_evaluation import evaluate_labels
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.build import ColumnHierarchies
     from incrowd.spec.model import Column
@@ -97,10 +97,8 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     counts = rows.counted.frequencies.counts[result.published_mask]
 
     def lost() -> float:
-        published = PublishedTable(
-            result.labels, merge_tuples(result.codes[result.published_mask], counts)
-        )
-        return evaluate_labels(rows.counted, axes, published).loss
+        cells = merge_tuples(result.codes[result.published_mask], counts)
+        return evaluate_labels(rows.counted, axes, PublishedTable(result.labels, cells)).loss
 
     return int(counts.sum()), lost
 

@@ -225,7 +225,7 @@ def find_optimal_node(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalised",
+    loss: LossName = "normalized",
     weights: Floats | None = None,
     seconds: float | None = None,
     progress: Progress = _ignore_progress,
@@ -252,7 +252,7 @@ def find_minimal_nodes(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalised",
+    loss: LossName = "normalized",
     weights: Floats | None = None,
     progress: Progress = _ignore_progress,
 ) -> list[Optimum]:
