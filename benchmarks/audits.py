@@ -66,14 +66,14 @@ def audit_variants() -> None:
             f"naive variants, {runs:,} runs on each table, which can show "
             f"{compute_largest_bound(runs * 2 // 3, delta=0.01):.2f} at most:"
         )
-        for item in VARIANTS:
+        for variant in VARIANTS:
             start = time.perf_counter()
             first, second = (
-                item.outcomes(side, runs, SystemRandomness()) for side in (True, False)
+                variant.outcomes(side, runs, SystemRandomness()) for side in (True, False)
             )
             bound = compute_lower_bound(first, second, delta=0.01).epsilon
             took = time.perf_counter() - start
-            print(f"  {item.name:34}{bound:6.2f}  claims {item.claim:g}  {took:6.2f} s")
+            print(f"  {variant.name:34}{bound:6.2f}  claims {variant.claim:g}  {took:6.2f} s")
         sys.stdout.flush()
 
 
@@ -81,11 +81,13 @@ def count_false_alarms(number: int) -> None:
     """How often a correct method seems wrong."""
     for name in ("sample, fixed levels", "counts, fixed levels"):
         result = [audit(make_audit_spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
-        allowed = [item.accounted for item in result]
+        allowed = [estimate.accounted for estimate in result]
         wrong = sum(
-            item.epsilon > limit for item, limit in zip(result, allowed, strict=True) if limit
+            estimate.epsilon > limit
+            for estimate, limit in zip(result, allowed, strict=True)
+            if limit
         )
-        above = sum(item.is_above_claim for item in result)
+        above = sum(estimate.is_above_claim for estimate in result)
         print(
             f"{number} audits of {name}: {wrong} show more than is accounted at that delta (at "
             f"most {0.05 * number:.0f} expected), {above} more than is claimed",

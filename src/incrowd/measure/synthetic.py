@@ -97,8 +97,8 @@ class SyntheticEvaluation(Evaluation):
     @property
     def mean_pair_distance(self) -> float | None:
         """The mean over pairs of columns; None of a single column."""
-        result = [item.distance for item in self.distance_by_pair]
-        return float(np.mean(result)) if result else None
+        distances = [pair.distance for pair in self.distance_by_pair]
+        return float(np.mean(distances)) if distances else None
 
     @property
     def largest_error(self) -> float:
@@ -107,22 +107,26 @@ class SyntheticEvaluation(Evaluation):
 
 
 def evaluate_synthetic(
-    original: CountedTable, shown: PublishedTable, again: Codes, *, queries: int | None = None
+    original: CountedTable,
+    published: PublishedTable,
+    second_draw: Codes,
+    *,
+    queries: int | None = None,
 ) -> SyntheticEvaluation:
     """Hold synthetic rows against their table, both by the values of level 0.
 
     Args:
         original: the table.
-        shown: the rows.
-        again: the rows of a second draw from the same model, for what chance explains.
+        published: the rows.
+        second_draw: the rows of a second draw from the same model, for what chance explains.
         queries: how many random counts are asked, if not the usual number.
 
     """
-    before, after = original.frequencies, shown.frequencies
+    before, after = original.frequencies, published.frequencies
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = measure_utility(build_pair(original, original.axes, shown), asked=queries)
+    utility = measure_utility(build_pair(original, original.axes, published), query_count=queries)
     return SyntheticEvaluation(
         rows_original=before.total,
         rows_released=after.total,
@@ -136,7 +140,7 @@ def evaluate_synthetic(
         },
         distance_by_pair=list(_pairs(names, before, after, sizes)),
         values=_values(original, shares),
-        equal_rows=count_equal(before, after, again),
+        equal_rows=count_equal(before, after, second_draw),
     )
 
 
@@ -146,8 +150,8 @@ def _share(table: Frequencies, places: Sequence[int], sizes: Sequence[int]) -> F
     counts = np.bincount(
         cell, table.counts, minlength=int(np.prod([sizes[at] for at in places]))
     ).astype(np.float64)
-    result: Floats = counts / max(counts.sum(), 1.0)
-    return result
+    shares: Floats = counts / max(counts.sum(), 1.0)
+    return shares
 
 
 def _distance(first: Floats, second: Floats) -> float:
@@ -160,8 +164,8 @@ def _pairs(
     pairs = [pair for pair in combinations(range(len(names)), 2)
              if sizes[pair[0]] * sizes[pair[1]] <= 1 << 22]  # fmt: skip
     if len(pairs) > MOST_PAIRS:
-        chosen = np.random.default_rng(0).choice(len(pairs), MOST_PAIRS, replace=False)
-        pairs = [pairs[at] for at in sorted(chosen.tolist())]
+        places = np.random.default_rng(0).choice(len(pairs), MOST_PAIRS, replace=False)
+        pairs = [pairs[at] for at in sorted(places.tolist())]
     return [
         PairDistance(
             names[a], names[b],
@@ -180,15 +184,15 @@ def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> 
         for code in np.flatnonzero(before * rows >= _RARE - 0.5).tolist():
             label = hierarchy.labels[0][code]
             value_shares.append(ValueShare(name, label, float(before[code]), float(after[code])))
-    return sorted(value_shares, key=lambda one: -one.error)[:_MOST_VALUES]
+    return sorted(value_shares, key=lambda share: -share.error)[:_MOST_VALUES]
 
 
-def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualRows:
+def count_equal(before: Frequencies, after: Frequencies, second_draw: Codes) -> EqualRows:
     """Count published rows that equal a row of the table, and of a second draw."""
-    other = Frequencies(*np.unique(again, axis=0, return_counts=True))
+    second_rows = Frequencies(*np.unique(second_draw, axis=0, return_counts=True))
     return EqualRows(
         equal=_count_met(after, before),
-        expected=_count_met(after, other),
+        expected=_count_met(after, second_rows),
         unique=_count_met(
             after, Frequencies(before.codes[before.counts == 1], before.counts[before.counts == 1])
         ),
@@ -198,6 +202,6 @@ def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualR
 
 def _count_met(rows: Frequencies, table: Frequencies) -> int:
     """How many of the rows have a tuple that the table has."""
-    both = number_tuples(np.concatenate([rows.codes, table.codes]).astype(np.int32))
-    met = np.isin(both[: len(rows)], both[len(rows) :])
+    numbers = number_tuples(np.concatenate([rows.codes, table.codes]).astype(np.int32))
+    met = np.isin(numbers[: len(rows)], numbers[len(rows) :])
     return int(rows.counts[met].sum())
