@@ -19,6 +19,7 @@ from incrowd.methods.base import MakeContext
 from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.gaussian import whole_variance
+from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.file import SpecFile, parse_spec
 
@@ -106,7 +107,7 @@ def test_copies_of_one_run_are_independent() -> None:
     for seed, run in enumerate(scores):
         bits = SeededRandomness(seed)
         for table in tables:
-            run += synthetic._score_copies(table, 100, bits, first=True)  # noqa: SLF001
+            run += synthetic._score_copies(table, 100, bits, first=True)
     ratio = scores.mean(axis=1).var(ddof=1) * 100 / scores.var()
     assert 0.65 < ratio < 1.45
 
@@ -124,7 +125,7 @@ def test_a_budget_spent_four_times_over_is_found_out(monkeypatch: pytest.MonkeyP
     """The tables are those that a run of the method measured."""
     monkeypatch.setattr(synthetic, "_OUTCOMES", 1000)
 
-    class GenerousBudget(synthesize.InformationBudget):
+    class GenerousBudget(InformationBudget):
         def spend(self, part: Fraction | float, numbers: int) -> Fraction:
             return 4 * super().spend(part, numbers)
 

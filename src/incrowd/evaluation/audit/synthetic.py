@@ -11,10 +11,10 @@ gives 3 % of it.
 the allocation depends on declarations alone: the total, the one-way tables, those that the spec
 names, and the rest of the budget for the same tables.
 
-- :class:`WholeRunPair`: one run of the method gives one outcome. It tests the whole path, but some ten
+- :class:`WholeRunPair`: one run of the method gives one outcome. It tests the whole path, but ten
   thousand runs show little.
-- :class:`RepeatedTablesPair`: the tables that one run of the method measured, each measured many times
-  over for the same part of the budget, by the method's own function.
+- :class:`RepeatedTablesPair`: the tables that one run of the method measured, each measured many
+  times over for the same part of the budget, by the method's own function.
 
 *Claim*: the outcomes of :class:`RepeatedTablesPair` are independent, and each has the law of the
 summed ratio in a run with this allocation. *Proof*: a table is measured together with copies of
