@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.arrays import Codes
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine
@@ -23,23 +25,28 @@ columns:
   b: {role: quasi, hierarchy: {flat: {values: [p, q]}}}
   c: {role: sensitive, hierarchy: {flat: {values: [u, v]}}}
 """)
-_BEFORE = {"a": ["x"] * 200 + ["y"] * 200, "b": (["p"] * 100 + ["q"] * 100) * 2,
+_Columns: TypeAlias = Mapping[str, Sequence[str | None]]
+_BEFORE: _Columns = {"a": ["x"] * 200 + ["y"] * 200, "b": (["p"] * 100 + ["q"] * 100) * 2,
            "c": ["u"] * 399 + [None]}  # fmt: skip
-_AFTER = {"a": ["x"] * 200 + ["y"] * 200, "b": ["p"] * 200 + ["q"] * 200, "c": ["u"] * 400}
+_AFTER: _Columns = {
+    "a": ["x"] * 200 + ["y"] * 200,
+    "b": ["p"] * 200 + ["q"] * 200,
+    "c": ["u"] * 400,
+}
 
 
-def _count(columns: dict[str, list[str | None]]) -> CountedTable:
+def _count(columns: _Columns) -> CountedTable:
     table = local_engine().open(pl.DataFrame(columns))
     return count_tuples(table, ColumnHierarchies(_SPEC.spec.columns, _SPEC.folder))
 
 
-def _shown(columns: dict[str, list[str | None]]) -> PublishedTable:
+def _shown(columns: _Columns) -> PublishedTable:
     counted = _count(columns)
     labels = tuple(hierarchy.labels[0] for hierarchy in counted.hierarchies)
     return PublishedTable(labels, counted.frequencies, (0, 0, 0))
 
 
-def _evaluate(again: np.ndarray | None = None) -> SyntheticEvaluation:  # type: ignore[type-arg]
+def _evaluate(again: Codes | None = None) -> SyntheticEvaluation:
     return evaluate_synthetic(_count(_BEFORE), _shown(_AFTER), again, queries=10)
 
 
@@ -77,7 +84,7 @@ def test_a_missing_value_is_null_in_both_and_never_a_star() -> None:
 
 
 def test_a_value_without_rows_is_described_by_nothing() -> None:
-    lacking = replace(_shown({"a": ["x"] * 9, "b": ["p"] * 9, "c": ["u"] * 9}))
+    lacking = _shown({"a": ["x"] * 9, "b": ["p"] * 9, "c": ["u"] * 9})
     found = evaluate_synthetic(_count(_BEFORE), lacking, None, queries=10)
     distances = {(x.column, x.value): x.distance for x in found.subgroup_distances}
     assert distances["a", "y"] == 1
