@@ -14,7 +14,7 @@ from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine
 from incrowd.measure import synthetic
-from incrowd.measure.evaluation import build_pair
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic, mean_pair_distance
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import parse_spec

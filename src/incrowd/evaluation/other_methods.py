@@ -12,7 +12,8 @@ from incrowd.codes.counted_table import CountedTable, DistinctRows, PublishedTab
 from incrowd.engine.source import local_engine
 from incrowd.engine.table import RemoteTable, Table
 from incrowd.evaluation.attacks.quick import add_kept_columns
-from incrowd.measure.evaluation import Evaluation, build_pair
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.synthetic import MethodOutcome, SyntheticEvaluation, mean_pair_distance
 from incrowd.measure.utility import TablePair
 from incrowd.methods.base import MakeContext

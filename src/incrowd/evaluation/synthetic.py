@@ -13,7 +13,7 @@ from incrowd.evaluation.attacks.synthetic import attack_synthetic
 from incrowd.evaluation.other_methods import compare_methods
 from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
-from incrowd.measure.evaluation import build_pair
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.labels import assign_bins
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import SyntheticEvaluation

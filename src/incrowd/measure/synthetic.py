@@ -20,12 +20,8 @@ import numpy as np
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, number_tuples
-from incrowd.measure.evaluation import (
-    Evaluation,
-    build_pair,
-    locate_tuples,
-    measure_utility,
-)
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.label_evaluation import build_pair, locate_tuples, measure_utility
 from incrowd.measure.subgroups import Subgroup, group_by_labels
 from incrowd.measure.utility import TablePair
 

@@ -63,7 +63,7 @@ def _draw_cells(cells: Sequence[CellShare]) -> str:
     ]
     return draw_scatter(
         points,
-        colour=PAIR[1],
+        color=PAIR[1],
         title="Shares of pairs of values",
         across="share in the table",
         up="share in the synthetic rows",
