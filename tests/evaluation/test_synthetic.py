@@ -17,6 +17,7 @@ from incrowd.evaluation import other_methods
 from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.release import Release
+from incrowd.spec.file import parse_spec
 
 _SPEC = make_spec(f"{BUDGET}, target: smoker, values: drawn")
 
@@ -146,3 +147,23 @@ def test_the_report_has_every_part(release: Release) -> None:
     for words in ("re-identification", "suppressed rows", "homogeneous"):
         assert words not in page.lower(), words
     assert Path(release.curator, "attacks.json").is_file()
+
+
+def test_a_table_of_one_column_has_no_lines_of_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = parse_spec(
+        "columns:\n  x: {role: quasi, hierarchy: {intervals: {from: 1, to: 50, widths: [10]}}}\n"
+        "release: {method: synthetic, epsilon: 1.0, delta: 1.0e-6}"
+    )
+    table = pl.DataFrame({"x": [*range(1, 51)] * 4})
+    with pytest.warns(ic.IncrowdWarning):
+        release = ic.publish(table, spec, bits=SeededRandomness(1))
+    found = ic.evaluate(table, release, spec)
+    print_evaluation(found)
+    shown = capsys.readouterr().out
+    assert "Shares, 1-way" in shown
+    for words in ("Shares, 2-way", "Values", "Associations", "all 1 columns"):
+        assert words not in shown, words
+    assert _evaluation(release).largest_error is None
+    attacks = ic.attack(table, release, spec, tries=50, seed=1).estimates
+    assert [one.attack for one in attacks] == ["linkage", "singling-out", "membership"]
+    assert attacks[1].name == "by 1 column of a row"

@@ -15,11 +15,12 @@ def synthetic_facts(found: SyntheticEvaluation) -> Facts:
     """Return how far synthetic rows are from their table, for the curator alone."""
     pairs = found.mean_pair_distance
     of_pairs = "" if pairs is None else f", of pairs of columns {pairs:.4f}"
-    return [
+    facts = [
         ("Distance", f"mean total variation of columns {found.mean_distance:.4f}{of_pairs}"),
-        ("Shares", f"of values with 100 or more people {_describe_error(found)}"),
+        ("Values", _describe_error(found)),
         ("Equal rows", describe_equal_rows(found.equal_rows)),
     ]
+    return [(name, text) for name, text in facts if text]
 
 
 def list_synthetic_facts(found: SyntheticEvaluation) -> Facts:
@@ -28,17 +29,17 @@ def list_synthetic_facts(found: SyntheticEvaluation) -> Facts:
     assert utility is not None
     facts = [
         ("Rows", f"{found.rows_original:,} original, {found.rows_released:,} synthetic"),
-        ("Shares, 1-way", (
-            f"mean distance {found.mean_distance:.4f}; values with 100 or more people "
-            f"{_describe_error(found)}"
-        )),
+        ("Shares, 1-way", f"mean distance {found.mean_distance:.4f}"),
+        ("Values", _describe_error(found)),
         ("Shares, 2-way", _describe_distance(
             found.mean_pair_distance, len(found.distance_by_pair), found.pairs, "pairs"
         )),
         ("Shares, 3-way", _describe_distance(
             found.mean_triple_distance, len(found.distance_by_triple), found.triples, "triples"
         )),
-        ("Associations", f"mean error of V {utility.association_error:.4f}"),
+        ("Associations", (
+            f"mean error of V {utility.association_error:.4f}" if utility.associations else ""
+        )),
         ("Range counts", f"median error {utility.query_error:.1%}"),
         ("Equal rows", describe_equal_rows(found.equal_rows)),
     ]  # fmt: skip
@@ -46,7 +47,11 @@ def list_synthetic_facts(found: SyntheticEvaluation) -> Facts:
 
 
 def _describe_error(found: SyntheticEvaluation) -> str:
-    return f"within ±{100 * found.largest_error:.2f} percentage points"
+    """Return the largest error of the share of a value; nothing if no value has enough people."""
+    error = found.largest_error
+    if error is None:
+        return ""
+    return f"shares of values with 100 or more people within ±{100 * error:.2f} percentage points"
 
 
 def _describe_distance(mean: float | None, compared: int, every: int, what: str) -> str:
@@ -73,7 +78,8 @@ def _describe_outcome(one: MethodOutcome) -> str:
     if one.problem is not None:
         return one.problem
     if one.method == "synthetic":
-        return f"all {one.columns} columns{_describe_pairs(one)}"
+        columns = "all columns" if one.columns > 1 else "the column"
+        return f"{columns}{_describe_pairs(one)}"
     assert one.rows is not None
     columns = f"{one.informative} of {one.columns} columns informative"
     return f"{format_percent(one.rows)} of rows, {columns}{_describe_pairs(one)}"

@@ -180,9 +180,9 @@ class SyntheticEvaluation(Evaluation):
         return float(np.mean(result)) if result else None
 
     @property
-    def largest_error(self) -> float:
-        """The largest difference of shares among values of at least 100 people."""
-        return max((value.error for value in self.values), default=0.0)
+    def largest_error(self) -> float | None:
+        """The largest difference of shares among values of at least 100 people; None of none."""
+        return max((value.error for value in self.values), default=None)
 
 
 def evaluate_synthetic(
