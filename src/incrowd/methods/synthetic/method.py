@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
@@ -53,6 +55,7 @@ class Synthetic:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, SyntheticSpec)
+        self._file = file
         self._release = file.spec.release
         self._spec = file.spec
         refuse_unconfirmed(file)
@@ -181,6 +184,7 @@ class Synthetic:
         context.step("draw")
         original = counted if isinstance(counted, CountedTable) else counted.collect_sample()
         product, extra = make_product(self.columns, made, original, self._spec, context)
+        product = replace(product, file=self._file)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 
 

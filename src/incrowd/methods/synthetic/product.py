@@ -31,6 +31,7 @@ from incrowd.release.synthetic_part import (
     SyntheticPart,
     SyntheticProduct,
 )
+from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SyntheticSpec
 
@@ -39,17 +40,17 @@ from incrowd.spec.release import SyntheticSpec
 class RowsProduct(Product):
     """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on.
 
-    ``draw`` draws other rows from the same model.
+    ``draw`` draws other rows from the same model, where that is known. ``file`` is the spec.
     """
 
     typed: Table | None = None
     draw: Callable[[], Codes] | None = None
+    file: SpecFile | None = None
 
     @cached_property
-    def second_rows(self) -> Codes:
+    def second_rows(self) -> Codes | None:
         """The rows of a second draw: what chance alone explains."""
-        assert self.draw is not None
-        return self.draw()
+        return None if self.draw is None else self.draw()
 
     @property
     def table(self) -> Table:
