@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Codes, Counts
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value
 from incrowd.spec.leaves import ISO_DAY, Leaves
@@ -86,8 +86,8 @@ class ValueColumn:
         return at if high is not None and point <= high else None
 
     @cached_property
-    def _lows(self) -> list[int]:
-        return [low or 0 for low in self.leaves.lows]
+    def _lows(self) -> Counts:
+        return np.array([low or 0 for low in self.leaves.lows], dtype=np.int64)
 
     @cached_property
     def _codes(self) -> dict[str | None, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
@@ -32,6 +34,7 @@ from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import SyntheticSpec
+from incrowd.spec.row_rules import Rule
 
 MOST_LEAVES = 1_000_000  # of all columns together
 
@@ -109,13 +112,25 @@ class Synthetic:
                 self.columns.domain, places, None if target is None else self._target_place
             )
         except RulesError as error:
-            raise IncrowdError(f"The rules cannot be obeyed. {error}") from error
+            rules = "; ".join(rule.describe() for rule in self._find_refused_rules())
+            raise IncrowdError(f"{error} The rules are: {rules}.") from error
         except ParameterError as error:
             listed = "; ".join(", ".join(part) for part in self._release.tables)
             raise IncrowdError(
                 f"The model cannot hold all of 'tables' ({listed}). Leave some out, or declare "
                 "coarser values."
             ) from error
+
+    def _find_refused_rules(self) -> list[Rule]:
+        """Return rules that are refused together, and without any one of which the rest is not."""
+        refused = list(self._release.rules)
+        for rule in self._release.rules:
+            fewer = [other for other in refused if other is not rule]
+            try:
+                check_request(replace(self.columns, rules=tuple(fewer)).domain, (), None)
+            except RulesError:
+                refused = fewer
+        return refused
 
     @property
     def _target_place(self) -> int | None:

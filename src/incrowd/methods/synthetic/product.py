@@ -75,10 +75,11 @@ def make_product(
     part = make_part(columns, spec)
     types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in context.bits.draw_words(4)])
-    shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
+    rows = columns.obey_orders(made.model, made.rows, rng)
+    shown = publish_columns(columns, rows, types, drawn=drawn, rng=rng)
     order = [name for name in spec.columns if name in shown or name in keys]
     text, typed = make_tables(shown, keys, order, context.engine)
-    ones = np.ones(len(made.rows), dtype=np.int64)
+    ones = np.ones(len(rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published_columns(spec, "quasi", "sensitive")
     original = replace(
@@ -90,7 +91,7 @@ def make_product(
     product = RowsProduct(
         data=text,
         original=original,
-        shown=PublishedTable(labels, merge_tuples(made.rows, ones), (0,) * len(columns.names)),
+        shown=PublishedTable(labels, merge_tuples(rows, ones), (0,) * len(columns.names)),
         columns=modeled,
         axes=original.axes,
         parameters=synthetic_parameters(list(made.events)) or {},
@@ -104,7 +105,8 @@ def make_product(
 def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
     """Draw as many rows from the same model, for what chance alone explains."""
     rng = np.random.default_rng(0)  # of nobody: no secret hangs on it
-    return columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
+    drawn = columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
+    return columns.obey_orders(made.model, drawn, rng)
 
 
 def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
