@@ -118,7 +118,8 @@ def _sum_groups(
 
     Centered, a value has the weight 1 - 1/g in its own group, of g, and -1/g in every other.
     """
-    sums, sizes = np.bincount(groups, counts), np.bincount(groups).astype(np.float64)
+    sums = np.bincount(groups, counts).astype(np.float64)
+    sizes = np.bincount(groups).astype(np.float64)
     number = len(sums)
     if not centered:
         return sums, variance * sizes, np.zeros(number)

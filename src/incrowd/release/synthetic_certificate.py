@@ -60,7 +60,8 @@ def _find_bad_tables(certificate: Certificate, part: SyntheticPart, choices: int
     if (
         sorted(names) != sorted(certificate.table.scheme)
         or {*part.types} != {*names}
-        or ({*part.points} - {*names} or {*part.keys} & {*names})
+        or {*part.points, *(part.written or {})} - {*names}
+        or {*part.keys} & {*names}
     ):
         return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]
     seen: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()

@@ -35,6 +35,7 @@ from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column
 from incrowd.spec.row_rules import Rule, allow_cells, expand_orders
+from incrowd.spec.value_format import ValueFormat
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
@@ -74,7 +75,9 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
         column = _declared(part, name, hierarchy)
         leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
-        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
+        written = (part.written or {}).get(name)
+        form = None if written is None else ValueFormat.model_validate(written)
+        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other, form)
     return result
 
 

@@ -8,7 +8,7 @@ so that a column of numbers stays one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,19 +31,22 @@ from incrowd.methods.synthetic.orders import (
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.leaves import Leaves
 from incrowd.spec.row_rules import Rule, allow_cells, expand_orders, refuse_all_rows
+from incrowd.spec.value_format import ValueFormat
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticColumns:
     """The columns of a model, by name, and the rules that every row obeys.
 
-    ``others`` are the labels for values outside the domain, by column that has one.
+    ``others`` are the labels for values outside the domain, by column that has one; ``formats``
+    say how numbers and days are written, by column where that is not the usual way.
     """
 
     hierarchies: Mapping[str, Hierarchy]
     leaves: Mapping[str, Leaves]
     others: Mapping[str, str]
     rules: tuple[Rule, ...] = ()
+    formats: Mapping[str, ValueFormat] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,7 +144,9 @@ class SyntheticColumns:
     def value_columns(self) -> dict[str, ValueColumn]:
         """The columns as certificates and files of measured tables have them."""
         return {
-            name: ValueColumn(name, hierarchy, self.leaves[name], self.others.get(name))
+            name: ValueColumn(
+                name, hierarchy, self.leaves[name], self.others.get(name), self.formats.get(name)
+            )
             for name, hierarchy in self.hierarchies.items()
         }
 

@@ -129,5 +129,5 @@ def _count_needed(values: int, others: float, share: float) -> float:
 
 def _round(number: float, to: Callable[[float], int]) -> int:
     """Return the number with two digits, which is all that a forecast knows."""
-    unit = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    unit = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
     return to(number / unit) * unit

@@ -131,6 +131,11 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
         types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
         points=points,
         keys=[name for name, column in spec.columns.items() if column.role == "key"],
+        written={
+            name: form.model_dump(mode="json", exclude_defaults=True)
+            for name, form in columns.formats.items()
+        }
+        or None,
         rules=[rule.as_dict() for rule in release.rules],
         tables=[list(part) for part in release.tables],
         target=release.target,

@@ -81,6 +81,11 @@ def read_synthetic_columns(folder: Path, certificate: Certificate) -> SyntheticC
             if column.other is not None
         },
         tuple(Rule.model_validate(rule) for rule in certificate.synthetic.rules),
+        {
+            name: column.written
+            for name, column in synthetic_columns.items()
+            if column.written is not None
+        },
     )
 
 
