@@ -236,6 +236,20 @@ def _swap_smokers(rows: pl.DataFrame) -> pl.DataFrame:
     return swapped.sort(swapped.columns, nulls_last=True).select(rows["patient"], pl.all())
 
 
+def _respell(column: str, edit: Callable[[str], str]) -> Change:
+    """Change how one column of a measured table is written, and nothing that it says."""
+
+    def change(text: str) -> str:
+        head, *lines = text.splitlines()
+        at = head.split(",").index(column)
+        parts = [line.split(",") for line in lines]
+        return "\n".join(
+            [head, *(",".join([*p[:at], edit(p[at]), *p[at + 1 :]]) for p in parts)]
+        ) + "\n"  # fmt: skip
+
+    return lambda folder, known: _edit_table(folder, known, 1, change)
+
+
 FORGERIES: dict[str, tuple[Change, str]] = {
     "variances": (_lower_variance, "MEASUREMENTS_NOT_CHARGED"),
     "fractions": (
@@ -245,6 +259,26 @@ FORGERIES: dict[str, tuple[Change, str]] = {
     "counts": (
         lambda folder, known: _edit_table(folder, known, 1, _shift_count),
         "MEASURED_COUNTS_DIFFER",
+    ),
+    "digits of counts": (_respell("count", lambda text: f"{text}0417"), "MEASURED_COUNTS_DIFFER"),
+    "last digits of counts": (
+        _respell("count", lambda text: f"{float(text) + 0.002:.3f}"),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "signs of deviations": (_respell("sd", lambda text: f"+{text}"), "MEASURED_COUNTS_DIFFER"),
+    "digits of the model": (
+        _respell("model", lambda text: f"{text}0417"),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "ends of lines": (
+        lambda folder, known: _edit_table(
+            folder, known, 1, lambda text: text.replace("\n", "\r\n")
+        ),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "required tables": (
+        lambda _, known: _edit_part(known, tables=[["pregnant", "weight", "diagnosis"]]),
+        "MEASURED_TABLES_MISSING",
     ),
     "model": (lambda folder, known: _edit_table(folder, known, 3, _shift_model), "MODEL_DIFFERS"),
     "tables": (_drop_tables, "MEASURED_TABLES_MISSING"),

@@ -62,6 +62,7 @@ def _find_bad_tables(certificate: Certificate, part: SyntheticPart, choices: int
         or {*part.types} != {*names}
         or {*part.points, *(part.written or {})} - {*names}
         or {*part.keys} & {*names}
+        or (part.written and not certificate.table.release.file.endswith(".csv"))
     ):
         return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]
     seen: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()
@@ -82,6 +83,8 @@ def _find_bad_tables(certificate: Certificate, part: SyntheticPart, choices: int
         return [make_finding("MEASURED_TABLES_MISSING")]
     request = [frozenset(item) for item in part.tables]
     chosen = [table for table in part.measured if len(table.columns) > 1]
+    if {*request} - {frozenset(table.columns) for table in chosen}:
+        return [make_finding("MEASURED_TABLES_MISSING")]
     if len(chosen) - _count_asked(chosen, request) > choices:
         return [make_finding("MEASURED_TABLES_NOT_CHARGED", tables=len(chosen), choices=choices)]
     return []
