@@ -5,7 +5,7 @@
 
 PYTHON is that of an environment with Anonymeter, made by ``make anonymeter``. The table is the
 census sample, 10,000 people; the control are 10,000 others. "fine" are eight columns with the age
-in years and the height in centimetres, in which nearly everybody is unique, "coarse" seven with the
+in years and the height in centimeters, in which nearly everybody is unique, "coarse" seven with the
 age in steps of five years. The releases: the table itself; half of it, and half other people; other
 people alone; and, of the coarse one, the counts of all cells at the level of values with the noise
 of a safe release.
@@ -45,7 +45,7 @@ from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.attacks import join, singling_out
 from incrowd.evaluation.attacks.view import AttackerView, People, match_labels, sample_people
 from incrowd.measure.estimate import Estimate, Rate
-from incrowd.measure.evaluation import locate_tuples
+from incrowd.measure.label_evaluation import locate_tuples
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 from incrowd.spec.build import ColumnHierarchies
@@ -80,13 +80,13 @@ class Setting:
         spec = parse_spec(SPECS["census"])
         ages = [str(age) for age in range(15, 95, self.years)]
         spec = spec.with_entry(("columns", "age", "hierarchy"), {"order": {"values": ages}})
-        centimetres = {"order": {"values": [str(x) for x in range(100, 231)]}}
+        centimeters = {"order": {"values": [str(x) for x in range(100, 231)]}}
         for name in spec.spec.columns:
             if name not in self.names:
                 spec = spec.with_entry(("columns", name), {"role": "drop"})
             elif name == "height":
                 spec = spec.with_entry(
-                    ("columns", name), {"role": "quasi", "hierarchy": centimetres}
+                    ("columns", name), {"role": "quasi", "hierarchy": centimeters}
                 )
         return spec.with_entry(("release",), SAFE | {"levels": dict.fromkeys(self.names, 0)})
 

@@ -37,7 +37,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "safe, sample": {"epsilon": 1.0, "delta": 1e-6, "draw": "sample"},
     "safe, counts": {"epsilon": 1.0, "delta": 1e-6, "draw": "counts"},
 }
-COLOURS = ("#8c2d04", "#d94801", "#fd8d3c", "#4292c6", "#08519c")
+COLORS = ("#8c2d04", "#d94801", "#fd8d3c", "#4292c6", "#08519c")
 SECRETS = {
     "Adult": "salary-class",
     "census": "salary_class",
@@ -116,14 +116,14 @@ def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) ->
     figure = Figure(figsize=(9, 0.62 * len(rows) + 1.4), layout="constrained")
     axes = figure.subplots()
     for place, result in enumerate(rows.values()):
-        for at, (way, colour) in enumerate(zip(WAYS, COLOURS, strict=True)):
+        for at, (way, color) in enumerate(zip(WAYS, COLORS, strict=True)):
             first = result.get(way)
             if first is None:
                 continue
             y = place + (at - 2) * 0.15
-            axes.plot([first.success.low, first.success.high], [y, y], color=colour, lw=2)
+            axes.plot([first.success.low, first.success.high], [y, y], color=color, lw=2)
             axes.plot(
-                first.success.value, y, "o", color=colour, ms=5, label=way if not place else None
+                first.success.value, y, "o", color=color, ms=5, label=way if not place else None
             )
             axes.plot(
                 first.baseline.value,

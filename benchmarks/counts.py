@@ -5,7 +5,7 @@
 On the sample tables and, if DATA names a folder with it in ARX's form, on the Adult table, by
 `scheme: search` at delta = 1e-6, choices included:
 
-1. Normalised loss of RELEASES releases (30 by default) at each epsilon; a row missing and a row too
+1. Normalized loss of RELEASES releases (30 by default) at each epsilon; a row missing and a row too
    many count 1, and their shares are said apart.
 2. At epsilon = 1, from four fifths of the rows: accuracy and AUC of a classifier on the other
    fifth, and by how much all one-, two- and three-way marginals are off (total variation, values
@@ -27,7 +27,7 @@ from schemes import BenchmarkTable, load_benchmark_tables
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.source import local_engine, open_table
-from incrowd.measure.evaluation import build_pair, evaluate_labels
+from incrowd.measure.label_evaluation import build_pair, evaluate_labels
 from incrowd.measure.prediction import Accuracy
 from incrowd.measure.utility import TablePair
 from incrowd.methods.base import MakeContext

@@ -82,7 +82,7 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     from incrowd.codes.frequency import merge_tuples
     from incrowd.engine.count import count_tuples_with_kept
     from incrowd.engine.source import open_table
-    from incrowd.measure.evaluation import evaluate_labels
+    from incrowd.measure.label_evaluation import evaluate_labels
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.build import ColumnHierarchies
     from incrowd.spec.model import Column
@@ -93,12 +93,12 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     rows = count_tuples_with_kept(open_table(job.table), ColumnHierarchies(columns), ())
     axes = rows.counted.axes
     release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
-    result = api.classes(rows, columns, release, bits=SystemRandomness())
-    counts = rows.counted.frequencies.counts[result.shown]
+    result = api.form_classes(rows, columns, release, bits=SystemRandomness())
+    counts = rows.counted.frequencies.counts[result.published_mask]
 
     def lost() -> float:
-        shown = PublishedTable(result.labels, merge_tuples(result.codes[result.shown], counts))
-        return evaluate_labels(rows.counted, axes, shown).loss
+        cells = merge_tuples(result.codes[result.published_mask], counts)
+        return evaluate_labels(rows.counted, axes, PublishedTable(result.labels, cells)).loss
 
     return int(counts.sum()), lost
 

@@ -45,7 +45,7 @@ class SearchJob:
     path: str
     k: int = 5
     suppression: float = 0.05
-    loss: str = "normalised"
+    loss: str = "normalized"
     more: dict[str, Any] = field(default_factory=dict)
 
     @property

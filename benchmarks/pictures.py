@@ -4,7 +4,7 @@
 
 - crowds.png: the chance that a cell of so many people is shown, at epsilon = 1, delta = 1e-6
 - schemes.png: which cells of age and education each way shows, at epsilon = 1
-- loss.png: normalised loss against epsilon, mean of RELEASES (5 by default), on each sample table
+- loss.png: normalized loss against epsilon, mean of RELEASES (5 by default), on each sample table
 - slices.png: associations of eight columns in the table, in one wide release, and in slices
 """
 
@@ -51,7 +51,7 @@ def draw_crowds() -> Figure:
         )
         limit.append(chance)
     axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
-    for k, colour in ((1, "#2a9d8f"), (5, "#0b4f8a")):
+    for k, color in ((1, "#2a9d8f"), (5, "#0b4f8a")):
         counts = plan_counts(epsilon=epsilon, delta=delta, k=k)
         sides = [(counts.noise, 1 - counts.chance)]
         if counts.chance and isinstance(counts.noise, GeometricCounts):
@@ -63,12 +63,12 @@ def draw_crowds() -> Figure:
             )
             for n in people
         ]
-        axes.plot(people, shown, color=colour, label=f"counts, k = {k}")
-    for words, first, colour in (
+        axes.plot(people, shown, color=color, label=f"counts, k = {k}")
+    for words, first, color in (
         ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
         ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
     ):
-        axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=colour, label=words)
+        axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=color, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
     axes.set(xscale="log", xlim=(5, 420), ylim=(0, 1.01))
     axes.set_xlabel("group size (people)")
@@ -124,7 +124,7 @@ def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
     for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
-        for way, (changes, colour) in WAYS.items():
+        for way, (changes, color) in WAYS.items():
             values = [
                 np.mean(
                     [
@@ -136,14 +136,14 @@ def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
                 )
                 for e in budgets
             ]
-            axes.plot(budgets, values, marker="o", markersize=4, color=colour, label=way)
+            axes.plot(budgets, values, marker="o", markersize=4, color=color, label=way)
             print(subject.name, way, [round(float(x), 4) for x in values], flush=True)
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
         axes.minorticks_off()
         axes.set(title=subject.name, xlabel="epsilon", ylim=(0, 1))
         axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("normalised loss")
+    figure.axes[0].set_ylabel("normalized loss")
     figure.axes[0].legend(frameon=False)
     return figure
 

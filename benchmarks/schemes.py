@@ -3,7 +3,7 @@
     python benchmarks/schemes.py [DATA [RELEASES]]
 
 On the sample tables and, if DATA names a folder with it in ARX's form, on the Adult table: the
-normalised loss (an unreleased row counts 1; choices included) of RELEASES whole releases (30 by
+normalized loss (an unreleased row counts 1; choices included) of RELEASES whole releases (30 by
 default), with the spread of single ones, the rows released, and how often the last column of the
 census tables, a salary class, is predicted rightly by a classifier that was trained on a release
 (mean of five). "few, fine" is a search for detail that keeps a quarter of the rows. What is not

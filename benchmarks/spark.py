@@ -12,7 +12,7 @@ more than that: recode, group, draw with ``rand()``, drop what is rare, join bac
 A search is not written by hand: the levels that ours chose are given to it. ``search`` is told
 twice: ``search`` counts by hand at these levels at once, as if they were known; ``search-fine``
 counts tuples of values first, as whoever looks for levels has to, and rolls these up. Ours is the
-whole of `publish`: it also hashes all columns to recognise the table, draws from bits that nobody
+whole of `publish`: it also hashes all columns to recognize the table, draws from bits that nobody
 can know, evaluates, attacks, certifies and reports. Tables of people who do not exist are made
 once, in the folder of ``--cache``: seven columns, one file for each two million rows.
 """

@@ -19,6 +19,13 @@ PRONOUNS = {
     "apart", "beside", "both", "each", "elsewhere", "every", "fewer", "here", "least", "less",
     "most", "nothing", "other", "own", "rightly", "some", "there", "together", "whole",
 }  # fmt: skip
+BRITISH = re.compile(
+    r"(normal|general|anonym|recogn|special|real|summar|organ|minim|maxim|optim|random)is(e|ed|es|ing)"
+    r"|(colo|neighbo|behavio|favo|labo|hono)ur|(label|model|travel)l(ed|ing)(?!by)|centre|metre"
+    r"|\b(gr)ey|whilst|learnt|spelt|catalogue",
+    re.IGNORECASE,
+)
+BOTH_SPELLINGS = {"test_names.py", "test_pages.py", "identifiers.py", "person_id.py"}
 # Words that end in -ed and are no participles, and participles that name a mathematical object
 ALLOWED = {"embed", "feed", "need", "proceed", "seed", "speed"}
 
@@ -55,6 +62,31 @@ def test_a_bare_participle_would_be_found() -> None:
     planted = "def drawn(): ...\ndef load_spec(): ...\nclass A:\n    def own(self): ...\n"
     assert bad_names(planted) == ["drawn", "own"]
     assert bad_names("class A:\n    @property\n    def drawn(self): ...\n") == []
+
+
+def british_words(text: str) -> list[str]:
+    """List the words that American English spells otherwise."""
+    return [word for word in re.findall(r"\w+", text) if BRITISH.search(word)]
+
+
+def test_spelling_is_american() -> None:
+    """In code, pages, tests and benchmarks; patterns of column names know both spellings."""
+    project = Path(__file__).parents[1]
+    result = {
+        str(path.relative_to(project)): words
+        for folder in ("src", "docs", "tests", "benchmarks")
+        for ending in ("py", "md", "toml", "html", "js", "ipynb")
+        for path in sorted((project / folder).rglob(f"*.{ending}"))
+        if path.name not in BOTH_SPELLINGS
+        if (words := british_words(path.read_text(encoding="utf-8")))
+    }
+    assert result == {}
+
+
+def test_a_british_word_would_be_found() -> None:
+    planted = "the colour_map, normalised; a neighbour, labelled in the centre"  # as planted
+    assert len(british_words(planted)) == 5
+    assert british_words("noise otherwise promised: a label, labelledby, four hours") == []
 
 
 def test_each_class_name_exists_once() -> None:

@@ -7,7 +7,6 @@ and JSON render that same finding. Nothing is recognized by its text.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -139,6 +138,8 @@ def count_findings(found: Iterable[Finding]) -> str:
 @cache
 def catalog() -> Mapping[str, CatalogEntry]:
     """Return every code with its entry, in the order of the file."""
+    import tomllib  # only a command with something to say needs it
+
     with _FILE.open("rb") as file:
         topics = tomllib.load(file)
     return {
@@ -156,7 +157,8 @@ class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
-    percentage, ``{near:? Did you mean '$'?}`` appears only where there is a value.
+    percentage, ``{gap:points}`` a difference of percentages; ``{near:? Did you mean '$'?}``
+    appears only where there is a value.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -166,10 +168,11 @@ class _TemplateFormatter(Formatter):
         if value is None:
             return ""
         if "|" in format_spec:
-            result, several = format_spec.split("|")
-            return f"{value:,} {result if value == 1 else several}"
+            return format_count(value, *format_spec.split("|"))
         if format_spec == "%":
             return format_percent(value)
+        if format_spec == "points":
+            return format_points(value)
         if isinstance(value, list):
             return ", ".join(value)
         if isinstance(value, str):
@@ -177,14 +180,34 @@ class _TemplateFormatter(Formatter):
         return format(value, format_spec or ("," if isinstance(value, int) else ".4g"))
 
 
-def format_percent(share: float) -> str:
-    """Return a share as a percentage of at most one decimal.
+def format_count(number: int, noun: str, plural: str) -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "row", "rows"), format_count(1234, "row", "rows")
+    ('1 row', '1,234 rows')
+    """
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage of some decimals; none where all of them are zero.
 
     >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5)
     ('50 %', '12.3 %', '1,250 %')
+    >>> format_percent(0.00021, 2)
+    '0.02 %'
     """
-    text = f"{100 * share:,.1f}"
-    return f"{text.removesuffix('.0')} %"
+    text = f"{100 * share:,.{digits}f}"
+    return f"{text.removesuffix('.' + '0' * digits)} %"
+
+
+def format_points(difference: float) -> str:
+    """Return a difference of shares in percentage points of at most two decimals.
+
+    >>> format_points(0.5), format_points(0.01234)
+    ('50 points', '1.23 points')
+    """
+    return f"{format_percent(difference, 2).removesuffix(' %')} points"
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:

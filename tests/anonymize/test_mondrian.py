@@ -72,7 +72,7 @@ class Case:
         return sum(self.counts[point] for point in inside)
 
     def width(self, at: int, inside: Class) -> float:
-        """The normalised loss of a class in a column, -1 if it has one value there."""
+        """The normalized loss of a class in a column, -1 if it has one value there."""
         values = {self.codes[point][at] for point in inside}
         domain = len(self.rows[at])
         if len(values) == 1:

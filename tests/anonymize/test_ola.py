@@ -215,7 +215,7 @@ def test_a_search_looks_at_few_nodes_and_tells_how_far_it_is(name: LossName) -> 
 
 
 def test_the_same_search_gives_the_same_answer() -> None:
-    case = plain("normalised", k=4, limit=10)
+    case = plain("normalized", k=4, limit=10)
     optimal_node = find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
     assert optimal_node == find_optimal_node(case.make_rollups(), case.lattice, k=4, limit=10)
     even = find_optimal_node(
@@ -271,7 +271,7 @@ def test_the_optimum_need_not_be_minimal() -> None:
     records: list[Record] = [*[("0", "0")] * 6, ("1", "0"), ("0", "1")]
     ends: tuple[Node, Node] = (0, 0), (1, 1)
     case = LatticeCase(
-        [first, second], records, [0] * 8, (), 2, 2, [1.0, 99.0], *ends, "normalised"
+        [first, second], records, [0] * 8, (), 2, 2, [1.0, 99.0], *ends, "normalized"
     )
     rollups, weights = case.make_rollups(), np.array(case.weights)
     best = find_optimal_node(rollups, case.lattice, k=2, limit=2, weights=weights)
@@ -285,7 +285,7 @@ def test_a_single_row_that_a_rule_forbids_is_one_too_many() -> None:
     records: list[Record] = [("a",), ("a",), ("b",)]
     rules = (EntropyRule(1.5),)
     case = LatticeCase(
-        [LabelRows(rows, None)], records, [0, 1, 0], rules, 1, 0, [1.0], (0,), (1,), "normalised"
+        [LabelRows(rows, None)], records, [0, 1, 0], rules, 1, 0, [1.0], (0,), (1,), "normalized"
     )
     assert case.judge_node((0,))[0] == 1
     check_minimal(case)

@@ -23,8 +23,8 @@ from incrowd.evaluation.report.report import render_report
 from incrowd.evaluation.report.summary import summarize_release
 from incrowd.privacy.amplification import Guarantee
 from incrowd.publication import Release, publish
-from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import RULE
 from incrowd.release.verify import read_certificate, verify
 from incrowd.spec.file import parse_spec
 

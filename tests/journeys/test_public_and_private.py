@@ -26,7 +26,7 @@ from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
-from incrowd.release import write
+from incrowd.release import formulas
 from incrowd.release.keys import read_public_key
 from incrowd.release.ledger import Ledger
 
@@ -321,7 +321,7 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
 def test_what_fails_after_the_release_says_that_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
 ) -> None:
-    """Rows that cannot be saved as a table of a catalogue were released all the same."""
+    """Rows that cannot be saved as a table of a catalog were released all the same."""
 
     def fails(_self: Release, _name: str) -> tuple[str, ...]:
         raise error
@@ -374,8 +374,8 @@ def test_an_interrupt_says_whether_the_spend_is_booked(tmp_path: Path, step: str
 
 @given(st.text(alphabet="=+-@'\t\rab1.5\uff1d", max_size=6))
 def test_an_escaped_text_is_read_back_and_runs_nothing(text: str) -> None:
-    written = write.escape_formula(text)
-    assert write.unescape_formula(written) == text
+    written = formulas.escape_formula(text)
+    assert formulas.unescape_formula(written) == text
     if written[:1] in ("=", "+", "@", "\t", "\r", "\uff1d"):
         assert written[0] == "+"
         float(written)  # a number

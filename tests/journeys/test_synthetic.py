@@ -308,13 +308,13 @@ def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
     ("release", "words"),
     [
         ("method: synthetic, epsilon: 1", "needs 'epsilon', above 0, and 'delta'"),
-        (f"{BUDGET}, k: 5", "'k' does not belong to method 'synthetic'"),
+        (f"{BUDGET}, k: 5", "`k` is not a setting of `method: synthetic`"),
         (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
         (f"{BUDGET}, rows: counted", "synthetic rows are not grouped"),
-        (f"{BUDGET}, beta: 0.1", "'beta' does not belong to method 'synthetic'"),
-        (f"{BUDGET}, rules: [{{never: {{sexx: male}}}}]", "names the column 'sexx'"),
-        ("method: safe, epsilon: 1, delta: 1.0e-6", "made-up keys belong to method 'synthetic'"),
-        ("method: safe, epsilon: 1, delta: 1.0e-6", "'precision' belongs to role 'noisy'"),
+        (f"{BUDGET}, beta: 0.1", "`beta` is not a setting of `method: synthetic`"),
+        (f"{BUDGET}, rules: [{{never: {{sexx: male}}}}]", "the column 'sexx' has no entry"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "the role `key` is for `method: synthetic`"),
+        ("method: safe, epsilon: 1, delta: 1.0e-6", "`precision` is for role `noisy`"),
     ],
 )
 def test_specs_that_do_not_fit_are_refused(release: str, words: str) -> None:
@@ -340,7 +340,7 @@ def _change(spec: SpecFile, *changes: tuple[tuple[str, ...], object]) -> SpecFil
             "'region' has an open domain",
         ),
         ([(("columns", "region", "other"), "region 1")], "which is also a value"),
-        ([(("release", "target"), "patient")], "names the column 'patient'"),
+        ([(("release", "target"), "patient")], "the column 'patient' has no entry"),
         (
             [(("release", "rules"), [{"never": {"sex": ["male", "female", None]}}])],
             "allows no row",

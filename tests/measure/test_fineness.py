@@ -14,7 +14,6 @@ from incrowd.codes.counted_table import PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_table
-from incrowd.measure.evaluation import locate_tuples
 from incrowd.measure.fineness import (
     FinenessExample,
     _AxisPieces,
@@ -24,6 +23,7 @@ from incrowd.measure.fineness import (
     find_examples,
     find_selection,
 )
+from incrowd.measure.label_evaluation import locate_tuples
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import publish
 from incrowd.spec.build import ColumnHierarchies
@@ -87,7 +87,9 @@ def test_fineness_that_follows_another_column_is_named() -> None:
     assert result.original == pytest.approx((married["income"] == "low").mean())
     assert result.rows == int((married["income"] == "low").sum())
     assert result.distance == pytest.approx(1 - result.original)
-    assert str(result).startswith(f"100% of the {result.rows:,} rows shown as 'married' have 'low'")
+    assert str(result).startswith(
+        f"100 % of the {result.rows:,} rows shown as 'married' have 'low'"
+    )
 
 
 def test_fineness_by_chance_is_not(tmp_path: Path) -> None:

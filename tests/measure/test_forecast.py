@@ -105,7 +105,7 @@ SCHEMES = st.lists(
 def test_the_rows_that_are_shown_are_those_of_poisson_cells(
     scheme: list[tuple[int, Assumption]], size: int, name: str
 ) -> None:
-    """The grid has a point for every five per cent, so sizes are right to half of that."""
+    """The grid has a point for every five percent, so sizes are right to half of that."""
     shares = [compute_shares(*item) for item in scheme]
     result = outlook(shares, LIKELY[name]).predict_share(
         {str(at): 0 for at in range(len(shares))}, size

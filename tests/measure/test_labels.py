@@ -99,8 +99,8 @@ def months(first: int, last: int, year: int = 2020) -> set[str | None]:
 
 LABELS: list[tuple[str, object, set[str | None]]] = [
     *(
-        ("ages", spelt, whole(18, 64))
-        for spelt in (
+        ("ages", spelled, whole(18, 64))
+        for spelled in (
             "18-64", "18 - 64", "18 to 64", "18..64", "18–64", "18~64", "[18, 64]", "[18;64]",
             "[18, 65)", "[18, 65[", "]17, 64]", "(17, 64]", "(17, 65)", "[18,65)", " 18-64 ",
             "18.0-64.0",

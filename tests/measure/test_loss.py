@@ -55,7 +55,7 @@ tables = st.lists(st.sampled_from(VALUES), min_size=1, max_size=30)
 
 
 @given(values=tables, level=st.integers(0, 2))
-def test_normalised_loss_row_by_row(values: list[str | None], level: int) -> None:
+def test_normalized_loss_row_by_row(values: list[str | None], level: int) -> None:
     hierarchy = build_from_rows(TREE)
     expected = sum((covered(shown(value, level)) - 1) / 4 for value in values)
     assert summed(compute_normalized_costs(hierarchy), hierarchy, values, level) == pytest.approx(
@@ -148,7 +148,7 @@ def test_which_losses_are_sums_over_columns() -> None:
         "discernibility", "class-size",
     }  # fmt: skip
     for name, alone in (
-        ("normalised", compute_normalized_costs),
+        ("normalized", compute_normalized_costs),
         ("precision", compute_precision_costs),
     ):
         costs = sums[name]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""How well a column can be learnt from a release."""
+"""How well a column can be learned from a release."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def planted(rows: int, seed: int = 2) -> Frequencies:
     return merge_tuples(codes.astype(np.int32), np.ones(rows, dtype=np.int64))
 
 
-def test_a_planted_target_is_learnt() -> None:
+def test_a_planted_target_is_learned() -> None:
     got = compute_accuracy(make_identity_pair(planted(3000), 6, 5, 3), target="c")
     assert (got.target, got.original, got.released) == ("c", 1.0, 1.0)
     assert got.majority == pytest.approx(1 / 3, abs=0.1)
 
 
-def test_two_classes_are_learnt() -> None:
+def test_two_classes_are_learned() -> None:
     codes = planted(2000).codes.copy()
     codes[:, 2] = codes[:, 0] % 2  # no order helps
     even = merge_tuples(codes, planted(2000).counts)
@@ -43,7 +43,7 @@ def test_two_classes_are_learnt() -> None:
     assert (got.original, got.released) == (1.0, 1.0)
 
 
-def test_what_is_hidden_cannot_be_learnt() -> None:
+def test_what_is_hidden_cannot_be_learned() -> None:
     original = planted(3000)
     released = original.roll_up(
         [np.zeros(6, np.int32), *(np.arange(n, dtype=np.int32) for n in (5, 3))]
@@ -123,7 +123,7 @@ def test_without_other_columns_the_most_frequent_is_said() -> None:
     )
 
 
-def test_nothing_is_learnt_from_nothing() -> None:
+def test_nothing_is_learned_from_nothing() -> None:
     original, empty = make_frequencies([(0, 0, 6), (1, 1, 4)]), make_frequencies([], 2)
     pair = make_pair(original, empty, np.eye(2), np.eye(2))
     assert compute_accuracy(pair, target="b", held_out=original) == Accuracy(

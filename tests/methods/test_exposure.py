@@ -151,7 +151,7 @@ def test_noise_as_large_as_the_values_is_warned_of(tmp_path: Path) -> None:
         ]
 
     assert "NOISE_TOO_LARGE" in doubts()
-    with pytest.warns(IncrowdWarning, match=r"'gain': the expected relative error is [\d,]+%"):
+    with pytest.warns(IncrowdWarning, match=r"'gain': the expected error is [\d,.]+ %"):
         publish(frame, spec, output=tmp_path / "out")
     frame = table(gain=[1000 + at % 7 for at in range(ROWS)])
     assert "NOISE_TOO_LARGE" not in doubts()

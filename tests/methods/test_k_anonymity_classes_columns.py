@@ -87,7 +87,7 @@ def test_a_search_that_came_to_its_end_says_so() -> None:
     search = release.evaluation.search
     assert search is not None
     assert search.optimum
-    words = "No other of 343 schemes has a smaller loss (normalised)."
+    words = "No other of 343 schemes has a smaller loss (normalized)."
     assert f"Search: {words}" in describe_release(release)
     assert words in release.report().html
     assert publish(*wide(3, candidates="minimal")).evaluation.search is None

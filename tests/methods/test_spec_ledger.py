@@ -36,7 +36,8 @@ def test_what_is_spent_and_left_before_and_after_a_release(tmp_path: Path) -> No
     )
     assert (before.cost, before.after, before.after_delta) == (0.5, 0.5, 2e-5)
     assert not before.refused
-    assert "fits, as an unplanned release" in str(before.findings()[-1])
+    assert before.findings()[-1].code == "LEDGER_FITS"
+    assert "an unplanned release" in before.findings()[-1].message
     assert ledger.spends() == []
     ledger.book([EVENT], guarantee=certified)
     after = preview_budget(ledger.path, [EVENT], guarantee=certified)

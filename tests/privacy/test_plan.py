@@ -103,7 +103,7 @@ def test_solvers_agree_for_one_release() -> None:
 def test_a_plan_shows_itself() -> None:
     got = ic.plan(epsilon=1, delta=1e-6)
     assert "Groups of 56 or more people" in str(got)
-    assert "25.4%" in str(got)
+    assert "25.4 %" in str(got)
     html = got._repr_html_()
     assert html.startswith("<table>")
     assert "<td>14</td>" in html

@@ -52,7 +52,7 @@ def test_only_the_systems_bits_are_private() -> None:
 
 
 @pytest.mark.parametrize("beta", [0.1, 0.25, 0.999, 1e-5, 3e-9, 2.0**-64])
-def test_the_realised_rate_is_a_multiple_of_two_to_the_minus_64_and_not_above(beta: float) -> None:
+def test_the_realized_rate_is_a_multiple_of_two_to_the_minus_64_and_not_above(beta: float) -> None:
     got = Fraction(round_down_rate(beta))
     assert (got * 2**64).denominator == 1
     assert got <= Fraction(beta) < got + Fraction(1, 2**64)

@@ -76,7 +76,7 @@ def test_what_is_no_setting_is_refused_and_changes_nothing(
         ({"epsilon": "much"}, "'epsilon' must be a number"),
         ({"delta": "2"}, "less than 1"),
         ({"draw": "lots"}, "must be 'auto', 'sample' or 'counts'"),
-        ({"draw": "counts", "scheme": "mondrian"}, "'scheme: mondrian' is for 'draw: sample'"),
+        ({"draw": "counts", "scheme": "mondrian"}, "`scheme: mondrian` needs `draw: sample`"),
     ):
         page = browser.post(f"{browser.room}/privacy/settings", 422, **form)
         assert words in html.unescape(page)

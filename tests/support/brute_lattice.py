@@ -95,7 +95,7 @@ class LatticeCase:
 
     def _compute_costs(self, ladder: LabelRows, values: list[str], level: int) -> dict[str, float]:
         """What a row with each value costs at a level, in its column."""
-        if self.name == "normalised":
+        if self.name == "normalized":
             whole = max(len(ladder.rows) - 1, 1)
             return {x: (ladder.count_covered(x, level) - 1) / whole for x in values}
         if self.name == "precision":

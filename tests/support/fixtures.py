@@ -15,7 +15,7 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
 from incrowd.privacy.split import split_for_counts, split_for_samples
-from incrowd.release import certificate
+from incrowd.release import verify_guarantee
 
 
 @pytest.fixture(scope="session")
@@ -71,5 +71,5 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "plan", PLAN)
     monkeypatch.setattr(budget, "split_for_samples", PAIRED)
     monkeypatch.setattr(budget, "split_for_counts", COUNTED)
-    for module in (budget, certificate, filter_):
+    for module in (budget, verify_guarantee, filter_):
         monkeypatch.setattr(module, "Accountant", CachedAccountant)

@@ -10,7 +10,7 @@ from incrowd.codes.counted_table import CountNoise
 from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import local_engine
 from incrowd.evaluation.attacks.scene import AttackScene, make_scene
-from incrowd.measure.evaluation import assign_levels
+from incrowd.measure.label_evaluation import assign_levels
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
 

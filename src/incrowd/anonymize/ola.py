@@ -222,7 +222,7 @@ def find_optimal_node(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalised",
+    loss: LossName = "normalized",
     weights: Floats | None = None,
     seconds: float | None = None,
     progress: Progress = _ignore_progress,
@@ -249,7 +249,7 @@ def find_minimal_nodes(
     *,
     k: int,
     limit: int,
-    loss: LossName = "normalised",
+    loss: LossName = "normalized",
     weights: Floats | None = None,
     progress: Progress = _ignore_progress,
 ) -> list[Optimum]:

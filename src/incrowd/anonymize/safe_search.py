@@ -106,7 +106,7 @@ def search_scheme(
     """Choose a scheme of the lattice and a ramp by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
-    is what normalised loss leaves; more prefers fewer rows of more detail. ``target`` is the
+    is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is the
     place of a column whose relation to the others is to be kept.
     """
     lattice.refuse_large()  # noise is drawn for every scheme

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.synthetic import SyntheticEvaluation
 
 
 def describe_pairs(found: Evaluation) -> str:
@@ -197,3 +198,15 @@ def _expected(loss: NoiseLoss) -> str:
     if loss.expected_error is None or loss.mean_scale is None:
         return ""
     return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
+
+
+def synthetic_facts(found: SyntheticEvaluation) -> Facts:
+    """Return how far synthetic rows are from their table, for the curator alone."""
+    pairs, equal = found.mean_pair_distance, found.equal_rows
+    of_pairs = "" if pairs is None else f", of pairs of columns {pairs:.4f}"
+    by_chance = f"{equal.expected:,} would by chance"
+    return [
+        ("Distance", f"mean total variation of columns {found.mean_distance:.4f}{of_pairs}"),
+        ("Shares", f"of values with 100 or more people within ±{100 * found.largest_error:.2f} %"),
+        ("Equal rows", f"{equal.equal:,} of {equal.rows:,} equal a row of the table; {by_chance}"),
+    ]

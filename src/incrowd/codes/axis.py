@@ -93,19 +93,17 @@ class Axis:
 
     def compute_cost(self, low: Codes, high: Codes) -> Floats:
         """Return the normalized loss of each run: 0 for a single value, 1 for everything."""
-        size = max(self.hierarchy.size - 1, 1)
         if not self.ordered:
             return self._tree_cost[self._find_nodes(low, high)]
         mixed = (high >= self.hierarchy.null) & (low < high)
-        wide = np.where(mixed, 1.0, (high - low) / size)
+        wide = np.where(mixed, 1.0, self.hierarchy.normalize_loss(high - low + 1))
         alone = low == high
         return np.where(alone, self._single_costs[low], wide)
 
     @cached_property
     def _single_costs(self) -> Floats:
         """What a single position costs: nothing, but for what is outside and shown as the root."""
-        covered = self.hierarchy.count_covered(0)[self._codes]
-        return (covered - 1) / max(self.hierarchy.size - 1, 1)
+        return self.hierarchy.normalize_loss(self.hierarchy.count_covered(0)[self._codes])
 
     @cached_property
     def _offsets(self) -> npt.NDArray[np.int64]:
@@ -116,8 +114,7 @@ class Axis:
     @cached_property
     def _tree_cost(self) -> Floats:
         covered = [self.hierarchy.count_covered(level) for level in range(self.hierarchy.height)]
-        costs = (np.concatenate(covered) - 1) / max(self.hierarchy.size - 1, 1)
-        return np.append(costs, 1.0)
+        return np.append(self.hierarchy.normalize_loss(np.concatenate(covered)), 1.0)
 
     def _find_nodes(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
         """Return the group that holds each run, numbered across levels; the last means none."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
 
 ROOT = "*"
+SUPPRESSED, UNCHANGED = "suppressed", "unchanged"  # the words for the root and for the values
 
 
 class HierarchyError(IncrowdError):
@@ -116,6 +118,16 @@ class Hierarchy:
         Every level counts alike: a mask that hides h of n characters as h / n of its domain.
         """
         return 1 + (self.size - 1) * (level / (self.height - 1))
+
+    @overload
+    def normalize_loss(self, covered: float) -> float: ...
+
+    @overload
+    def normalize_loss(self, covered: npt.NDArray[Any]) -> npt.NDArray[np.float64]: ...
+
+    def normalize_loss(self, covered: Any) -> Any:
+        """Return (a - 1) / (m - 1) for a of m values covered: 0 for a single value, 1 for all."""
+        return (covered - 1) / max(self.size - 1, 1)
 
     def count_covered(self, level: int) -> npt.NDArray[np.float64]:
         """Return how many values each code of a level may stand for, met or not.

@@ -18,16 +18,18 @@ from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
 from incrowd.findings import make_finding
-from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation
+from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
 from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.folder import locate_curator_folder
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
-from incrowd.release.release import Release, locate_curator_folder
-from incrowd.release.write import unescape_formula
+from incrowd.release.release import Release
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
@@ -122,7 +124,7 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         spec: The spec that explains the labels.
 
     Returns:
-        The losses ``normalised`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
+        The losses ``normalized`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
         ``average_class_size``.
 
     Raises:
@@ -133,14 +135,14 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         >>> import incrowd as ic
         >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
         >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
-        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
+        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalized"]
         0.0
     """
     file = load_spec(spec)
     after, known = open_release(released)
     before = open_spec_table(file, original)
     tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
-    return {"normalised": tables.loss, **vars(tables.losses)}
+    return {"normalized": tables.loss, **vars(tables.losses)}
 
 
 def evaluate_tables(

@@ -20,7 +20,8 @@ from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
 from incrowd.evaluation.report.origin import ReleaseOrigin
 from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
-from incrowd.measure.evaluation import Evaluation, build_pair
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.outcome import build_level_pair
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import SyntheticEvaluation
@@ -65,7 +66,7 @@ def _measure_product(product: Product, counted: object) -> Accuracy | None:
     if target is None:
         return None
     original, shown = add_kept_columns(product, counted, (target,))
-    # Only labels that are learnt from are read.
+    # Only labels that are learned from are read.
     some = replace(
         shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, seed=2)
     ).drop_unused_labels()

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from incrowd.evaluation.attacks.synthetic import attack_synthetic
 from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
-from incrowd.measure.evaluation import build_pair
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import OtherMethods, SyntheticEvaluation
 from incrowd.measure.utility import limit_tuples

@@ -2,8 +2,8 @@
 
 Where fine and coarse labels of a column stand side by side, some rows of a fine label's values are
 shown with it and others with a coarser one. If that depended on another column, what holds among
-the rows shown finely is true of each cell and false of the table: all rows labelled
-``Married-civ-spouse`` earn little, because those that earn much are labelled ``Married``.
+the rows shown finely is true of each cell and false of the table: all rows labeled
+``Married-civ-spouse`` earn little, because those that earn much are labeled ``Married``.
 
 So the distribution of every other column among the rows that show a fine label is held against
 that among the rows of the table that have its values. Labels of the other column may be coarse as
@@ -25,7 +25,7 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_percent, make_finding
 from incrowd.measure.labels import LabelCover
 
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
@@ -55,9 +55,10 @@ class FinenessExample:
     distance: float
 
     def __str__(self) -> str:
+        released, original = format_percent(self.released, 0), format_percent(self.original, 0)
         return (
-            f"{self.released:.0%} of the {self.rows:,} rows shown as '{self.label}' have "
-            f"'{self.value}' in '{self.other}', of such rows in the table {self.original:.0%} "
+            f"{released} of the {self.rows:,} rows shown as '{self.label}' have "
+            f"'{self.value}' in '{self.other}', of such rows in the table {original} "
             f"(total variation distance at least {self.distance:.2f})"
         )
 

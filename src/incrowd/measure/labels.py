@@ -31,6 +31,7 @@ from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value, parse_number, parse_span
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
+from incrowd.measure.loss import compute_precision_loss
 
 MOST_BINS = 256
 
@@ -178,15 +179,15 @@ class LabelReader:
 
     def interpret_label(self, label: object) -> LabelMeaning:
         """Return what a label means."""
-        values, top, size = self._sizes
+        hierarchy = self._axis.hierarchy
+        values, top = len(hierarchy.values), hierarchy.height - 1
         places, level = self.read_label(label)
         low, high = int(places[0]), int(places[-1])  # they are in order
-        loss = _count_covered(self._axis, places, level) / size
+        loss = hierarchy.normalize_loss(_count_covered(hierarchy, places, level))
         if self._axis.ordered:
             precision = self.compute_width(low, high)
         else:
-            precision = loss if level is None else level / max(top, 1)
-        hierarchy = self._axis.hierarchy
+            precision = loss if level is None else compute_precision_loss(hierarchy, level)
         root = level == top and (hierarchy.is_rooted or label == ROOT)
         whole = values > 1 and (root or len(places) == values == hierarchy.size)
         if whole:
@@ -195,12 +196,6 @@ class LabelReader:
         return LabelMeaning(
             canonicalize_value(label), low, high, None if run else places, loss, precision, whole
         )
-
-    @cached_property
-    def _sizes(self) -> tuple[int, int, int]:
-        """The number of values, the highest level, and the most that a label can lose."""
-        hierarchy = self._axis.hierarchy
-        return len(hierarchy.values), hierarchy.height - 1, max(hierarchy.size - 1, 1)
 
     def compute_width(self, low: int, high: int) -> float:
         """Return the width from one position to another, over the range of the domain."""
@@ -323,8 +318,8 @@ _READ: WeakKeyDictionary[Hierarchy, dict[tuple[bool, int | None], dict[str, Labe
 class LabelCover:
     """For each label of a column: its loss, its precision, and where its rows may lie.
 
-    ``loss`` is (a - 1) / (m - 1) for a of m values covered. ``precision`` is paper B's: the
-    level over the highest, or on an ordered column the width over the range. ``shares`` says
+    ``loss`` and ``precision`` are those of :mod:`incrowd.measure.loss`; on an ordered column
+    precision is the width over the range. ``shares`` says
     for each bin of values how likely a row is there, if it is uniform in what its label
     covers; ``spread`` is that, or what computes it, as not everybody asks. ``rows`` is how many
     original rows have a value that it covers. ``starred`` marks the labels that tell nothing. A
@@ -413,12 +408,11 @@ def _compute_shares(bins: Places, low: Places, high: Places, sets: dict[int, Pla
     return shares
 
 
-def _count_covered(axis: Axis, places: Places, level: int | None) -> float:
-    """Return a - 1, by the rule where the domain is open."""
-    hierarchy = axis.hierarchy
+def _count_covered(hierarchy: Hierarchy, places: Places, level: int | None) -> float:
+    """Return how many values a label covers, by the rule where the domain is open."""
     if level is not None and hierarchy.open:
-        return hierarchy.count_by_rule(level) - 1
-    return float(len(places) - 1)
+        return hierarchy.count_by_rule(level)
+    return len(places)
 
 
 def assign_bins(axis: Axis) -> Places:

@@ -17,7 +17,7 @@ import numpy as np
 from incrowd.arrays import Counts, Floats
 from incrowd.codes.hierarchy import Hierarchy
 
-LossName: TypeAlias = Literal["normalised", "precision", "entropy", "discernibility", "class-size"]
+LossName: TypeAlias = Literal["normalized", "precision", "entropy", "discernibility", "class-size"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 Costs: TypeAlias = list[list[Floats]]
 
@@ -29,15 +29,22 @@ def compute_normalized_costs(hierarchy: Hierarchy) -> list[Floats]:
     domain and shown as such) is one value; the root covers all.
     """
     return [
-        (hierarchy.count_covered(level) - 1) / max(hierarchy.size - 1, 1)
+        hierarchy.normalize_loss(hierarchy.count_covered(level))
         for level in range(hierarchy.height)
     ]
 
 
 def compute_precision_costs(hierarchy: Hierarchy) -> list[Floats]:
     """Return the cost of each level: l / (h - 1) at level l of h (paper B's precision)."""
-    top = max(hierarchy.height - 1, 1)
-    return [np.full(len(labels), level / top) for level, labels in enumerate(hierarchy.labels)]
+    return [
+        np.full(len(labels), compute_precision_loss(hierarchy, level))
+        for level, labels in enumerate(hierarchy.labels)
+    ]
+
+
+def compute_precision_loss(hierarchy: Hierarchy, level: int) -> float:
+    """Return l / (h - 1) for level l of h."""
+    return level / max(hierarchy.height - 1, 1)
 
 
 def compute_entropy_costs(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
@@ -84,7 +91,7 @@ def compute_separable_costs(
 ) -> Costs | None:
     """Return the costs of a loss that is a sum over columns, or None; ``held`` is per column."""
     match name:
-        case "normalised":
+        case "normalized":
             return [compute_normalized_costs(hierarchy) for hierarchy in hierarchies]
         case "precision":
             return [compute_precision_costs(hierarchy) for hierarchy in hierarchies]

@@ -19,7 +19,8 @@ from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift, measure_utility
+from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift
+from incrowd.measure.label_evaluation import measure_utility
 from incrowd.measure.labels import MOST_BINS
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.measure.lost_values import LostValues, find_lost_labels

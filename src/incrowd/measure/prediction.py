@@ -37,7 +37,7 @@ _ITERATIONS = 200
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of test rows whose target is predicted right, by what the model learnt from.
+    """The share of test rows whose target is predicted right, by what the model learned from.
 
     ``majority`` is the share for always saying the original's most frequent bin. The two AUC, of a
     target with two bins, are how often a row of the second scores above one of the first: 0.5 by
@@ -66,7 +66,7 @@ def compute_accuracy(
     A column is described by the share of each bin and, if ordered, the mean position of the
     bins, from 0 to 1. A row released whose target may be in several bins counts in each by its
     share; of bins that stay equally likely the first is said. Where more than 10,000 rows, and
-    8 million cells, would be learnt from, random rows drawn by weight stand for all.
+    8 million cells, would be learned from, random rows drawn by weight stand for all.
 
     A model that saw one bin only, or no other column, always says the most frequent bin; one
     that saw no row is never right (0), and without test rows nothing is (0).
@@ -158,7 +158,7 @@ def _train_classifier(
         ) from error
     most = max(10_000, _CELLS // width)
     codes, bins, weights = _draw_examples(table, shares[at], at, most, seed)
-    # One-hot rows are mostly zeros: sparse, they are learnt several times faster.
+    # One-hot rows are mostly zeros: sparse, they are learned several times faster.
     features = sparse.hstack(
         [sparse.csr_matrix(part)[column] for part, column in zip(described, codes.T, strict=True)],
         format="csr",
@@ -168,7 +168,7 @@ def _train_classifier(
         # A model that is stopped early predicts as well as it can, and that is what is measured.
         warnings.simplefilter("ignore", ConvergenceWarning)
         regression.fit(features, bins, sample_weight=weights)
-    # What is the same in every row learnt from tells nothing; what it got is part of the start.
+    # What is the same in every row learned from tells nothing; what it got is part of the start.
     low, high = (end.toarray()[0] for end in (features.min(axis=0), features.max(axis=0)))
     same = low == high
     factors = regression.coef_.T.copy()

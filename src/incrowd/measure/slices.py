@@ -16,7 +16,8 @@ import numpy as np
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.hierarchy import ROOT
 from incrowd.measure.association import compute_associations
-from incrowd.measure.evaluation import Evaluation, Survival, build_pair
+from incrowd.measure.evaluation import Evaluation, Survival
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.lost_values import LostValue, LostValues
 
 

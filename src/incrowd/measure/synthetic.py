@@ -14,7 +14,8 @@ import numpy as np
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, number_tuples
-from incrowd.measure.evaluation import Evaluation, build_pair, measure_utility
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.label_evaluation import build_pair, measure_utility
 
 MOST_PAIRS = 500
 _MOST_VALUES = 20

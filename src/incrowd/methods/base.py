@@ -21,7 +21,8 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.product import MethodResult
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.model import Column, Spec
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import HARMLESS_ENTRIES, Column, Spec
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,34 @@ def refuse_outside_domain(table: CountedTable | DistinctRows | RemoteCounts) -> 
             )
 
 
+def refuse_unconfirmed(file: SpecFile, *, roles_suffice: bool = False) -> None:
+    """Refuse a draft that is not confirmed.
+
+    The unit, roles and formats must be correct. Ranges and lists of values must be public
+    knowledge: a guarantee takes them for it. ``roles_suffice`` for methods without one.
+    """
+    entries = file.spec.unconfirmed_entries
+    correct = [name for name, left in entries.items() if set(left) & set(HARMLESS_ENTRIES)]
+    public = [name for name, left in entries.items() if set(left) - set(HARMLESS_ENTRIES)]
+    if roles_suffice:
+        correct, public = [name for name, left in entries.items() if "role" in left], []
+    parts = ["the unit must be correct"] if file.spec.confirm else []
+    if correct:
+        parts.append(f"roles and formats must be correct ({_shorten_list(correct)})")
+    if public:
+        parts.append(f"ranges and lists of values must be public ({_shorten_list(public)})")
+    if parts:
+        raise IncrowdError(
+            f"Spec: not confirmed: {', '.join(parts)}. Run `incrowd confirm {file.shell_name}`."
+        )
+
+
+def _shorten_list(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def published_columns(spec: Spec, *roles: str) -> dict[str, Column]:
     """Return the columns of some roles; refuse names that no file can have."""
     columns = {name: column for name, column in spec.columns.items() if column.role in roles}
@@ -146,17 +175,10 @@ def published_columns(spec: Spec, *roles: str) -> dict[str, Column]:
             raise IncrowdError(
                 f"Column '{name[:40]}...': its name is too long for a file. Rename it."
             )
-    if "unit" in spec.confirm:
-        raise IncrowdError(
-            "Spec: the unit (row or person) is not confirmed. Confirm it: incrowd confirm SPEC."
-        )
-    guessed = [name for name, entries in spec.unconfirmed_entries.items() if "role" in entries]
-    if guessed:
-        raise IncrowdError(
-            f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
-        )
     if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
-        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
+        raise IncrowdError(
+            f"Column '{COUNT}': `rows: counted` adds a column of this name. Rename yours."
+        )
     return columns
 
 

@@ -34,7 +34,7 @@ SHARE = 0.9
 _LIKELY_EMPTY = 0.05
 _NAMED = 6
 _MOST_PEOPLE = 1e12
-_SPREAD = {"even": "uniform", "skewed": "skewed"}
+_SPREAD = {"even": "equally frequent", "skewed": "skewed"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Expectation:
         """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
-            return f"Forecast: crowd size {self.crowd_size:,} rows."
+            return f"Forecast: groups need about {self.crowd_size:,} people to be published."
         if max(item.empty or 0.0 for item in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "
@@ -108,12 +108,12 @@ class Expectation:
             )
         told = _format_range([len(item.told) for item in self.each], "d")
         rows = _format_range([100 * (item.rows or 0.0) for item in self.each], ".0f") + " %"
-        what = (
-            "at the levels of the spec"
-            if self.fixed
-            else f"{told} of {columns} columns informative"
+        if self.fixed:
+            return f"Forecast for {size:,} people: {rows} of rows, at the levels of the spec."
+        return (
+            f"Forecast for {size:,} people: {rows} of rows can be published with values of {told} "
+            f"of {columns} columns, or more columns of fewer rows."
         )
-        return f"Forecast for {size:,} people: {rows} of rows published, {what}."
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
@@ -162,14 +162,14 @@ class Expectation:
         if not one.told:
             return make_finding(
                 "RELEASE_UNINFORMATIVE", size=size, spread=spread, slices=slices, rows=one.rows,
-                columns=one.columns, needed=needed,
+                needed=needed,
             )  # fmt: skip
         if self.fixed:
             return make_finding(
                 "RELEASE_FORECAST_AT_LEVELS", size=size, spread=spread, slices=slices,
                 rows=one.rows, needed=needed if one.rows < SHARE else None,
             )  # fmt: skip
-        names = [f"{name} ({words})" for name, words in one.told.items()]
+        names = [f"{name} → {words}" for name, words in one.told.items()]
         return make_finding(
             "RELEASE_FORECAST", size=size, spread=spread, slices=slices, rows=one.rows,
             informative=len(one.told), columns=one.columns, listed=names[:_NAMED],

@@ -14,8 +14,9 @@ import numpy as np
 from incrowd.codes.grid import build_grid
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
-from incrowd.findings import Finding, Severity, make_finding
+from incrowd.findings import Finding, make_finding
 from incrowd.methods.person_id import find_ids, identify_kind_by_name, list_texts, simplify_name
+from incrowd.methods.table_fit import refuse_errors
 from incrowd.privacy.protection import LARGE_DELTA
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column, Spec
@@ -85,11 +86,7 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
 
 def refuse_exposures(spec: Spec, table: Table) -> tuple[Finding, ...]:
     """Raise an error for the first exposure that is refused; return the others as warnings."""
-    exposures = tuple(find_exposures(spec, table))
-    for item in exposures:
-        if item.severity is Severity.ERROR:
-            raise TableError(str(item))
-    return exposures
+    return refuse_errors(find_exposures(spec, table))
 
 
 def is_free_text(texts: list[str], rows: int) -> bool:

@@ -19,8 +19,8 @@ from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.filter import repeat_event
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.certificate import CertifiedGuarantee
-from incrowd.release.entries import Booking, Spend, format_guarantee, format_remaining
 from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, name_person_unit
+from incrowd.release.ledger_entries import Booking, Spend, format_guarantee, format_remaining
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId, Spec
 

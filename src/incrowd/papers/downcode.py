@@ -14,7 +14,7 @@ takes any. He is right if that is the village, record by record, and finer than 
 probability at least k q (1 - q)^(k - 1), where q = (1 - 2^-d) / k for d columns: more than a third
 from four columns on. Proof. A person departs from the usual record with probability q. If exactly
 one person of the village does, then each column in which the person has the usual value is the
-same for all k and shown (else the class could be specialised, and would not be minimal), and each
+same for all k and shown (else the class could be specialized, and would not be minimal), and each
 of the others is not; so what he says is true. And (1 - q)^(k - 1) >= (1 - 1/k)^(k - 1) > 1/e, while
 (1 - 1/16) / e > 1/3. (If nobody departs there is nothing to make finer. If some do, more than one
 but not all, he is wrong: he says k - 1 usual records. If all do, he may be right.)

@@ -1,10 +1,10 @@
 """A minimal hierarchical local recoder, kept as the baseline for downcoding.
 
 Every record is generalized along given hierarchies, each by itself, until at least k look alike.
-It starts with all records at the roots and specialises as long as it can: what most tools call
+It starts with all records at the roots and specializes as long as it can: what most tools call
 quality, and what tells an attacker that everything left general had to be.
 
-**Claim.** The result is k-anonymous, and *minimal*: no records of one class can be specialised by
+**Claim.** The result is k-anonymous, and *minimal*: no records of one class can be specialized by
 one step in one column so that it stays k-anonymous.
 
 Proof. A step takes records of a class of s into classes of the groups one level below, with t_i
@@ -79,7 +79,7 @@ class _Recoder:
         self._classes: dict[Label, Places] = {top: np.arange(len(codes))}
 
     def run(self) -> dict[Label, Places]:
-        """Specialise until no class allows a step."""
+        """Specialize until no class allows a step."""
         waiting = list(self._classes)
         while waiting:
             stepped = False

@@ -84,13 +84,13 @@ def _draw_quasi_loss(numbers: PaperNumbers) -> Canvas:
             numbers.widened, algorithm=algorithm, data=data
         )
         ks = [x.k for x in widened_results]
-        for values, colour, name in (
+        for values, color, name in (
             ([x.attribute_loss for x in widened_results], _RED, "height or weight\nas a k-quasi"),
             ([x.loss_widened for x in widened_results], _ORANGE, "the other k-quasis\nthen"),
             ([x.loss for x in widened_results], _BLUE, "the k-quasis under\n(k,ε)-anonymity"),
         ):
-            below: dict[str, Any] = {"linewidth": 4, "alpha": 0.7} if colour == _ORANGE else {}
-            panel.plot(ks, values, "o-", markersize=4, color=colour, label=name, **below)
+            below: dict[str, Any] = {"linewidth": 4, "alpha": 0.7} if color == _ORANGE else {}
+            panel.plot(ks, values, "o-", markersize=4, color=color, label=name, **below)
     for panel in panels.values():
         panel.set_ylim(bottom=0)
     _set_ticks(panels.values(), numbers.grid.ks)
@@ -105,10 +105,10 @@ def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
             numbers.widened, algorithm=algorithm, data=data
         )
         ks = [x.k for x in widened_results]
-        for epsilon, colour in zip(chosen, _choose_shades(len(chosen)), strict=True):
+        for epsilon, color in zip(chosen, _choose_shades(len(chosen)), strict=True):
             cells = _select_records(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
             label = f"(k,ε), ε = {epsilon:g}"
-            panel.plot(ks, [x.predicted_error for x in cells], "-", color=colour, label=label)
+            panel.plot(ks, [x.predicted_error for x in cells], "-", color=color, label=label)
         middle, label = (
             [x.midpoint_error for x in widened_results],
             "as a k-quasi:\nmiddle of the\ninterval",
@@ -146,9 +146,9 @@ def _draw_curves(
     """Draw a curve for each k over epsilon, or for each epsilon over k, with intervals."""
     other = "k" if along == "epsilon" else "epsilon"
     every = numbers.grid.ks if other == "k" else numbers.grid.epsilons
-    colours = _choose_shades(len(every))
+    colors = _choose_shades(len(every))
     for (algorithm, data), panel in panels.items():
-        for first, colour in zip(every, colours, strict=True):
+        for first, color in zip(every, colors, strict=True):
             cells = _select_records(numbers.cells, algorithm=algorithm, data=data, **{other: first})
             x = [getattr(cell, along) for cell in cells]
             result = [value(cell) for cell in cells]
@@ -156,13 +156,13 @@ def _draw_curves(
             reach = [mean - [y.low for y in result], [y.high for y in result] - mean]
             label = f"k = {first}" if other == "k" else f"ε = {first:g}"
             shown = np.where(mean > 0, mean, np.nan)
-            style: dict[str, Any] = {"color": colour, "markersize": 3.5, "capsize": 2}
+            style: dict[str, Any] = {"color": color, "markersize": 3.5, "capsize": 2}
             panel.errorbar(x, shown, reach, fmt="o" if line else "o-", label=label, **style)
             if line:
-                panel.plot(x, [line(cell) for cell in cells], color=colour, linewidth=1)
+                panel.plot(x, [line(cell) for cell in cells], color=color, linewidth=1)
     _set_percent_axis(panels.values())
     _set_ticks(panels.values(), numbers.grid.ks if along == "k" else numbers.grid.epsilons)
-    return colours
+    return colors
 
 
 def _draw_error(numbers: PaperNumbers, along: str) -> Canvas:
@@ -178,12 +178,12 @@ def _draw_linking(numbers: PaperNumbers) -> Canvas:
     canvas, panels = _make_panel_grid(
         xlabel="ε", ylabel="rows linked", yscale="log", ylim=(5e-4, 1.1)
     )
-    colours = _draw_curves(numbers, "epsilon", panels, lambda cell: cell.linking)
+    colors = _draw_curves(numbers, "epsilon", panels, lambda cell: cell.linking)
     edge = 1.7 * max(numbers.grid.epsilons)
     for panel in panels.values():
         panel.axhline(0.05, **_LEVEL)
-        for k, colour in zip(numbers.grid.ks, colours, strict=True):
-            panel.plot(edge, 1 / k, "<", color=colour, markersize=6)
+        for k, color in zip(numbers.grid.ks, colors, strict=True):
+            panel.plot(edge, 1 / k, "<", color=color, markersize=6)
     return _add_legend(canvas, next(iter(panels.values())), "triangles: 1/k")
 
 
@@ -215,10 +215,10 @@ def _draw_times(numbers: PaperNumbers, algorithm: str) -> Canvas:
         ):
             base = np.zeros(len(widened_results))
             wide = "" if shift < 0 else ", with the attribute"
-            for name, colour in zip(("count", "search", "noise"), parts, strict=True):
+            for name, color in zip(("count", "search", "noise"), parts, strict=True):
                 high = np.array([getattr(time, name) for time in times])
-                label = None if colour == "none" else f"{name}{wide}"
-                panel.bar(places + shift, high, 0.4, bottom=base, color=colour, label=label)
+                label = None if color == "none" else f"{name}{wide}"
+                panel.bar(places + shift, high, 0.4, bottom=base, color=color, label=label)
                 base = base + high
         for place, x in zip(places, widened_results, strict=True):
             top = max(x.times.total, x.times_widened.total)

@@ -17,6 +17,7 @@ from incrowd.errors import (
     check_whole,
     require_single,
 )
+from incrowd.findings import format_percent
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 from incrowd.privacy.presentation import PlanResult, format_parameter, round_crowd_size
@@ -69,8 +70,9 @@ class Plan(PlanResult):
         crowd = round_crowd_size(self.crowd)
         return (
             f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
-            f"{self.beta:.1%} of rows are drawn at random; groups with fewer than {self.k} sampled "
-            f"rows are suppressed. {many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{format_percent(self.beta)} of rows are drawn at random; groups with fewer than "
+            f"{self.k} sampled rows are suppressed. {many} "
+            f"({format_parameter('epsilon', self.epsilon, 4)}, "
             f"{format_parameter('delta', self.delta, 3)})-differential privacy."
         )
 

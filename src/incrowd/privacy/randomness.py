@@ -105,8 +105,8 @@ def round_down_rate(beta: float) -> float:
 def sample_binomial(counts: Counts, beta: float, bits: Randomness) -> Counts:
     """Draw an independent Binomial(count, beta) for each count, exactly.
 
-    Claim: each draw is the number of count independent Bernoulli(realised(beta)) bits that
-    are 1. A bit is 1 if a uniform 64-bit word is below realised(beta) 2**64, which has
+    Claim: each draw is the number of count independent Bernoulli(realized(beta)) bits that
+    are 1. A bit is 1 if a uniform 64-bit word is below realized(beta) 2**64, which has
     exactly that probability; every bit has a word of its own.
     """
     threshold = np.uint64(int(Fraction(round_down_rate(beta)) * 2**64))

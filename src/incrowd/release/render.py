@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ def render_page(package: str, template: str, **values: Any) -> str:
 @cache
 def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        optimized=False,  # to fold constants takes longer than to fill a page once
     )

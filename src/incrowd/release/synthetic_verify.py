@@ -26,10 +26,10 @@ from incrowd.engine.released import ReleasedTable, find_hidden_content, open_rel
 from incrowd.engine.table import Coder
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
 from incrowd.release.value_column import ValueColumn
-from incrowd.release.write import unescape_formula
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.build import build_hierarchy
 from incrowd.spec.hierarchies import HierarchyChoice

@@ -60,12 +60,15 @@ class ValueFormat(SpecModel):
     def _check_settings(self) -> ValueFormat:
         numbers = self._has_numbers
         if numbers and self.dates:
-            raise ValueError("a column holds numbers or dates; give 'dates' or the others")
+            raise ValueError(
+                "a column holds numbers or dates. Give `dates` or the settings of numbers."
+            )
         if self.thousands is not None and self.thousands == (self.decimal or "."):
-            raise ValueError("'thousands' and 'decimal' must differ; 'decimal' is '.' if not given")
+            raise ValueError("`thousands` and `decimal` must differ. Without `decimal` it is '.'.")
         if not (numbers or self.dates or self.nulls):
             raise ValueError(
-                "says nothing; give 'nulls', 'thousands', 'decimal', 'exponents', 'sign' or 'dates'"
+                "no format is given. Add `nulls`, `thousands`, `decimal`, `exponents`, `sign` or "
+                "`dates`, or remove it."
             )
         return self
 

@@ -94,7 +94,7 @@ CRASHED = "The process that reads the table ended unexpectedly. Try again."
 
 
 class _PendingAnswer(Future[T]):
-    """An answer that is waited for; it cannot be cancelled while a process is at work on it."""
+    """An answer that is waited for; it cannot be canceled while a process is at work on it."""
 
     inner: Future[T]
 

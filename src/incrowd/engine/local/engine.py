@@ -208,7 +208,7 @@ def _get_file_ending(path: Path) -> str:
 
 
 def _is_table_name(source: str | os.PathLike[str]) -> bool:
-    """Return whether it can be a table of a catalogue, and is of no file that is read here."""
+    """Return whether it can be a table of a catalog, and is of no file that is read here."""
     text = os.fspath(source)
     return (
         bool(re.fullmatch(r"\w+(\.\w+){0,2}", text)) and _get_file_ending(Path(text)) not in _KNOWN

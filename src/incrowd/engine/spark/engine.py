@@ -1,4 +1,4 @@
-"""The engine of a Spark cluster: it opens files and tables of a catalogue, and data frames."""
+"""The engine of a Spark cluster: it opens files and tables of a catalog, and data frames."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _MEANINGS = {
         "the executors run another version of Python than this machine. Set PYSPARK_PYTHON"
     ),
     "PATH_NOT_FOUND": "there is no such path for the cluster",
-    "TABLE_OR_VIEW_NOT_FOUND": "it is no path, and there is no such table in the catalogue",
+    "TABLE_OR_VIEW_NOT_FOUND": "it is no path, and there is no such table in the catalog",
     "CSV header does not conform": "its files have different headers",
     "MALFORMED_RECORD_IN_PARSING": (
         "a row has more or fewer fields than the header. Is a delimiter unquoted, or the wrong one?"

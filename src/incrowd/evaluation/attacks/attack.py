@@ -23,7 +23,7 @@ from incrowd.evaluation.attacks.view import sample_people
 from incrowd.evaluation.evaluate import ReleaseFacts, list_quasi_columns, open_release
 from incrowd.evaluation.noise import relink_rows, simulate_noise
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
-from incrowd.measure.evaluation import assign_levels
+from incrowd.measure.label_evaluation import assign_levels
 from incrowd.measure.labels import assign_bins
 from incrowd.measure.noise_loss import NOT_MEASURED
 from incrowd.methods.people import draw_rows

@@ -217,7 +217,7 @@ def _draw_detail(found: Evaluation) -> str:
     """Draw how much detail each column keeps in the rows that are shown."""
     return draw_horizontal_bars(
         _list_detail(found),
-        colour="#2a9d8f",
+        color="#2a9d8f",
         title="Detail of each column",
         across="detail in the published rows (1: the value itself, 0: suppressed)",
     )
@@ -266,7 +266,7 @@ def _draw_associations(found: Evaluation) -> str:
     pairs = found.utility.associations if found.utility is not None else []
     return draw_scatter(
         [Point(f"{pair.first}, {pair.second}", pair.original, pair.released) for pair in pairs],
-        colour=PAIR[1],
+        color=PAIR[1],
         title="Associations of pairs of columns",
         across="Cramér's V in the table",
         up="Cramér's V in the release",
@@ -306,8 +306,8 @@ def _draw_attacks(attacked: AttackReport | None) -> str:
         ]
         marks += [] if item.control is None else [("outside the table", "#e9a23b", item.control)]
         rows[f"{item.attack}: {item.name}"] = [
-            IntervalMark(label, colour, rate.value, rate.low, rate.high)
-            for label, colour, rate in marks
+            IntervalMark(label, color, rate.value, rate.low, rate.high)
+            for label, color, rate in marks
         ]
     return draw_intervals(
         rows, title="Attacks on the release", across="share of successful attempts"

@@ -15,7 +15,7 @@ from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Subgroup, SuppressionBurden, measure_burden
 from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
-from incrowd.release.entries import format_guarantee, format_remaining
+from incrowd.release.ledger_entries import format_guarantee, format_remaining
 from incrowd.release.pages import describe_success
 
 _MOST_WARNINGS = 3

@@ -29,7 +29,7 @@ from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
-from incrowd.methods.base import PlannedRelease, published_columns
+from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.parameters import RULES
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy
@@ -44,6 +44,7 @@ class KAnonymityColumns:
     """Quasi columns, to be generalized, and sensitive ones, to be kept; or the reason why not."""
 
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
+        refuse_unconfirmed(file, roles_suffice=True)
         self.quasi = published_columns(file.spec, "quasi")
         self.kept = published_columns(file.spec, "sensitive")
         self.declared = ColumnHierarchies(self.quasi, file.folder)
@@ -217,7 +218,7 @@ def _search_full_domain(
     progress: Progress,
 ) -> EquivalenceClasses:
     counted, rollups = rows.counted, make_rollups(rows, protected)
-    measure: LossName = release.loss or "normalised"
+    measure: LossName = release.loss or "normalized"
     how: dict[str, Any] = {
         "k": k,
         "limit": count_suppressible(release, rows.frequencies.total),

@@ -8,7 +8,13 @@ from dataclasses import replace
 from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    published_columns,
+    refuse_unconfirmed,
+)
 from incrowd.methods.safe.auto import choose_draw, choose_scheme, depends_on_size
 from incrowd.methods.safe.budget import (
     split_counts_budget,
@@ -39,6 +45,7 @@ class Safe:
     """Generalize by a scheme that depends on no single person, draw, drop what is rare."""
 
     def __init__(self, file: SpecFile) -> None:
+        refuse_unconfirmed(file)
         columns = _list_published_columns(file.spec)
         assert isinstance(file.spec.release, SafeSpec)
         self._release, draw_reasons = choose_draw(file.spec.release)
@@ -152,14 +159,6 @@ def _refuse_target(target: str | None, names: tuple[str, ...]) -> None:
 
 def _list_published_columns(spec: Spec) -> dict[str, Column]:
     """Return the columns that are published, all generalized; or raise the reason why not."""
-    if spec.unconfirmed_entries:
-        listed = "; ".join(
-            f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()
-        )
-        raise IncrowdError(
-            f"Spec: entries read from the data are not confirmed ({listed}). Confirm that they are "
-            "public knowledge: incrowd confirm SPEC."
-        )
     columns = published_columns(spec, "quasi", "sensitive")
     for name, column in columns.items():
         if column.hierarchy is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from incrowd.anonymize.synthetic.allocation import share_one_ways
 from incrowd.anonymize.synthetic.choice import Candidate, make_candidate
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_points, make_finding
 from incrowd.methods.base import Method
 from incrowd.methods.expect import Expectation
 from incrowd.methods.synthetic.method import Synthetic
@@ -50,10 +50,10 @@ class SyntheticExpectation(Expectation):
     def summarize(self) -> str:
         """Return the shortest that can be said, in one sentence."""
         if self.size is None:
-            return f"Expected: counts of single values within ±{self._rows} rows (95 %)."
+            return f"Forecast: counts of single values within ±{self._rows} rows (95 %)."
         return (
-            f"Expected of {self.size:,} rows: shares of single values within "
-            f"±{self.error / self.size:.2%} (95 %)."
+            f"Forecast for {self.size:,} people: shares of single values within "
+            f"±{format_points(self.error / self.size)} (95 %)."
         )
 
     @property

@@ -18,7 +18,13 @@ from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    published_columns,
+    refuse_unconfirmed,
+)
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
@@ -53,6 +59,7 @@ class Synthetic:
         assert isinstance(file.spec.release, SyntheticSpec)
         self._release = file.spec.release
         self._spec = file.spec
+        refuse_unconfirmed(file)
         chosen = _modeled(file.spec)
         _refuse_open(chosen)
         self._declared = ColumnHierarchies(chosen, file.folder)
@@ -211,14 +218,6 @@ class Synthetic:
 
 def _modeled(spec: Spec) -> dict[str, Column]:
     """Return the columns that rows are drawn for; or the reason why not."""
-    if spec.unconfirmed_entries:
-        listed = "; ".join(
-            f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()
-        )
-        raise IncrowdError(
-            f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
-            "public knowledge in their place and confirm it: incrowd confirm SPEC."
-        )
     published_columns(spec, "quasi", "sensitive", "key")
     columns = published_columns(spec, "quasi", "sensitive")
     for name, column in columns.items():

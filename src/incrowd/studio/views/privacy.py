@@ -27,8 +27,8 @@ from incrowd.methods.spec_ledger import (
 from incrowd.privacy.presentation import format_parameter
 from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.release.crowd import Crowd, make_crowd
-from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import RULE
 from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec
 from incrowd.studio import spec_edits
