@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.cli.evaluation_facts import (
-    describe_pairs,
-    describe_simulation,
-    noise_facts,
-    synthetic_facts,
-)
+from incrowd.cli.evaluation_facts import describe_pairs, describe_simulation, noise_facts
 from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
+from incrowd.cli.synthetic_rows import synthetic_facts
 from incrowd.cli.terminal import (
     Facts,
     make_console,
