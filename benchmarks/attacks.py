@@ -87,10 +87,10 @@ def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
     return releases
 
 
-def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
+def group_estimates(reports: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
     """Return the estimates of each attack, by way to publish."""
     rows: dict[str, dict[str, Estimate]] = {}
-    for way, tried in found.items():
+    for way, tried in reports.items():
         for first in tried.estimates:
             name = (
                 first.name
@@ -101,14 +101,16 @@ def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estim
     return rows
 
 
-def format_estimate(one: Estimate | None) -> str:
+def format_estimate(estimate: Estimate | None) -> str:
     """One cell of the table."""
-    if one is None:
+    if estimate is None:
         return ""
-    allowed = one.bound is not None and one.success.low <= one.bound
-    mark = ("*" if allowed else "**") if one.succeeds else ""
-    rest = f"{one.guess.value:.3f}" + ("" if one.control is None else f", {one.control.value:.3f}")
-    return f"{mark}{one.success.value:.3f}{mark} ({rest})"
+    allowed = estimate.bound is not None and estimate.success.low <= estimate.bound
+    mark = ("*" if allowed else "**") if estimate.succeeds else ""
+    rest = f"{estimate.guess.value:.3f}" + (
+        "" if estimate.control is None else f", {estimate.control.value:.3f}"
+    )
+    return f"{mark}{estimate.success.value:.3f}{mark} ({rest})"
 
 
 def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) -> None:
@@ -153,7 +155,9 @@ def time_million_rows() -> None:
         make_demo_table("census", rows=1_000_000),
         make_demo_table("census", rows=1_000_000, seed=2),
     )
-    (subject,) = (item for item in load_benchmark_tables(None) if item.name == "census")
+    (subject,) = (
+        candidate for candidate in load_benchmark_tables(None) if candidate.name == "census"
+    )
     for name, way in WAYS.items():
         if name == "(k,ε)":
             continue

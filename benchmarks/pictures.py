@@ -56,14 +56,14 @@ def draw_crowds() -> Figure:
         sides = [(counts.noise, 1 - counts.chance)]
         if counts.chance and isinstance(counts.noise, GeometricCounts):
             sides.append((GeometricCounts(counts.r - 1, counts.noise.epsilon), counts.chance))
-        shown = [
+        chances = [
             sum(
                 share * build_event_law(event).compute_tail(event.r + k - int(n))
                 for event, share in sides
             )
             for n in people
         ]
-        axes.plot(people, shown, color=color, label=f"counts, k = {k}")
+        axes.plot(people, chances, color=color, label=f"counts, k = {k}")
     for words, first, color in (
         ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
         ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
@@ -93,8 +93,8 @@ def draw_planes(census: BenchmarkTable) -> Figure:
         hierarchy = build_hierarchy(column, folder=Path())
         readers.append(LabelReader(name, Axis(hierarchy, hierarchy.ordered)))
     for axes, (way, (changes, _)) in zip(panels, WAYS.items(), strict=True):
-        made = publish(census.table, replace(census, spec=spec).change_release(**changes))
-        data = made.data.group_by(names).len()
+        release = publish(census.table, replace(census, spec=spec).change_release(**changes))
+        data = release.data.group_by(names).len()
         boxes = []
         for age, school, rows in data.iter_rows():
             x, y = (
@@ -112,18 +112,18 @@ def draw_planes(census: BenchmarkTable) -> Figure:
             )  # fmt: skip
         axes.set(
             xlim=(15, 95), ylim=(0, 16), xlabel="age",
-            title=f"{way}: {made.certificate.table.release.rows:,} rows in {len(boxes)} cells",
+            title=f"{way}: {release.certificate.table.release.rows:,} rows in {len(boxes)} cells",
         )  # fmt: skip
         axes.title.set_fontsize(10)
     panels[0].set_ylabel("education, Preschool to Doctorate")
     return figure
 
 
-def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
+def draw_losses(tables: list[BenchmarkTable], number: int) -> Figure:
     """Loss against epsilon, a panel for each table."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
-    for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
+    for axes, subject in zip(figure.subplots(1, len(tables), sharey=True), tables, strict=True):
         for way, (changes, color) in WAYS.items():
             values = [
                 np.mean(
@@ -190,12 +190,12 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
 def main() -> None:
     folder = Path(sys.argv[1])
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    listed = load_benchmark_tables(None)
+    tables = load_benchmark_tables(None)
     for name, figure in (
         ("crowds", draw_crowds()),
-        ("schemes", draw_planes(listed[0])),
-        ("slices", draw_heat_map(listed[0])),
-        ("loss", draw_losses(listed, number)),
+        ("schemes", draw_planes(tables[0])),
+        ("slices", draw_heat_map(tables[0])),
+        ("loss", draw_losses(tables, number)),
     ):
         figure.savefig(folder / f"{name}.png", dpi=110)
 

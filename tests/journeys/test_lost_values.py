@@ -61,7 +61,7 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     card = summarize_release(counts.certificate, counts.evaluation).loss.sentences
     page = read_outline(report_of(counts)).text
     for line in lines:
-        assert line in terminal
+        assert any(line in text for text in terminal)
         assert line in card
         assert line in page
     stored = json.loads((counts.curator / "evaluation.json").read_text())["lost"]
@@ -153,7 +153,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
     stdout = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
     assert "result = positive (" in stdout
-    assert "suppressed columns: zip, day, clinic, group" in stdout
+    assert "Suppressed columns: zip, day, clinic, group" in stdout
     (data,) = (tmp_path / "out").glob("data.*")
     again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),

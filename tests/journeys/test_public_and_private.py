@@ -242,7 +242,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     done = run_command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("Forecast: crowd size 19 rows.")
+    assert expected.startswith("Forecast: groups need about 19 people")
     assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
         f"Published an empty release to {tmp_path / 'out'}/ and booked it in the ledger"
@@ -410,5 +410,5 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
         assert list_verify_messages(tmp_path / rows) != []
-    with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
+    with pytest.raises(IncrowdError, match="`formulas` is for `format: csv`"):
         publish(table, {**spec, "release": {**request, "format": "parquet"}}, output=tmp_path / "p")

@@ -138,8 +138,8 @@ def list_label_patterns(form: str) -> list[re.Pattern[str]]:
     )  # fmt: skip
     page = make_readme(certificate).splitlines()
     (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
-    given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
-    label_patterns = re.findall(r"`(\^[^`]*\$)`", given)
+    form_line = "".join(x for x in page if x.startswith(f"- `{form}`: "))
+    label_patterns = re.findall(r"`(\^[^`]*\$)`", form_line)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
     return [re.compile(pattern) for pattern in (*label_patterns, *dates)]
 

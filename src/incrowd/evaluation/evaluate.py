@@ -240,7 +240,13 @@ def evaluate_tables(
     step("measure")
     kept = len(columns) - quasi
     labels = evaluate_labels(
-        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
+        counted,
+        counted.axes,
+        shown,
+        kept_count=kept,
+        target=target,
+        held_out=unseen,
+        kept_rows=beside,
     )
     crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
     if crowd is not None and not shown.is_local:

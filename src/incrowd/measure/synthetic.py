@@ -207,7 +207,7 @@ def evaluate_synthetic(
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = measure_utility(build_pair(original, original.axes, shown), asked=queries)
+    utility = measure_utility(build_pair(original, original.axes, shown), query_count=queries)
     pairs = _PairComparison(original, after, sizes)
     return SyntheticEvaluation(
         rows_original=before.total,

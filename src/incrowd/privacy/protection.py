@@ -44,7 +44,7 @@ def classify_guarantee(epsilon: float, delta: float = 0.0) -> Strength:
             "an outcome may change by δ, whatever ε is."
         )
         return Strength("weak", text, is_warning=True)
-    return next(Strength(name, text, False) for most, name, text in _STRENGTHS if epsilon <= most)
+    return next(Strength(name, text, False) for limit, name, text in _STRENGTHS if epsilon <= limit)
 
 
 def max_true_positive_rate(false_positive_rate: float, epsilon: float, delta: float) -> float:
