@@ -31,7 +31,7 @@ def preview(
     from incrowd.curate.hierarchy_preview import preview_hierarchy as look
     from incrowd.spec.file import read_spec_file
 
-    shown = look(read_spec_file(spec), column, counted=counts)
+    shown = look(read_spec_file(spec), column, with_counts=counts)
     terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, limit)
 
 
@@ -47,7 +47,7 @@ def tree(
     from incrowd.curate.hierarchy_preview import build_tree as look
     from incrowd.spec.file import read_spec_file
 
-    shown = look(read_spec_file(spec), column, counted=counts, most=limit)
+    shown = look(read_spec_file(spec), column, with_counts=counts, most=limit)
     terminal.print_json(shown.as_dict()) if as_json else results.print_tree(shown)
 
 

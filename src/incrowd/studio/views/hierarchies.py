@@ -344,7 +344,7 @@ def _build_tree(asked: SpecSnapshot, name: str, counted: bool) -> HierarchyTree:
     from incrowd.curate.hierarchy_preview import build_tree
 
     file, table = asked.open_spec_and_table() if counted else (asked.parse_spec(), None)
-    return build_tree(file, name, counted=counted, table=table)
+    return build_tree(file, name, with_counts=counted, table=table)
 
 
 def _list_questions(asked: SpecSnapshot, name: str) -> list[Question]:
