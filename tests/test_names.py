@@ -38,7 +38,6 @@ PLACEHOLDERS = {"item", "result"}
 UNNAMED = (
     "benchmarks/synthetic",
     "src/incrowd/anonymize/synthetic",
-    "src/incrowd/cli",
     "src/incrowd/evaluation",
     "src/incrowd/methods/synthetic",
     "src/incrowd/publication.py",
@@ -46,8 +45,6 @@ UNNAMED = (
     "src/incrowd/spec",
     "src/incrowd/studio",
     "tests/anonymize/test_synthetic",
-    "tests/cli",
-    "tests/docs",
     "tests/evaluation",
     "tests/journeys",
     "tests/release",
