@@ -43,13 +43,11 @@ UNNAMED = (
     "src/incrowd/publication.py",
     "src/incrowd/release",
     "src/incrowd/spec",
-    "src/incrowd/studio",
     "tests/anonymize/test_synthetic",
     "tests/evaluation",
     "tests/journeys",
     "tests/release",
     "tests/spec",
-    "tests/studio",
     "tests/support/unjudged.py",
 )
 # Words that end in -ed and are no participles, and participles that name a mathematical object
