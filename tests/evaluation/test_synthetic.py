@@ -126,9 +126,16 @@ def test_other_methods_are_run_on_the_same_table(
         raise IncrowdError("no such method")
 
     monkeypatch.setattr(other_methods, "make_method", refuse)
-    assert [one.problem for one in _evaluate(release).others] == [None, "no such method"] * 1 + [
-        "no such method"
-    ]
+    problems = [one.problem for one in _evaluate(release).others]
+    assert problems == [None, "no such method", "no such method"]
+    monkeypatch.undo()
+    monkeypatch.setattr(other_methods, "_MOST_SEARCHED", (1, 1))
+    quick = _evaluate(release).others[1]
+    assert counts.searched
+    assert not quick.searched
+    assert quick.rows is not None
+    assert quick.rows > 0.8
+    assert 0 < len(quick.suppressed) < 9
     monkeypatch.setattr(other_methods, "_MOST_TUPLES", 10)
     assert len(_evaluate(release).others) == 1
 

@@ -123,7 +123,8 @@ class MethodOutcome:
 
     ``rows`` is the share of the rows that are published, ``pair_distance`` the mean distance of
     pairs of columns at the finest values, where a reader takes values to be uniform within a label.
-    ``problem`` says why nothing was measured.
+    ``problem`` says why nothing was measured. Levels that are not ``searched`` privately were
+    chosen by the table, which keeps more than a release may.
     """
 
     method: str
@@ -133,6 +134,7 @@ class MethodOutcome:
     pair_distance: float | None = None
     suppressed: tuple[str, ...] = ()
     problem: str | None = None
+    searched: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
