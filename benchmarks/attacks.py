@@ -33,9 +33,9 @@ from incrowd.spec.file import SpecFile
 WAYS: dict[str, dict[str, Any]] = {
     "k-anonymity, OLA": {"method": "k-anonymity", "algorithm": "ola", "k": 5},
     "k-anonymity, Mondrian": {"method": "k-anonymity", "algorithm": "mondrian", "k": 5},
-    "(k,ε)": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
+    "(k, ε)-anonymity": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
     "safe, sample": {"epsilon": 1.0, "delta": 1e-6, "draw": "sample"},
-    "safe, counts": {"epsilon": 1.0, "delta": 1e-6, "draw": "counts"},
+    "safe, noisy counts": {"epsilon": 1.0, "delta": 1e-6, "draw": "counts"},
 }
 COLORS = ("#8c2d04", "#d94801", "#fd8d3c", "#4292c6", "#08519c")
 SECRETS = {
@@ -139,7 +139,7 @@ def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) ->
     axes.set_yticks(range(len(rows)), list(rows))
     axes.invert_yaxis()
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("share of tries that succeed, with its 95 % interval")
+    axes.set_xlabel("share of successful attempts, with 95 % interval")
     axes.grid(axis="x", color="#e6e6e6")
     axes.set_axisbelow(True)
     axes.set_title(title, loc="left")
@@ -159,7 +159,7 @@ def time_million_rows() -> None:
         candidate for candidate in load_benchmark_tables(None) if candidate.name == "census"
     )
     for name, way in WAYS.items():
-        if name == "(k,ε)":
+        if name == "(k, ε)-anonymity":
             continue
         spec = make_attack_spec(subject, way)
         release = publish(table, spec)
@@ -189,7 +189,7 @@ def main() -> None:
             draw_figure(
                 rows,
                 folder / f"attacks-{subject.name.lower()}.png",
-                f"{subject.name}: who was tried",
+                f"{subject.name}: success rate of each attack",
             )
     if folder is not None:
         (folder / "attacks.json").write_text(json.dumps(every, indent=1), encoding="utf-8")

@@ -32,9 +32,9 @@ from incrowd.publication import publish
 from incrowd.spec.build import build_hierarchy
 
 WAYS: dict[str, tuple[dict[str, str], str]] = {
-    "counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
+    "noisy counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
     "sample": ({"draw": "sample", "scheme": "search"}, "#e9a23b"),
-    "sample, mondrian": ({"draw": "sample", "scheme": "mondrian"}, "#c1440e"),
+    "sample, Mondrian": ({"draw": "sample", "scheme": "mondrian"}, "#c1440e"),
 }
 
 
@@ -50,7 +50,7 @@ def draw_crowds() -> Figure:
             np.exp(epsilon) * chance + delta, 1 - np.exp(-epsilon) * (1 - chance - delta), 1.0
         )
         limit.append(chance)
-    axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
+    axes.plot(people, limit, color="#cccccc", linewidth=6, label="limit of any release")
     for k, color in ((1, "#2a9d8f"), (5, "#0b4f8a")):
         counts = plan_counts(epsilon=epsilon, delta=delta, k=k)
         sides = [(counts.noise, 1 - counts.chance)]
@@ -63,10 +63,10 @@ def draw_crowds() -> Figure:
             )
             for n in people
         ]
-        axes.plot(people, chances, color=color, label=f"counts, k = {k}")
+        axes.plot(people, chances, color=color, label=f"noisy counts, k = {k}")
     for words, first, color in (
-        ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
-        ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
+        ("sample, smallest crowd size", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
+        ("sample of 90 % of rows", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
     ):
         axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=color, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
@@ -112,7 +112,7 @@ def draw_planes(census: BenchmarkTable) -> Figure:
             )  # fmt: skip
         axes.set(
             xlim=(15, 95), ylim=(0, 16), xlabel="age",
-            title=f"{way}: {release.certificate.table.release.rows:,} rows in {len(boxes)} cells",
+            title=f"{way}: {release.certificate.table.release.rows:,} rows in {len(boxes)} groups",
         )  # fmt: skip
         axes.title.set_fontsize(10)
     panels[0].set_ylabel("education, Preschool to Doctorate")
@@ -141,7 +141,7 @@ def draw_losses(tables: list[BenchmarkTable], number: int) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
         axes.minorticks_off()
-        axes.set(title=subject.name, xlabel="epsilon", ylim=(0, 1))
+        axes.set(title=subject.name, xlabel="ε", ylim=(0, 1))
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("normalized loss")
     figure.axes[0].legend(frameon=False)
@@ -158,15 +158,18 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
     associations: Any = useful.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
+    # Both against the table at its own values; a pair that the wide release suppresses counts as 0.
+    shown = {frozenset((pair.first, pair.second)): pair.released for pair in associations}
     error = [
-        np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (associations, many)
+        np.mean([abs(p.original - shown.get(frozenset((p.first, p.second)), 0.0)) for p in many]),
+        np.mean([abs(p.original - p.released) for p in many]),
     ]
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     titles = (
-        "in the table",
-        f"one wide table: mean error {error[0]:.3f}",
-        f"{len(narrow.certificate.tables)} slices of three: mean error {error[1]:.3f}",
+        "table",
+        f"one wide release: mean error {error[0]:.3f}",
+        f"{len(narrow.certificate.tables)} slices of three columns: mean error {error[1]:.3f}",
     )
     for axes, title, pairs, which in zip(
         panels,

@@ -62,19 +62,18 @@ def read(label: str, form: str) -> Range:
     """A label as a program would read it that knows the page alone."""
     if form == "numbers":
         return Range((Decimal(label), 0), (Decimal(label), 0))
-    first, second = PATTERNS[form]
-    beyond = second.fullmatch(label)
-    if beyond:
-        x = Decimal(beyond[1])
-        below = label.startswith("<")
-        return Range((-ENDLESS, 0), (x, -1)) if below else Range((x, 1), (ENDLESS, 0))
-    result = first.fullmatch(label)
-    assert result is not None, f"'{label}' does not fit '{form}'"
-    low, high = Decimal(result[1]), Decimal(result[2] or result[1])
-    return Range(
-        (-ENDLESS, 0) if label.startswith("<") else (low, 0),
-        (ENDLESS, 0) if ">" in label else (high, -1 if label.endswith(")") else 0),
-    )
+    found = [pattern.fullmatch(label) for pattern in PATTERNS[form]]
+    assert sum(match is not None for match in found) == 1, f"'{label}' does not fit '{form}'"
+    closed, lower, upper = found[:3]
+    low, high = (-ENDLESS, 0), (ENDLESS, 0)
+    if closed:
+        low = (Decimal(closed[1]), 0)
+        high = (Decimal(closed[2] or closed[1]), -1 if label.endswith(")") else 0)
+    elif lower:  # <5 leaves 5 out, <5-9 reaches to 9
+        high = (Decimal(lower[1]), -1 if label == f"<{lower[1]}" else 0)
+    elif upper:
+        low = (Decimal(upper[1]), 1) if upper[1] else (Decimal(upper[2]), 0)
+    return Range(low, high)
 
 
 def leaf(value: str) -> Range:

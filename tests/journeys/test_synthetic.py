@@ -307,7 +307,7 @@ def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("method: synthetic, epsilon: 1", "needs 'epsilon', above 0, and 'delta'"),
+        ("method: synthetic, epsilon: 1", "needs a budget"),
         (f"{BUDGET}, k: 5", "`k` is not a setting of `method: synthetic`"),
         (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
         (f"{BUDGET}, rows: counted", "synthetic rows are not grouped"),

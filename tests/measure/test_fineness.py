@@ -88,7 +88,7 @@ def test_fineness_that_follows_another_column_is_named() -> None:
     assert result.rows == int((married["income"] == "low").sum())
     assert result.distance == pytest.approx(1 - result.original)
     assert str(result).startswith(
-        f"100 % of the {result.rows:,} rows shown as 'married' have 'low'"
+        f"100 % of the {result.rows:,} rows published as 'married' have 'low'"
     )
 
 

@@ -64,7 +64,7 @@ def test_half_of_the_positives_are_named_with_their_shares_and_a_pair_that_lost_
     assert pair.labels == ("charity", "positive")
     assert pair.lost == 1.0
     value_finding, pair_finding = map(str, found(rows).findings())
-    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in value_finding
+    assert "result = positive (50 % of 330 rows, share 9.6 % → 5.1 %)" in value_finding
     assert "insurer = charity with result = positive (all of 30 rows)" in pair_finding
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 from markupsafe import escape
+from support.release_lines import describe_release
 
 from incrowd.anonymize import node_evaluator
-from incrowd.cli.results import describe_release
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish

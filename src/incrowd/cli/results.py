@@ -47,17 +47,6 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
     print_findings(release.evaluation.lost.findings())
 
 
-def describe_release(release: Release) -> list[str]:
-    """Describe a release: its guarantee, its files, and what to think of."""
-    private = [fact for fact in private_facts(release) if fact[0] != "Report"]
-    facts = [*release_facts(release), *detail_facts(release), *private]
-    lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
-    report = f"Private report: {release.curator / 'report.html'}"
-    private_prefix = "" if release.certificate.rehearsal else "For you only: "
-    lost = [f"{private_prefix}{finding}" for finding in release.evaluation.lost.findings()]
-    return [describe_result(release), report, *lines, *lost]
-
-
 def describe_result(release: Release) -> str:
     """Return one line on what was published where."""
     certificate, folder = release.certificate, f"{release.folder}/"

@@ -57,9 +57,10 @@ class FinenessExample:
     def __str__(self) -> str:
         released, original = format_percent(self.released, 0), format_percent(self.original, 0)
         return (
-            f"{released} of the {self.rows:,} rows shown as '{self.label}' have "
-            f"'{self.value}' in '{self.other}', of such rows in the table {original} "
-            f"(total variation distance at least {self.distance:.2f})"
+            f"{released} of the {self.rows:,} rows published as "
+            f"'{self.label}' have '{self.value}' in '{self.other}'; of such rows in the table, "
+            f"{original} have it (total variation distance at "
+            f"least {self.distance:.2f})"
         )
 
 

@@ -18,7 +18,7 @@ from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_percent, make_finding
 
 MOST_LABELS = 16  # of a column whose values are compared
 LEAST_ROWS = 20  # of a value that is compared
@@ -53,14 +53,14 @@ class LostValue:
     @property
     def description(self) -> str:
         """Its name, and how many of its rows are missing."""
-        share = "all" if self.released == 0 else f"{100 * self.lost:.1f} %"
+        share = "all" if self.released == 0 else format_percent(self.lost)
         return f"{self.name} ({share} of {self.rows:,} rows{self._shift})"
 
     @property
     def _shift(self) -> str:
         if len(self.columns) > 1 or not self.released:
             return ""
-        return f", share {100 * self.share_before:.1f} % → {100 * self.share_after:.1f} %"
+        return f", share {format_percent(self.share_before)} → {format_percent(self.share_after)}"
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _draw_composition() -> Canvas:
     basic = [BasicAccountant(event).epsilon(delta=1e-6) for event in events]
     tight = [Accountant(event).epsilon(delta=1e-6) for event in events]
     for costs, color, label, offset in (
-        (basic, _COLORS[3], "adding up, tight per release", (-24, 7)),
+        (basic, _COLORS[3], "sum of the tight ε of each release", (-24, 7)),
         (tight, _COLORS[0], "composed by the accountant", (2, -15)),
     ):
         panel.plot(counts, costs, "o-", color=color, markersize=4, label=label)

@@ -28,6 +28,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
+from incrowd.release.scheme_words import describe_listed, refuse_other_words
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.arx import format_rows, read_rows
@@ -75,6 +76,7 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
         hierarchy = build_from_rows(rows, other=scheme.other, exact=True)
         if format_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+        refuse_other_words(name, scheme, describe_listed(hierarchy, 0))
         column = _declared(part, name, hierarchy)
         leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
         written = (part.written or {}).get(name)

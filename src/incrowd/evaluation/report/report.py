@@ -37,6 +37,7 @@ from incrowd.release.crowd import make_crowd
 from incrowd.release.examples import Examples
 from incrowd.release.pages import describe_protected_people, describe_strength, list_success_rates
 from incrowd.release.render import render_page
+from incrowd.release.statement import TECHNICAL
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
 _NOTHING, _SUPPRESSED = "nothing", "suppressed"
@@ -63,9 +64,18 @@ def render_report(
         examples=examples, attacked=attacked, origin=origin, summary=report,
         crowd=_draw_crowd(certificate), chances=list_success_rates(certificate),
         strength=describe_strength(certificate), people=describe_protected_people(certificate),
+        technical=TECHNICAL, describe_level=partial(_describe_level, certificate),
         tables=list(_summarize_tables(certificate, found, examples)),
         attacks=draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(found),
     )  # fmt: skip
+
+
+def _describe_level(certificate: Certificate, name: str, level: int) -> str:
+    """Return what a level of a column shows, in the words of the certificate."""
+    shows = next(
+        (table.scheme[name].shows for table in certificate.tables if name in table.scheme), []
+    )
+    return shows[level] if level < len(shows) else f"level {level}"
 
 
 def _draw_figures(found: Evaluation) -> dict[str, Any]:
@@ -208,8 +218,8 @@ def _draw_sizes(original: list[int], released: list[int], what: str) -> str:
         [_format_range(place) for place in range(longest)],
         [Series("table", PAIR[0], original), Series("release", PAIR[1], released)],
         title=f"Rows by the size of their {what}, in the table and in the release",
-        across=f"rows of the {what}",
-        up="rows",
+        across=f"{what} size (rows), by category",
+        up="rows in the category",
     )
 
 
