@@ -42,5 +42,5 @@ def test_choices_are_made_only_where_they_pay() -> None:
 def test_all_choices_are_counted_whatever_is_made() -> None:
     assert count_choices(1).total == 0
     assert count_choices(2).total == 2
-    assert count_choices(9).total == 36 + 6
-    assert count_choices(171).total == 12 * 57 + 2 * 57
+    assert count_choices(9).total == 24 + 6
+    assert count_choices(171).total == 8 * 57 + 2 * 57
