@@ -29,7 +29,7 @@ from incrowd.privacy.events import Event, GaussianCounts, SafeRelease
 from incrowd.privacy.plan import plan
 from incrowd.privacy.plan_counts import plan_counts
 
-BLUE, ORANGE, RED, GREEN, GREY = "#0b4f8a", "#e9a23b", "#c1440e", "#2a9d8f", "#6b7280"
+BLUE, ORANGE, RED, GREEN, GRAY = "#0b4f8a", "#e9a23b", "#c1440e", "#2a9d8f", "#6b7280"
 EPSILON, DELTA, K = 1.0, 1e-6, 5
 
 
@@ -49,12 +49,12 @@ def draw_one_person() -> Figure:
         r = plan_counts(epsilon=epsilon, delta=DELTA, k=K).r
         law, reach = build_geometric_law(epsilon, r), int(8 / epsilon)
         numbers = np.arange(alike - 1 - reach, alike + reach + 1)
-        for n, shift, colour, words in (
+        for n, shift, color, words in (
             (alike - 1, -0.2, ORANGE, f"without Anna's row: group of {alike - 1}"),
             (alike, 0.2, BLUE, f"with Anna's row: group of {alike}"),
         ):
             chances = compute_shown_law(law, n, int(numbers[0]), int(numbers[-1]))[1:]
-            axes.bar(numbers + shift, chances, 0.4, color=colour, label=words)
+            axes.bar(numbers + shift, chances, 0.4, color=color, label=words)
         axes.set_title(
             f"ε = {epsilon:g}: at most {np.exp(epsilon):.2f} times as likely, either way",
             fontsize=11,
@@ -71,15 +71,15 @@ def draw_odds() -> Figure:
     before = np.linspace(0, 1, 401)
     figure = Figure(figsize=(5.6, 5.2), layout="constrained")
     axes = figure.subplots()
-    for epsilon, colour in ((4.0, RED), (2.0, ORANGE), (1.0, GREEN), (0.5, BLUE)):
+    for epsilon, color in ((4.0, RED), (2.0, ORANGE), (1.0, GREEN), (0.5, BLUE)):
         low, high = (
             before * np.exp(sign * epsilon) / (before * np.exp(sign * epsilon) + 1 - before)
             for sign in (-1, 1)
         )
-        axes.fill_between(before, low, high, color=colour, alpha=0.16, linewidth=0)
-        axes.plot(before, high, color=colour, label=f"ε = {epsilon:g}")
-        axes.plot(before, low, color=colour)
-    axes.plot(before, before, color="#333333", linewidth=1, linestyle=":", label="nothing learnt")
+        axes.fill_between(before, low, high, color=color, alpha=0.16, linewidth=0)
+        axes.plot(before, high, color=color, label=f"ε = {epsilon:g}")
+        axes.plot(before, low, color=color)
+    axes.plot(before, before, color="#333333", linewidth=1, linestyle=":", label="nothing learned")
     percent = [0, 0.25, 0.5, 0.75, 1]
     axes.set_xticks(percent, [f"{x:.0%}" for x in percent])
     axes.set_yticks(percent, [f"{x:.0%}" for x in percent])
@@ -96,7 +96,7 @@ def draw_crowd_size() -> Figure:
     epsilons = np.array([0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8])
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     axes = figure.subplots()
-    for words, colour, crowds in (
+    for words, color, crowds in (
         ("a sample", ORANGE, [plan(epsilon=float(e), delta=DELTA).crowd for e in epsilons]),
         (
             "counts, k = 5",
@@ -104,7 +104,7 @@ def draw_crowd_size() -> Figure:
             [plan_counts(epsilon=float(e), delta=DELTA, k=K).crowd for e in epsilons],
         ),
     ):
-        axes.plot(epsilons, crowds, marker="o", markersize=4, color=colour, label=words)
+        axes.plot(epsilons, crowds, marker="o", markersize=4, color=color, label=words)
     axes.set(xscale="log", yscale="log", xlabel="ε (δ = 1e-6)", ylabel="crowd size (people)")
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 4, 8], ["0.1", "0.2", "0.5", "1", "2", "4", "8"])
     axes.set_yticks([5, 10, 20, 50, 100, 200, 500], ["5", "10", "20", "50", "100", "200", "500"])
@@ -122,12 +122,12 @@ def draw_everybody_else() -> Figure:
     left, right = figure.subplots(1, 2)
     _draw_class(left)
     places = np.array([17.5, *range(least, 34)])
-    for n, shift, colour, words in (
+    for n, shift, color, words in (
         (23, -0.2, ORANGE, "without Anna's row"),
         (24, 0.2, BLUE, "with Anna's row, which has it"),
     ):
         right.bar(
-            places + shift, compute_shown_law(law, n, least, 33), 0.4, color=colour, label=words
+            places + shift, compute_shown_law(law, n, least, 33), 0.4, color=color, label=words
         )
     right.set_xticks([17.5, *range(20, 34, 2)], ["nothing", *map(str, range(20, 34, 2))])
     right.set_title("A noisy count: 23 others have the diagnosis", fontsize=11)
@@ -144,10 +144,10 @@ def _draw_class(axes: Axes) -> None:
     axes.set_title("A class of five: the observer knows four of them", fontsize=11)
     for at, (name, secret) in enumerate(zip(people, secrets, strict=True)):
         y = 4 - at
-        colour = RED if name == "Anna" else GREY
-        axes.add_patch(Circle((0.3, y), 0.26, color=colour))
+        color = RED if name == "Anna" else GRAY
+        axes.add_patch(Circle((0.3, y), 0.26, color=color))
         axes.text(0.3, y, name[0], color="white", ha="center", va="center", fontsize=11)
-        axes.text(0.75, y, f"{name}: {secret}", va="center", fontsize=11, color=colour)
+        axes.text(0.75, y, f"{name}: {secret}", va="center", fontsize=11, color=color)
     published = ("asthma", "cancer", "diabetes", "healthy", "healthy")
     for at, secret in enumerate(published):
         y = 4 - at
@@ -171,21 +171,21 @@ def draw_many_releases() -> Figure:
     """Epsilon of 1 to 32 releases, each of which costs 0.25 alone."""
     numbers, delta = [1, 2, 4, 8, 16, 32], 1e-6
     counts = plan_counts(epsilon=0.25, delta=1e-8, k=K).noise
-    drawn = plan(epsilon=0.25, delta=delta)
+    sample_plan = plan(epsilon=0.25, delta=delta)
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     axes = figure.subplots()
     events: tuple[tuple[str, str, Event], ...] = (
         ("counts, geometric noise: as in one table", ORANGE, counts),
         ("counts, Gaussian noise: as in slices", GREEN, GaussianCounts(r=100, variance=238)),
-        ("samples", BLUE, SafeRelease(k=drawn.k, beta=drawn.beta)),
+        ("samples", BLUE, SafeRelease(k=sample_plan.k, beta=sample_plan.beta)),
     )
     axes.plot(
         numbers, [0.25 * m for m in numbers], color=RED, linestyle=":", label="0.25 times as many"
     )
-    for words, colour, event in events:
+    for words, color, event in events:
         spent = [Accountant([event] * m).epsilon(delta=delta) for m in numbers]
         print(f"{words}: {dict(zip(numbers, np.round(spent, 3).tolist(), strict=True))}")
-        axes.plot(numbers, spent, marker="o", markersize=4, color=colour, label=words)
+        axes.plot(numbers, spent, marker="o", markersize=4, color=color, label=words)
     axes.set(xlabel="releases about the same people", ylabel="ε of all together, at δ = 1e-6")
     axes.set_xticks(numbers)
     axes.grid(alpha=0.25)

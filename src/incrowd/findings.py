@@ -7,7 +7,6 @@ and JSON render that same finding. Nothing is recognized by its text.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -94,8 +93,8 @@ class Finding:
     @property
     def studio_remedy(self) -> str:
         """The way out in the studio."""
-        result = self.entry.studio_remedy
-        return self.remedy if result is None else fill_template(result, self.values)
+        template = self.entry.studio_remedy
+        return self.remedy if template is None else fill_template(template, self.values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -115,23 +114,23 @@ def make_finding(code: str, column: str | None = None, /, **values: Value) -> Fi
     return Finding(code, catalog()[code].severity, column, values)
 
 
-def sort_findings(found: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return errors first, then warnings, then notes; each in the order given."""
     order = list(Severity)
-    return sorted(found, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
-def count_findings(found: Iterable[Finding]) -> str:
+def count_findings(findings: Iterable[Finding]) -> str:
     """Say how many errors and warnings there are.
 
     >>> count_findings([])
     'No errors, no warnings.'
     """
-    listed = [finding.severity for finding in found]
+    severities = [finding.severity for finding in findings]
     errors, warnings = (
         f"{number or 'no'} {word}{'' if number == 1 else 's'}"
         for word in ("error", "warning")
-        for number in [listed.count(Severity(word))]
+        for number in [severities.count(Severity(word))]
     )
     return f"{errors[0].upper()}{errors[1:]}, {warnings}."
 
@@ -139,6 +138,8 @@ def count_findings(found: Iterable[Finding]) -> str:
 @cache
 def catalog() -> Mapping[str, CatalogEntry]:
     """Return every code with its entry, in the order of the file."""
+    import tomllib  # only a command with something to say needs it
+
     with _FILE.open("rb") as file:
         topics = tomllib.load(file)
     return {
@@ -156,20 +157,22 @@ class _TemplateFormatter(Formatter):
     """Templates whose fields say how a value is written.
 
     ``{rows}`` separates thousands, ``{rows:row|rows}`` adds the noun, ``{share:%}`` is a
-    percentage, ``{near:? Did you mean '$'?}`` appears only where there is a value.
+    percentage, ``{gap:points}`` a difference of percentages; ``{near:? Did you mean '$'?}``
+    appears only where there is a value.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec.startswith("?"):
-            shown = self.format_field(value, "")
-            return format_spec[1:].replace(_HIDDEN_AS, shown) if value else ""
+            text = self.format_field(value, "")
+            return format_spec[1:].replace(_HIDDEN_AS, text) if value else ""
         if value is None:
             return ""
         if "|" in format_spec:
-            result, several = format_spec.split("|")
-            return f"{value:,} {result if value == 1 else several}"
+            return format_count(value, *format_spec.split("|"))
         if format_spec == "%":
             return format_percent(value)
+        if format_spec == "points":
+            return format_points(value)
         if isinstance(value, list):
             return ", ".join(value)
         if isinstance(value, str):
@@ -177,14 +180,34 @@ class _TemplateFormatter(Formatter):
         return format(value, format_spec or ("," if isinstance(value, int) else ".4g"))
 
 
-def format_percent(share: float) -> str:
-    """Return a share as a percentage of at most one decimal.
+def format_count(number: int, noun: str, plural: str) -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "row", "rows"), format_count(1234, "row", "rows")
+    ('1 row', '1,234 rows')
+    """
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage of some decimals; none where all of them are zero.
 
     >>> format_percent(0.5), format_percent(0.1234), format_percent(12.5)
     ('50 %', '12.3 %', '1,250 %')
+    >>> format_percent(0.00021, 2)
+    '0.02 %'
     """
-    text = f"{100 * share:,.1f}"
-    return f"{text.removesuffix('.0')} %"
+    text = f"{100 * share:,.{digits}f}"
+    return f"{text.removesuffix('.' + '0' * digits)} %"
+
+
+def format_points(difference: float) -> str:
+    """Return a difference of shares in percentage points of at most two decimals.
+
+    >>> format_points(0.5), format_points(0.01234)
+    ('50 points', '1.23 points')
+    """
+    return f"{format_percent(difference, 2).removesuffix(' %')} points"
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:

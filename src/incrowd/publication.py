@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
 from incrowd.engine.source import choose_engine, open_spec_table
-from incrowd.engine.table import Engine, Table, TableError
+from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
 from incrowd.evaluation.report.origin import LedgerStatus, ReleaseOrigin
@@ -36,17 +36,18 @@ from incrowd.methods.spec_ledger import (
     require_ledger,
     resolve_ledger,
 )
+from incrowd.methods.table_fit import refuse_unfit_table
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
-from incrowd.release.entries import Booking
-from incrowd.release.folder import fill_folders
+from incrowd.release.folder import fill_folders, locate_curator_folder
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import Booking
 from incrowd.release.product import MethodResult
-from incrowd.release.release import Release, locate_curator_folder
+from incrowd.release.release import Release
 from incrowd.release.write import write_release
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
-from incrowd.spec.model import PersonId, Spec
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import ReleaseSpec
 
 __all__ = ["Release", "RunContext", "make_release", "publish", "publish_into"]
@@ -176,7 +177,7 @@ def make_release(run: RunContext) -> Release:
     """Make, write and judge one release; see :func:`publish`. Findings are returned with it."""
     method = _plan_method(run)
     source = open_spec_table(run.file, run.table, engine=run.engine or choose_engine(run.table))
-    _refuse_unfit_table(run.file.spec, source)
+    refuse_unfit_table(run.file.spec, source)
     findings = [*refuse_exposures(run.file.spec, source)]
     with ExitStack() as opened:
         spent = opened.enter_context(_SpendGuard(run.output))
@@ -326,24 +327,3 @@ def _describe_origin(run: RunContext, booking: Booking | None, unused: int) -> R
         )  # fmt: skip
     name = file.path.name if file.path is not None else "spec.yaml"
     return ReleaseOrigin(file.text(), name, run.key is not None, standing, unused)
-
-
-def _refuse_unfit_table(spec: Spec, table: Table) -> None:
-    """Refuse a table whose columns are not those of the spec, or whose people cannot be told."""
-    for name in table.columns:
-        if name not in spec.columns:
-            raise TableError(
-                f"Column '{name}': in the table, but not in the spec. Declare it under `columns`."
-            )
-    for name, column in spec.columns.items():
-        if name not in table.columns and column.role not in ("drop", "key"):
-            raise TableError(
-                f"Column '{name}': in the spec, but not in the table. Correct or remove it."
-            )
-    if isinstance(spec.unit, PersonId) and not spec.unit.without_id:
-        missing = table.count_missing(spec.unit.id)
-        if missing:
-            raise TableError(
-                f"Column '{spec.unit.id}': {missing:,} rows have no id. Add the ids, or drop these "
-                f"rows: `unit: {{id: {spec.unit.id}, without_id: drop}}`."
-            )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import run_command, run_successfully
@@ -16,6 +19,7 @@ from xlsxwriter import Workbook
 import incrowd as ic
 from incrowd.cli import status
 from incrowd.cli.commands import build_parser
+from incrowd.cli.help import EXAMPLES
 from incrowd.papers import paper_a_figures
 
 
@@ -79,6 +83,48 @@ def test_version_and_help() -> None:
         assert done.stderr == ""
 
 
+def list_commands(
+    command: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command that runs, with the words that call it."""
+    for name, below in getattr(command, "commands", {}).items():
+        if hasattr(below, "commands"):
+            yield from list_commands(below, (*path, name))
+        else:
+            yield (*path, name), below
+
+
+def test_every_command_has_a_screen_of_help_with_an_example_that_parses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    commands = dict(list_commands(get_command(build_parser())))
+    assert {" ".join(path) for path in commands} == set(EXAMPLES)
+    for path, command in commands.items():
+        text = run_successfully(*path, "--help")
+        assert len(text.splitlines()) <= 40, path
+        assert not re.search("<[a-z]+>|[{}]", text.replace("{input} {output}", "")), path
+        example = EXAMPLES[" ".join(path)]
+        assert f"Example:\n  {example}\n" in text
+        words = shlex.split(example.partition(" >")[0])[1 + len(path) :]
+        command.make_context(" ".join(path), words)  # or the parser refuses it
+
+
+def test_help_lists_the_journey_first_and_completion_last() -> None:
+    text = run_successfully("--help")
+    panels = ["Prepare", "Publish", "Check", "Judge", "Budget", "Learn", "Options"]
+    places = [text.index(f"\n{panel}:\n") for panel in panels]
+    assert places == sorted(places)
+    assert text.index("--install-completion") > places[-1]
+    assert len(text.splitlines()) < 50
+
+
+def test_a_wrong_call_names_the_help() -> None:
+    done = run_command("publish")
+    assert done.returncode == status.WRONG_USE
+    assert done.stderr == "incrowd: Missing argument 'SPEC'. See `incrowd publish --help`.\n"
+
+
 def test_every_exit_status_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
     listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -90,7 +136,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
         "import sys, incrowd; print('numpy' in sys.modules); "
         "from incrowd.cli.commands import build_parser; build_parser(); "
-        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table'); "
+        "heavy = ('scipy', 'polars', 'matplotlib', 'jinja2', 'rich.table', 'pydantic', 'sqlite3'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from incrowd.cli.commands import build_parser
 from incrowd.curate.check import check
+from incrowd.curate.draft.draft import draft
 from incrowd.engine.source import local_engine
-from incrowd.spec.file import parse_spec, read_spec_file
+from incrowd.spec.file import load_spec, parse_spec, read_spec_file
 
 
 def test_check_lists_everything_at_once() -> None:
@@ -112,3 +113,27 @@ def test_a_noisy_column_needs_a_precision() -> None:
     assert "1.5 is not a whole number" in wrong[0].message
     sure = spec.replace("role: noisy", "role: noisy, precision: 0.5")
     assert [item for item in check(table, parse_spec(sure)) if item.severity == "error"] == []
+
+
+def test_spellings_of_one_value_are_a_warning_until_they_are_joined(tmp_path: Path) -> None:
+    lines = ["ward,size"] + ["W,low", "w,mid", "K,low", "new  town,mid", "New Town,low"] * 20
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(lines) + "\n")
+    drafted = draft(table)
+    (alike,) = drafted.findings()
+    assert (alike.code, alike.column) == ("VALUES_ALIKE", "ward")
+    assert alike.values["listed"] == ["'New Town' and 'new  town'", "'W' and 'w'"]
+    assert "VALUES_ALIKE" in list_codes(check(table, drafted))
+    groups = {"New Town": ["new  town", "New Town"], "W": ["W", "w"], "K": ["K"]}
+    joined = load_spec(drafted).with_entry(("columns", "ward", "hierarchy"), {"groups": groups})
+    assert "VALUES_ALIKE" not in list_codes(check(table, joined))
+
+
+def test_what_is_not_confirmed_is_named_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age\n" + "31\n45\n" * 20)
+    path = tmp_path / "my spec.yaml"
+    path.write_text(draft(tmp_path / "t.csv").yaml().replace(str(tmp_path), "."))
+    unit, column = (item for item in check(None, read_spec_file(path)) if "CONFIRM" in item.code)
+    assert f"incrowd confirm '{path}'" in unit.remedy
+    assert column.values["correct"] == ["role"]
+    assert "range from the data" not in path.read_text()

@@ -173,6 +173,24 @@ def test_yes_and_no(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert left(spec) == []
 
 
+@pytest.mark.parametrize("line", ["", "?", "what?"])
+def test_an_answer_that_is_none_lists_the_answers(
+    line: str, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = answer(spec, f"{line}\nq\n", monkeypatch)
+    assert [done.stdout.count(f"{word}: ") for word in ("yes", "no", "quit")] == [1, 1, 1]
+    assert left(spec) == ENTRIES
+
+
+def test_a_no_comes_back_with_what_to_edit(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = answer(spec, "y\nn\ny\ny\ny\nn\nq\n", monkeypatch)
+    refused, _, rest = done.stdout.partition("You answered no")[2].partition("Not confirmed yet")
+    assert "town, role" in refused
+    assert "set `from` and `to`" in refused  # of age
+    assert "--values-are-public seen" in rest
+    assert "age" not in rest
+
+
 @pytest.mark.parametrize("end", ["q\ny\ny\n", "", "Q"])
 def test_who_quits_or_goes_away_keeps_what_was_said(
     end: str, spec: Path, monkeypatch: pytest.MonkeyPatch

@@ -168,7 +168,7 @@ def test_years_by_their_name_and_by_their_values() -> None:
         get_intervals(draft_column("YearOfBirth", [1931, *range(1950, 1990)], times=5)).low == 1930
     )
     assert get_intervals(draft_column("built", list(range(1950, 1990)), times=5)).low == 1950
-    assert get_intervals(draft_column("metres", list(range(150, 2500, 7)), times=5)).low == 0
+    assert get_intervals(draft_column("meters", list(range(150, 2500, 7)), times=5)).low == 0
 
 
 # Degrees and amounts -----------------------------------------------------------------------------

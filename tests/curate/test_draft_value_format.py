@@ -110,7 +110,7 @@ def test_texts_of_other_lengths_lie_in_what_is_drafted(values: list[str]) -> Non
 @pytest.mark.parametrize("marker", ["NA", "N/A", "-", ".", "?", "NULL"])
 def test_texts_with_a_marker_of_nothing(marker: str) -> None:
     assert propose_format(["red", "green", marker]) == written(nulls=[marker])
-    drafted = draft_column("colour", ["red", "green", marker], times=30)
+    drafted = draft_column("color", ["red", "green", marker], times=30)
     assert drafted.written == written(nulls=[marker])
     assert find_outside_values(drafted, ["red", "green", marker]) == [
         marker

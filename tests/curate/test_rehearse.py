@@ -214,9 +214,10 @@ def test_the_size_is_that_of_the_spec_unless_another_is_given(tmp_path: Path) ->
         assert done.certificate.table.release.rows == rows
 
 
-@pytest.mark.parametrize("more", ["", "size: public"])
-def test_without_a_size_there_is_one_clear_message(tmp_path: Path, more: str) -> None:
-    message = "the number of fictional people is not given"
+@pytest.mark.parametrize(
+    ("more", "message"), [("", "people is missing"), ("size: public", "would count the table")]
+)
+def test_without_a_size_there_is_one_clear_message(tmp_path: Path, more: str, message: str) -> None:
     with pytest.raises(IncrowdError, match=message):
         rehearse(spec(tmp_path, more=more), output=tmp_path / "out")
     done = run_command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "out"))

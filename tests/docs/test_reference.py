@@ -81,7 +81,7 @@ PAGE = """
 .. autoclass:: made.Told()
 ```
 """
-FIELDS = '[Told]\ntext = "A model."\n[Told.fields]\nsize = "How large."\ncolour = "Which."\n'
+FIELDS = '[Told]\ntext = "A model."\n[Told.fields]\nsize = "How large."\ncolor = "Which."\n'
 
 
 def test_what_is_not_described_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_what_is_not_described_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         "'silent' has no docstring",
         "'Told.untold' has no docstring",
         "'Told.shape' is not described",
-        "'Told.colour' is described, and no field",
+        "'Told.color' is described, and no field",
         "'incrowd go' does not describe far",
         "the command 'incrowd stay' is not described",
         "'Worse' is not described",

@@ -74,7 +74,7 @@ ZIPS = {"12*": 10, "1**": 100, "2**": 100, "120": 1, "121": 1, "130": 1, "200": 
 
 
 def cost(name: str, label: Any) -> tuple[float, float]:
-    """The normalised loss and the precision of a label."""
+    """The normalized loss and the precision of a label."""
     if label == "*":
         return 1.0, 1.0
     if name == "age":

@@ -40,13 +40,13 @@ def bars(name: str) -> str:
 
 def columns(name: str) -> str:
     return draw_horizontal_bars(
-        {name: 0.25, f"{name}2": 1.0}, colour="#2a9d8f", title=name, across="detail"
+        {name: 0.25, f"{name}2": 1.0}, color="#2a9d8f", title=name, across="detail"
     )
 
 
 def points(name: str) -> str:
     several = [Point(name, 0.0, 1.0), Point("b", 0.5, 0.25)]
-    return draw_scatter(several, colour="#0b4f8a", title=name, across="before", up="after")
+    return draw_scatter(several, color="#0b4f8a", title=name, across="before", up="after")
 
 
 def squares(name: str) -> str:
@@ -69,11 +69,11 @@ def elements(text: str, tag: str) -> list[ElementTree.Element]:
     return list(parsed(text).iter(f"{{http://www.w3.org/2000/svg}}{tag}"))
 
 
-def marks(text: str, tag: str, colour: str) -> list[dict[str, float]]:
+def marks(text: str, tag: str, color: str) -> list[dict[str, float]]:
     return [
         {key: float(value) for key, value in item.attrib.items() if key != "fill"}
         for item in elements(text, tag)
-        if item.get("fill") == colour
+        if item.get("fill") == color
     ]
 
 
@@ -158,7 +158,7 @@ def test_many_groups_leave_room_between_their_labels() -> None:
 
 def test_a_bar_of_a_column_is_as_long_as_its_share() -> None:
     drawn = draw_horizontal_bars(
-        {"a": 1.0, "b": 0.25, "c": 0.0}, colour="#2a9d8f", title="", across="detail"
+        {"a": 1.0, "b": 0.25, "c": 0.0}, color="#2a9d8f", title="", across="detail"
     )
     result = marks(drawn, "rect", "#2a9d8f")
     whole = result[0]["width"]
@@ -175,7 +175,7 @@ def test_points_lie_where_their_numbers_are() -> None:
         Point("c", 0.5, 0.2),
         Point("d", float("nan"), 0),
     ]
-    drawn = draw_scatter(several, colour="#0b4f8a", title="", across="before", up="after")
+    drawn = draw_scatter(several, color="#0b4f8a", title="", across="before", up="after")
     low, high, other = marks(drawn, "circle", "#0b4f8a")
     side = high["cx"] - low["cx"]
     assert low["cy"] - high["cy"] == side > 0
@@ -186,8 +186,8 @@ def test_points_lie_where_their_numbers_are() -> None:
 def test_a_heat_map_writes_numbers_and_leaves_what_is_unknown_grey() -> None:
     values = {(0, 1): 0.0, (1, 0): 0.5, (2, 0): 1.0}
     drawn = draw_heat_map(["a", "b", "c"], values, title="in the table", scale="V")
-    grey, *others = [item for item in elements(drawn, "rect") if item.get("fill") != "#ffffff"]
-    assert grey.get("fill") == "#f0f0f0"
+    gray, *others = [item for item in elements(drawn, "rect") if item.get("fill") != "#ffffff"]
+    assert gray.get("fill") == "#f0f0f0"
     # the ends and the middle of Blues, as Matplotlib has them
     assert [item.get("fill") for item in others[:3]] == ["#f7fbff", "#6baed6", "#08306b"]
     assert [item.text for item in elements(drawn, "text") if item.get("font-size") == "9"] == [
@@ -213,8 +213,8 @@ def test_a_long_name_is_cut_and_told_in_full() -> None:
 
 def test_nothing_to_show_is_still_a_chart() -> None:
     parsed(draw_grouped_bars([], [], title="", across="", up=""))
-    parsed(draw_horizontal_bars({}, colour="#2a9d8f", title="", across=""))
-    parsed(draw_scatter([], colour="#0b4f8a", title="", across="", up=""))
+    parsed(draw_horizontal_bars({}, color="#2a9d8f", title="", across=""))
+    parsed(draw_scatter([], color="#0b4f8a", title="", across="", up=""))
     parsed(draw_heat_map([], {}, title="", scale=""))
 
 
@@ -223,7 +223,7 @@ def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
         Point("first", 0.1, 30.0, href="?k=5&epsilon=2"), Point("<last>", 0.03, 7.5, "#c2571a"),
     ]  # fmt: skip
     drawn = draw_scatter(
-        several, colour="#0b4f8a", title="t", across="loss", up="risk", most=(0.1, 30.0)
+        several, color="#0b4f8a", title="t", across="loss", up="risk", most=(0.1, 30.0)
     )
     root = parsed(drawn)
     assert root.get("role") == "group"
@@ -235,14 +235,14 @@ def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
     assert "#bbbbbb" not in drawn
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert {"0.1", "30", "0"} <= set(texts)
-    assert 'role="img"' in draw_scatter(several[1:], colour="#0b4f8a", title="", across="", up="")
+    assert 'role="img"' in draw_scatter(several[1:], color="#0b4f8a", title="", across="", up="")
 
 
 @pytest.mark.parametrize("highest", [1e-9, 0.0301, 0.2, 1.0, 1.0001, 7.3, 99.0, 100.0, 12345.0])
 def test_ticks_of_any_range_are_few_and_round(highest: float) -> None:
     point = [Point("", highest, highest)]
     root = parsed(
-        draw_scatter(point, colour="#0b4f8a", title="", across="", up="", most=(highest, highest))
+        draw_scatter(point, color="#0b4f8a", title="", across="", up="", most=(highest, highest))
     )
     lines = [element for element in root.iter() if element.tag.endswith("line")]
     assert 4 <= len(lines) <= 14

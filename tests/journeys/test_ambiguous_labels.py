@@ -71,7 +71,7 @@ def found_by_search(file: SpecFile) -> float:
         make_lattice(rows, release),
         k=release.k,
         limit=count_suppressible(release, rows.frequencies.total),
-        loss="normalised",
+        loss="normalized",
         weights=np.ones(3),
     )
     assert scheme.levels[0] == 1  # or there is nothing to see
@@ -104,7 +104,7 @@ def test_a_file_beside_its_certificate_is_read_by_it(tmp_path: Path) -> None:
     assert beside.loss == pytest.approx(made.evaluation.loss)
     assert beside.readings == ()
     losses = information_loss(few, tmp_path / "out" / "data.csv", file)
-    assert losses["normalised"] == pytest.approx(made.evaluation.loss)
+    assert losses["normalized"] == pytest.approx(made.evaluation.loss)
     shutil.copy(tmp_path / "out" / "data.csv", tmp_path / "alone.csv")
     alone = evaluate(few, tmp_path / "alone.csv", file)
     assert alone.loss_by_column["district"] == 1  # as the root: the widest that it may mean

@@ -78,7 +78,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "Column 'n': no value is in the declared domain",
     ),
     ({"x": {"role": "quasi", "hierarchy": {"csv": "none.csv"}}}, "none.csv"),
-    ({"unit": {"id": "id"}}, "1 rows have no id"),
+    ({"unit": {"id": "id"}}, "1 row has no id"),
 ]
 
 

@@ -136,7 +136,7 @@ def test_a_terminal_gets_no_codes_from_names_or_values(
     evil_folder: Path, arguments: list[str]
 ) -> None:
     text = on_terminal(*arguments, folder=evil_folder)
-    ours = r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[1A|\x1b\[2K|\r"  # colours, the progress bar
+    ours = r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[1A|\x1b\[2K|\r"  # colors, the progress bar
     assert not CONTROL.search(re.sub(ours, "", text))
     assert re.search(r"\\(x1b|u001b)\[2J", text)
 

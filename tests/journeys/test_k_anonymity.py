@@ -401,7 +401,7 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("k: 5, levels: {s: 1}", "", ", hierarchy: flat", "'s'"),  # or it would be shown as it is
     ("k: 5, algorithm: cluster", "", ", diversity: {distinct: 2}", "does not support"),
     ("k: 5, algorithm: duplicate", "", ", closeness: {equal: 0.5}", "does not support"),
-    ("k: 5", ", confirm: [role]", "", "is not confirmed"),
+    ("k: 5", ", confirm: [role]", "", "not confirmed: roles"),
 ]
 
 

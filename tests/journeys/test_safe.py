@@ -292,10 +292,14 @@ def test_k_and_beta_are_given_or_solved(
 
 
 REFUSALS: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("columns", "zip", "confirm"), ["role"], "are not confirmed (zip: role"),
+    (("columns", "zip", "confirm"), ["role"], "roles and formats must be correct (zip)"),
     (("columns", "race", "hierarchy"), None, "'race': a safe release needs a hierarchy"),
-    (("columns", "height"), None, "Column 'height': in the table, but not in the spec"),
-    (("columns", "extra"), {"role": "identifier"}, "'extra': in the spec, but not in the table"),
+    (("columns", "height"), None, "Column 'height': it is in the table, but not in the spec"),
+    (
+        ("columns", "extra"),
+        {"role": "identifier"},
+        "'extra': it is in the spec, but not in the table",
+    ),
     (("release", "levels", "zip"), 6, "Column 'zip': level 6 does not exist, the highest is 5"),
     (("release", "delta"), None, "Add `epsilon` and `delta`"),
     (("release", "slices"), [["zip", "sex"], ["race"]], "'birth_year': it is in no slice"),

@@ -209,10 +209,14 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
     [
         ("objective: most", BASE, "objective"),
         ("search_epsilon: 0", BASE, "search_epsilon"),
-        ("objective: rows", "epsilon: 1, scheme: fixed", "'objective' belongs to 'scheme: search'"),
-        ("search_epsilon: 0.1", "epsilon: 1, scheme: fixed", "'search_epsilon' belongs to"),
+        ("objective: rows", "epsilon: 1, scheme: fixed", "`objective` needs `scheme: search`"),
+        ("search_epsilon: 0.1", "epsilon: 1, scheme: fixed", "`search_epsilon` needs"),
         ("levels: {sex: [1, 0]}", BASE, "the levels of 'sex' must rise"),
-        ("objective: rows", "method: k-anonymity, k: 5", "does not belong to method 'k-anonymity'"),
+        (
+            "objective: rows",
+            "method: k-anonymity, k: 5",
+            "is not a setting of `method: k-anonymity`",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_spec(more: str, base: str, message: str) -> None:

@@ -233,7 +233,7 @@ def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path:
     assert tried.estimates[0].success.value < 0.1
 
 
-def test_a_release_goes_back_into_the_catalogue(spark_session: SparkSession) -> None:
+def test_a_release_goes_back_into_the_catalog(spark_session: SparkSession) -> None:
     release = publish(SparkEngine().from_columns(PEOPLE), spec(RELEASES["slices"]))
     try:
         names = release.save_table("shown")
@@ -285,7 +285,7 @@ def test_the_ledger_knows_the_table_in_any_order(
     assert len(others - marks) == 6
 
 
-def test_a_spec_is_drafted_for_a_table_of_the_catalogue(
+def test_a_spec_is_drafted_for_a_table_of_the_catalog(
     spark_session: SparkSession, engine: SparkEngine, tmp_path: Path
 ) -> None:
     """What is guessed is what a local file of the same rows gives; its name stays its name."""

@@ -1,7 +1,7 @@
 """What a suppressed row leaves in the published bytes: nothing.
 
 Two tables differ in one row that is suppressed. With fixed levels, and every draw replaced by its
-centre, all that is published is the same to the last byte, for every method and form. (Starred rows
+center, all that is published is the same to the last byte, for every method and form. (Starred rows
 are left out: they say how many rows are suppressed.) A new method joins by one line of METHODS.
 """
 
@@ -59,7 +59,7 @@ columns:
 
 @pytest.fixture(autouse=True)
 def centered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every draw at its centre."""
+    """Every draw at its center."""
 
     def thinned(counts: Any, beta: float, _bits: object) -> Any:
         return np.floor(counts * beta).astype(np.int64)

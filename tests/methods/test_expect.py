@@ -66,17 +66,14 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     result = expect(untouchable(), spec())
     needed, crowd = result.findings()
     uniform, skewed = needed.values["uniform"], needed.values["skewed"]
-    assert needed.message == (
-        f"Table size: about {uniform:,} people needed to publish 90 % of rows with every column "
-        f"informative (uniform data; {skewed:,} if skewed)."
-    )
+    assert needed.code == "TABLE_SIZE_NEEDED"
     for first, number in zip(result.each, (uniform, skewed), strict=True):
         assert isinstance(number, int)
         assert first.whole <= number <= 1.1 * first.whole + 1
     assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
     assert "`size: NUMBER`" in crowd.remedy
     assert not result.is_doubtful
-    assert all(item.rows is None and item.empty is None for item in result.each)
+    assert all(forecast.rows is None and forecast.empty is None for forecast in result.each)
     assert result.each[0].told.keys() == {"sex", "age", "zip", "job"}
 
 
@@ -108,9 +105,9 @@ def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
 @pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
 def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: str) -> None:
     """The number that is asked for without a size is one that is enough with it."""
-    for item in expect(None, spec(release)).each:
-        again = expect(None, spec(release, size=round(item.whole * 1.1))).each
-        (same,) = [other for other in again if other.assumption == item.assumption]
+    for forecast in expect(None, spec(release)).each:
+        again = expect(None, spec(release, size=round(forecast.whole * 1.1))).each
+        (same,) = [other for other in again if other.assumption == forecast.assumption]
         assert set(same.told) == {"sex", "age", "zip", "job"}
         assert same.rows is not None
         assert same.rows >= 0.9
@@ -121,12 +118,12 @@ def test_with_a_size_it_says_what_could_be_told() -> None:
     result = expect(untouchable(), spec(size=5000))
     for finding, first in zip(result.findings(), result.each, strict=True):
         assert finding.code == "RELEASE_FORECAST"
-        assert finding.message.startswith("With 5,000 people (")
+        assert finding.values["size"] == 5000
         assert finding.values["informative"] == len(first.told)
-        for name, shown in first.told.items():
-            assert f"{name} ({shown})" in finding.message
+        for name, level in first.told.items():
+            assert f"{name} → {level}" in finding.message
         assert finding.values["rows"] == first.rows
-        assert ("For every column, use about" in finding.remedy) == (len(first.told) < 4)
+        assert (finding.values["needed"] is not None) == (len(first.told) < 4)
         assert "nothing" not in first.told.values()
 
 
@@ -135,8 +132,8 @@ def test_more_columns_than_can_be_named_are_counted() -> None:
         f"  c{at}: {{role: quasi, hierarchy: {{flat: {{values: [a, b]}}}}}}\n" for at in range(9)
     )
     result = expect(None, spec("method: k-anonymity, k: 5", size=10**6, columns=columns))
-    assert "9 of 9 columns informative: c0 (unchanged)" in words(result)
-    assert "c5 (unchanged) and 3 more." in words(result)
+    assert "9 of 9 columns: c0 → unchanged" in words(result)
+    assert "c5 → unchanged and 3 more." in words(result)
     assert "c6" not in words(result)
 
 
@@ -144,9 +141,9 @@ def test_few_people_are_told_that_nothing_would_be_shown() -> None:
     for release in (SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 50"):
         result = expect(None, spec(release, size=10))
         assert result.is_doubtful
-        assert all(item.empty is not None and item.empty > 0.5 for item in result.each)
-        assert [item.code for item in result.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
-        assert {item.values["crowd"] for item in result.warnings()} == {result.crowd_size}
+        assert all(entry.empty is not None and entry.empty > 0.5 for entry in result.each)
+        assert [entry.code for entry in result.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
+        assert {entry.values["crowd"] for entry in result.warnings()} == {result.crowd_size}
         assert "fewer columns" in words(result)
 
 
@@ -154,7 +151,7 @@ def test_many_people_leave_no_doubt() -> None:
     result = expect(None, spec(size=10**7))
     assert not result.is_doubtful
     assert result.warnings() == []
-    assert "4 of 4 columns informative" in words(result)
+    assert {item.values["informative"] for item in result.findings()} == {4}
 
 
 def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None:
@@ -162,14 +159,18 @@ def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None
     release = "method: k-anonymity, k: 20, levels: {x: 0}"
     met = []
     for size in range(30, 130, 5):
-        for item in (result := expect(None, spec(release, size=size, columns=columns))).each:
-            assert item.empty is not None
-            if 0.05 < item.empty < 0.5:
+        for forecast in (result := expect(None, spec(release, size=size, columns=columns))).each:
+            assert forecast.empty is not None
+            if 0.05 < forecast.empty < 0.5:
                 met.append(size)
-                assert item.is_doubtful
+                assert forecast.is_doubtful
                 assert result.is_doubtful
-                assert f"and nothing with probability {item.empty:.2g}." in words(result)
-            assert item.is_doubtful == (item.empty > 0.05)
+                finding = result.findings()[result.each.index(forecast)]
+                assert (finding.code, finding.values["empty"]) == (
+                    "RELEASE_MAY_BE_EMPTY",
+                    forecast.empty,
+                )
+            assert forecast.is_doubtful == (forecast.empty > 0.05)
     assert met
 
 
@@ -177,11 +178,12 @@ def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
     """Rows without any value are no release that somebody waits for."""
     columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 9}}}}"
     result = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
-    silent = [item for item in result.each if not item.told]
+    silent = [entry for entry in result.each if not entry.told]
     assert silent
-    assert all(item.is_doubtful and item.empty is not None and item.empty < 0.05 for item in silent)
-    assert "RELEASE_UNINFORMATIVE" in [item.code for item in result.warnings()]
-    assert "100 % of rows are published, with no informative column of 1." in words(result)
+    assert all(
+        entry.is_doubtful and entry.empty is not None and entry.empty < 0.05 for entry in silent
+    )
+    assert "RELEASE_UNINFORMATIVE" in [entry.code for entry in result.warnings()]
 
 
 def test_fixed_levels_are_taken_as_they_are() -> None:
@@ -189,11 +191,11 @@ def test_fixed_levels_are_taken_as_they_are() -> None:
     result = expect(None, spec(f"{SAFE}, {levels}", size=1000))
     assert result.fixed
     assert words(result).count("at the levels of the spec.") == 2
-    for item in result.each:
-        assert item.told.keys() == {"sex", "age", "zip"}
-        assert "1 of 5 characters" in item.told["zip"]
-        assert item.rows is not None
-        assert item.rows < 0.9
+    for forecast in result.each:
+        assert forecast.told.keys() == {"sex", "age", "zip"}
+        assert "1 of 5 characters" in forecast.told["zip"]
+        assert forecast.rows is not None
+        assert forecast.rows < 0.9
     assert "For 90 % of rows, use about" in words(result)
     open_size = expect(None, spec(f"{SAFE}, {levels}")).findings()
     assert open_size[0].code == "TABLE_SIZE_AT_LEVELS"
@@ -203,11 +205,11 @@ def test_fixed_levels_are_taken_as_they_are() -> None:
 def test_of_slices_the_widest_is_told() -> None:
     result = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
     assert result.tables == 2
-    assert all(item.columns == 3 for item in result.each)
-    assert words(result).count(", widest of 2 slices)") == 2
-    whole = expect(None, spec(f"{SAFE}", size=5000))
-    assert whole.tables == 1
-    assert "widest of" not in words(whole)
+    assert all(forecast.columns == 3 for forecast in result.each)
+    assert [forecast.values["slices"] for forecast in result.findings()] == [2, 2]
+    unsliced = expect(None, spec(f"{SAFE}", size=5000))
+    assert unsliced.tables == 1
+    assert "widest of" not in words(unsliced)
 
 
 # What is read of the table ---------------------------------------------------------------------
@@ -232,9 +234,11 @@ def people(rows: int = 60) -> pl.DataFrame:
 
 def test_a_public_size_counts_rows_or_people() -> None:
     table = open_table(people())
-    assert {item.size for item in expect(table, spec(size="public")).each} == {60}
+    assert {forecast.size for forecast in expect(table, spec(size="public")).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
-    assert {item.size for item in expect(table, spec(size="public", more=unit)).each} == {29}
+    assert {forecast.size for forecast in expect(table, spec(size="public", more=unit)).each} == {
+        29
+    }
     with pytest.raises(IncrowdError, match="no table is named"):
         expect(None, spec(size="public"))
 
@@ -256,14 +260,14 @@ def test_a_draft_is_told_what_to_expect() -> None:
 
 
 def findings(file: SpecFile) -> list[Finding]:
-    return [item for item in check(open_table(people()), file) if item.topic == "forecast"]
+    return [finding for finding in check(open_table(people()), file) if finding.topic == "forecast"]
 
 
 def test_check_says_it_and_doubts_where_that_is_due() -> None:
     for file, severity in ((spec(size=10**7), "note"), (spec(size=10), "warning")):
-        assert [item.severity.value for item in findings(file)] == [severity] * 2
-    assert [item.code for item in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
-    assert "With 60 people (" in findings(spec(size="public"))[0].message
+        assert [finding.severity.value for finding in findings(file)] == [severity] * 2
+    assert [finding.code for finding in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
+    assert findings(spec(size="public"))[0].values["size"] == 60
     assert findings(spec(size=10**7)) == expect(None, spec(size=10**7)).findings()
 
 
@@ -291,19 +295,19 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", size)
     result = expect(open_table(people(600)), parse_spec(path.read_text(), path=path))
     checked = run_command("check", str(path), columns=1000)
-    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
-    assert done.returncode == 0, done.stderr
+    process = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
+    assert process.returncode == 0, process.stderr
     for finding in result.findings():
         assert f"{finding} [{finding.code}]" in checked.stdout
-    first, second = done.stdout.splitlines()[:2]
+    first, second = process.stdout.splitlines()[:2]
     assert first == f"{result.summarize()} Details: incrowd check {path}"
     assert second.startswith("Published ")
-    assert ("600 people" in done.stdout) == (size is not None)
+    assert ("600 people" in process.stdout) == (size is not None)
 
 
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     levels = "levels: {sex: 0, age: 2, zip: 4, job: 1}"
-    assert expect(None, spec()).summarize() == "Forecast: crowd size 19 rows."
+    assert "about 19 people" in expect(None, spec()).summarize()
     none = expect(None, spec(size=10))
     assert none.summarize() == (
         f"Forecast for 10 people: an empty release, because groups need about {none.crowd_size} "
@@ -315,22 +319,21 @@ def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
     assert even.rows is not None
     assert skewed.rows is not None
     assert skewed.rows < even.rows
-    assert few.summarize() == (
-        f"Forecast for 5,000 people: {100 * skewed.rows:.0f} to {100 * even.rows:.0f} % of rows "
-        "published, 3 of 4 columns informative."
-    )
-    assert "4 of 4 columns informative" in many.summarize()
+    share = f"{100 * skewed.rows:.0f} to {100 * even.rows:.0f} % of rows"
+    assert few.summarize().startswith(f"Forecast for 5,000 people: {share} ")
+    assert "3 of 4 columns" in few.summarize()
+    assert "4 of 4 columns" in many.summarize()
     fixed = expect(None, spec(f"{SAFE}, {levels}", size=1000)).summarize()
     assert fixed.startswith("Forecast for 1,000 people: ")
 
 
 def test_json_is_left_alone(tmp_path: Path) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", 600)
-    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["method"] == "k-anonymity"
+    process = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
+    assert process.returncode == 0
+    assert json.loads(process.stdout)["method"] == "k-anonymity"
     result = json.loads(run_command("check", str(path), "--json").stdout)["findings"]
-    (first, _) = [item for item in result if item["code"] == "RELEASE_FORECAST"]
+    (first, _) = [finding for finding in result if finding["code"] == "RELEASE_FORECAST"]
     assert set(first) == {"code", "severity", "column", "values", "message", "remedy"}
     assert first["values"]["size"] == 600
 
@@ -345,5 +348,5 @@ def test_a_sample_and_counts_are_expected_side_by_side() -> None:
 def test_a_draw_that_does_not_go_says_why() -> None:
     file = spec(f"{SAFE}, beta: 0.5")
     assert expect_with_draw("sample", untouchable(), file).crowd > 1
-    with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
+    with pytest.raises(IncrowdError, match="is for `draw: sample`"):
         expect_with_draw("counts", untouchable(), file)

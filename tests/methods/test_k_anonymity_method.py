@@ -35,8 +35,8 @@ KINDS: dict[str, pl.Series] = {
 
 def kept_columns(kinds: Sequence[str]) -> tuple[pl.DataFrame, str]:
     """A table with a sensitive column of each kind, and its part of a spec."""
-    kept = {kind: pl.concat([KINDS[kind]] * 5) for kind in kinds}
-    table = pl.DataFrame({"a": ["x", "y"] * 10, **kept})
+    columns = {kind: pl.concat([KINDS[kind]] * 5) for kind in kinds}
+    table = pl.DataFrame({"a": ["x", "y"] * 10, **columns})
     sensitive = "".join(f", {kind}: {{role: sensitive}}" for kind in kinds)
     return table, f"columns: {{a: {{role: quasi, hierarchy: flat}}{sensitive}}}"
 
@@ -92,7 +92,7 @@ def test_a_sensitive_column_called_count(tmp_path: Path, rows: str) -> None:
     table = pl.DataFrame({"a": ["x"] * 10 + ["y"] * 10, "count": range(20)})
     columns = "columns: {a: {role: quasi, hierarchy: flat}, count: {role: sensitive}}"
     if rows == "counted":
-        with pytest.raises(IncrowdError, match="has a column 'count'; rename yours"):
+        with pytest.raises(IncrowdError, match="'count': `rows: counted` adds"):
             publish_patients(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)
         return
     publish_patients(table, tmp_path / "out", f"k: 5, rows: {rows}", columns)

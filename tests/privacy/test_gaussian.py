@@ -59,8 +59,8 @@ def shift_delta(variance: int, shift: tuple[int, ...], epsilon: float) -> float:
     for step in shift:
         if step:
             joint = np.multiply.outer(joint, law(variance, reach)).ravel()
-            own = (step * step + 2 * step * y) / (2 * variance)  # ln P/Q for this number
-            ratio = np.add.outer(ratio, own).ravel()
+            log_ratio = (step * step + 2 * step * y) / (2 * variance)  # ln P/Q for this number
+            ratio = np.add.outer(ratio, log_ratio).ravel()
     return float((joint * np.maximum(-np.expm1(epsilon - ratio), 0)).sum())
 
 

@@ -71,17 +71,15 @@ def test_releases_that_protect_different_units_are_not_added_up(tmp_path: Path) 
     assert Ledger(tmp_path / "1.ledger").unit() == name_person_unit("patient")
 
 
-def test_an_old_ledger_refuses_until_it_is_told_its_unit(tmp_path: Path) -> None:
-    book = ledger(tmp_path / "old.ledger")
-    book.book([ic.SafeRelease(20, 0.1)])
-    with closing(sqlite3.connect(book.path)) as database, database:
-        database.execute("DELETE FROM about WHERE name = 'unit'")
-    with pytest.raises(BudgetError, match="': its unit is not recorded, and nothing was released"):
-        made(tmp_path / "out", ledger=book)
+def test_the_unit_can_be_set_before_the_first_release(tmp_path: Path) -> None:
+    book = ledger(tmp_path / "table.ledger")
+    assert book.unit() is None
     both = run_command("ledger", "unit", str(book.path), "--row", "--id", "x")
-    assert both.returncode == 2
-    told = run_command("ledger", "unit", str(book.path), "--row")
-    assert (told.returncode, book.unit()) == (0, ONE_ROW)
+    assert (both.returncode, book.unit()) == (2, None)
+    assert run_command("ledger", "unit", str(book.path), "--row").returncode == 0
+    assert book.unit() == ONE_ROW
+    with pytest.raises(BudgetError, match="Use one unit per table and ledger"):
+        made(tmp_path / "out", {"id": "patient"}, book)
     made(tmp_path / "out", ledger=book)
     with pytest.raises(BudgetError, match="Use one unit per table and ledger"):
         book.set_unit(name_person_unit("patient"))

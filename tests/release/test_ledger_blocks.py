@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
-    serialize_event,
 )
 from incrowd.privacy.filter import charge_share
 from incrowd.release.ledger import BudgetError, Ledger, name_person_unit
@@ -127,51 +125,40 @@ def test_a_block_of_a_sample_is_amplified_once(tmp_path: Path) -> None:
     assert inside <= spend.charge.inside.delta
 
 
-def as_old(path: Path, events: list[Event], epsilon: float = 2.0, delta: float = 1e-6) -> Ledger:
-    """A ledger as an earlier version wrote it."""
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        database.execute(
-            "CREATE TABLE budgets (number INTEGER PRIMARY KEY, day TEXT NOT NULL, "
-            "epsilon REAL NOT NULL, delta REAL NOT NULL)"
-        )
-        database.execute(
-            "CREATE TABLE spends (number INTEGER PRIMARY KEY, day TEXT NOT NULL, event TEXT "
-            "NOT NULL)"
-        )
-        database.execute("INSERT INTO about VALUES ('key', ?), ('unit', 'one row')", ("ab" * 32,))
-        database.execute("INSERT INTO budgets VALUES (1, '2026-01-01', ?, ?)", (epsilon, delta))
-        for event in events:
-            text = json.dumps(serialize_event(event))
-            database.execute("INSERT INTO spends (day, event) VALUES ('2026-01-01', ?)", (text,))
-    return Ledger(path)
-
-
-def test_an_old_ledger_is_read_as_unplanned_releases(tmp_path: Path) -> None:
-    """Delta of entry i is the first budget's halved i times; reading and writing agree."""
-    old: list[Event] = [SAMPLE, Composition([Selection(0.05), GeometricCounts(30, 0.4)]), SAMPLE]
-    ledger = as_old(tmp_path / "old", old)
-    expected = [charge_share(event, 1e-6 / 2**at) for at, event in enumerate(old, 1)]
+def test_events_without_a_guarantee_get_a_share_of_the_first_delta(tmp_path: Path) -> None:
+    """Delta of entry i is the first budget's halved i times, whatever the budget becomes."""
+    events: list[Event] = [SAMPLE, Composition([Selection(0.05), GeometricCounts(30, 0.4)]), SAMPLE]
+    ledger = made(tmp_path / "l", epsilon=2.0)
+    for event in events:
+        ledger.book([event])
+        ledger.set_budget(epsilon=3.0, delta=5e-6, raising=True)
+    expected = [charge_share(event, 1e-6 / 2**at) for at, event in enumerate(events, 1)]
     assert [spend.charge for spend in ledger.spends()] == expected
     assert all(spend.releases is None and spend.used == 1 for spend in ledger.spends())
-    before = ledger.total()
-    assert before.epsilon >= Accountant(old).epsilon(delta=before.delta)
+    total = ledger.total()
+    assert total.epsilon >= Accountant(events).epsilon(delta=total.delta)
     for spend in ledger.spends():
         point = spend.guarantee
         assert Accountant(spend.event).epsilon(delta=point.delta) <= point.epsilon * (1 + 1e-5)
-    ledger.set_budget(epsilon=3.0, delta=5e-6, raising=True)  # the first write brings it up to date
-    assert [spend.charge for spend in ledger.spends()] == expected
-    ledger.book([SAMPLE], guarantee=Guarantee(0.19, 1e-6))
-    assert [spend.charge for spend in ledger.spends()][:3] == expected
-    assert ledger.total().epsilon > before.epsilon
 
 
-def test_an_old_ledger_whose_sum_exceeds_its_budget_allows_nothing_more(tmp_path: Path) -> None:
-    ledger = as_old(tmp_path / "old", [SAMPLE] * 8, epsilon=0.4)
-    assert Accountant([SAMPLE] * 8).epsilon(delta=1e-6) < 0.4  # so it was booked
+def test_a_ledger_whose_sum_exceeds_its_budget_allows_nothing_more(tmp_path: Path) -> None:
+    ledger = made(tmp_path / "l", epsilon=2.0)
+    ledger.book([SAMPLE], guarantee=Guarantee(0.5, 5e-7))
+    ledger.set_budget(epsilon=0.4, delta=1e-6)
     assert ledger.remaining_budget().epsilon == 0
     with pytest.raises(BudgetError, match="nothing was released"):
         ledger.book([Selection(0.001)])
+
+
+def test_a_file_that_is_no_ledger_is_no_traceback(tmp_path: Path) -> None:
+    ledger = made(tmp_path / "l")
+    ledger.book([SAMPLE])
+    with closing(sqlite3.connect(ledger.path)) as database, database:
+        database.execute("ALTER TABLE spends DROP COLUMN epsilon")
+    for question in (ledger.spends, ledger.total, lambda: ledger.book([SAMPLE])):
+        with pytest.raises(IncrowdError, match="as a ledger: no such column"):
+            question()
 
 
 PUBLISHER = """

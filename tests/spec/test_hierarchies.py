@@ -71,7 +71,7 @@ def test_a_mistyped_key_of_any_kind_is_recognized(kind: str) -> None:
     for key in keys:
         with pytest.raises(SpecError) as error:
             parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: {{{key}x: 1}}}}}}}}")
-        assert f"unknown key '{key}x'; did you mean '{key}'?" in str(error.value)
+        assert f"unknown key '{key}x'. Did you mean '{key}'?" in str(error.value)
 
 
 def test_groups_are_as_they_are_written() -> None:
@@ -84,9 +84,9 @@ def test_groups_are_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("{}", "dictionary should have at least 1 item after validation, not 0; got {}"),
-        ("[a, b]", "input should be a valid dictionary; got ['a', 'b']"),
-        ("5", "input should be a valid dictionary; got 5"),
+        ("{}", "dictionary should have at least 1 item after validation, not 0, got {}."),
+        ("[a, b]", "must be a mapping of keys to values, got ['a', 'b']."),
+        ("5", "must be a mapping of keys to values, got 5."),
     ],
 )
 def test_what_are_no_groups(given: str, says: str) -> None:
@@ -106,17 +106,17 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
     assert schema.is_valid(kind)
     assert schema.is_valid(written)
     assert not schema.is_valid("postcodes")
-    with pytest.raises(SpecError, match="needs exactly one of"):
+    with pytest.raises(SpecError, match="exactly one of"):
         parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{{kind}: , mask: {{length: 5}}}}}}}}")
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names'; got 'alpha2'; did you"),
-        ("{icd: {version: 11}}", "must be 10 or 9; got 11"),
-        ("{postcodes: {country: US}}", "must be 'GB', 'CA' or 'NL'; got 'US'"),
-        ("{postcodes: {}}", "needs 'country'"),
+        ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names', got 'alpha2'. Did you"),
+        ("{icd: {version: 11}}", "must be 10 or 9, got 11"),
+        ("{postcodes: {country: US}}", "must be 'GB', 'CA' or 'NL', got 'US'"),
+        ("{postcodes: {}}", "`country` is missing"),
     ],
 )
 def test_lists_that_are_not_there(given: str, says: str) -> None:

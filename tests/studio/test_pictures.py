@@ -22,7 +22,7 @@ def explored(*heights: int, bad: int = 0) -> Exploration:
         for at, height in enumerate(heights)
     )
     ordered = tuple(sorted(schemes, key=lambda one: (not one.holds, one.loss, one.levels)))
-    return Exploration(columns, ordered, len(schemes), 100, 5, 5, "normalised", None)
+    return Exploration(columns, ordered, len(schemes), 100, 5, 5, "normalized", None)
 
 
 def test_levels_go_into_addresses_and_back() -> None:

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from support.inline_studio import FormBrowser, serve_studio
 
-from incrowd.release.entries import RULE
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import RULE
 from incrowd.spec.file import read_spec_file
 
 pytestmark = pytest.mark.usefixtures("settled_once")

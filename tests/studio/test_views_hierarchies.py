@@ -132,7 +132,7 @@ def test_fields_change_the_spec_and_buttons_change_levels(browser: Browser) -> N
 @pytest.mark.parametrize(
     ("column", "fields", "words"),
     [
-        ("age", {**FIELDS, "width": "3.5"}, "The width 3.5 is no multiple of the step 1."),
+        ("age", {**FIELDS, "width": "3.5"}, "The width 3.5 is not a multiple of the step 1."),
         ("age", {**FIELDS, "to": "abc"}, "got &#39;abc&#39;"),
         ("age", {**FIELDS, "by": "cuts", "cuts": ["20", "30"]}, "do not nest"),
         ("age", {**FIELDS, "then": "explode"}, "action &#39;explode&#39;"),

@@ -88,7 +88,7 @@ def test_a_release_that_is_refused_says_why(
 ) -> None:
     Path(subject.place).write_text("age\n1\n")
     job = begun(subject, None, None, monkeypatch)
-    assert job.problem == "Column 'sex': in the spec, but not in the table. Correct or remove it."
+    assert (job.problem or "").startswith("Column 'sex': it is in the spec, but not in the table.")
 
 
 def test_cancelled_before_it_is_booked(

@@ -15,7 +15,7 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
 from incrowd.privacy.split import split_for_counts, split_for_samples
-from incrowd.release import certificate
+from incrowd.release import verify_guarantee
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +37,9 @@ class CachedAccountant(Accountant):
     """An accountant that knows what it was asked before in this process."""
 
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
-        listed = (events,) if not isinstance(events, Iterable) else tuple(events)
-        super().__init__(listed, step=step)
-        self.asked = listed, step
+        event_tuple = (events,) if not isinstance(events, Iterable) else tuple(events)
+        super().__init__(event_tuple, step=step)
+        self.asked = event_tuple, step
 
     def epsilon(self, *, delta: float) -> float:
         return _compute_epsilon(*self.asked, delta)
@@ -71,5 +71,5 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "plan", PLAN)
     monkeypatch.setattr(budget, "split_for_samples", PAIRED)
     monkeypatch.setattr(budget, "split_for_counts", COUNTED)
-    for module in (budget, certificate, filter_):
+    for module in (budget, verify_guarantee, filter_):
         monkeypatch.setattr(module, "Accountant", CachedAccountant)

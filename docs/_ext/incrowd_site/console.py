@@ -1,4 +1,4 @@
-"""Colours of a console block: commands, and what they printed."""
+"""Colors of a console block: commands, and what they printed."""
 
 from __future__ import annotations
 

@@ -175,17 +175,19 @@ class CommandsDirective(_GeneratedDirective):
                 yield from self._write_command(whole, command)
 
     def _write_command(self, path: str, command: Any) -> Iterator[str]:
-        context = command.context_class(command, info_name=path)
-        yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
-        records = [(param, param.get_help_record(context)) for param in command.params]
-        shown = [(item.name, record) for item, record in records if record and item.name != "help"]
+        from incrowd.cli.help import EXAMPLES, format_parameter, format_usage
+
+        yield f"```text\n{format_usage(path, command)}\n```\n"
+        shown = [(item, format_parameter(item)) for item in command.params if item.name != "help"]
         if shown:
             yield "| option | what it does |\n| --- | --- |"
-        for name, (form, text) in shown:
-            if not re.sub(r"\[.*\]", "", text).strip():
-                self.log_warning(f"'{path}' does not describe {name}")
-            yield f"| `{form}` | {_escape_cell(text)} |"
+        for item, (form, text) in shown:
+            if not item.help:
+                self.log_warning(f"'{path}' does not describe {item.name}")
+            yield f"| `{form.strip()}` | {_escape_cell(text)} |"
         yield ""
+        if example := EXAMPLES.get(path.partition(" ")[2]):
+            yield f"Example: `{example}`\n"
 
 
 def _escape_cell(text: str) -> str:

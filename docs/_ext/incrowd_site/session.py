@@ -32,7 +32,7 @@ SECONDS = 300  # after which a command counts as failed
 
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!\n\\]")  # a shell would do something about these
 _ALONE = ("studio", "audit")  # commands that start processes of their own
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Session:
 
     def _clean_output(self, output: str) -> str:
         """As a terminal shows it, and without the name of a folder that no reader has."""
-        return _COLOURS.sub("", output).replace(str(self._root), "~")
+        return _COLORS.sub("", output).replace(str(self._root), "~")
 
 
 def _wrap_line(line: str) -> str:

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Annotated, Any, TextIO
 
 import typer
-from typer.core import TyperGroup
 
 from incrowd import __version__
+from incrowd.cli.help import HelpCommand, HelpGroup
 from incrowd.cli.status import FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.cli.terminal import StoppedError
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
@@ -38,10 +38,11 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
 }  # fmt: skip
 _GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}  # commands that have commands
+_VERSION = "--version"
 _NAMES = tuple(name for commands in _PANELS.values() for name in commands)
 
 
-class _JourneyGroup(TyperGroup):
+class _JourneyGroup(HelpGroup):
     """Commands in the order of the journey; Typer would list groups last."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -52,7 +53,7 @@ class _JourneyGroup(TyperGroup):
 def build_parser(only: str | None = None) -> typer.Typer:
     """Build the parser of all commands, or, if ``only`` names one, of that one.
 
-    To load and to describe all of them takes longer than a small release.
+    To load and to describe all of them takes longer than a small release; the version needs none.
     """
     app = typer.Typer(
         name="incrowd",
@@ -65,13 +66,15 @@ def build_parser(only: str | None = None) -> typer.Typer:
     app.callback()(_define_options)
     for panel, commands in _PANELS.items():
         for name, module in commands.items():
-            if only in _NAMES and name != only:
+            if only in (*_NAMES, _VERSION) and name != only:
                 continue
             made = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
             if name in _GROUPS:
-                app.add_typer(made, name=name, rich_help_panel=panel)
+                for info in made.registered_commands:
+                    info.cls = HelpCommand
+                app.add_typer(made, name=name, cls=HelpGroup, rich_help_panel=panel)
             else:
-                app.command(name, rich_help_panel=panel)(made)
+                app.command(name, cls=HelpCommand, rich_help_panel=panel)(made)
     return app
 
 
@@ -94,14 +97,22 @@ def run_command() -> int:
         status = _print_error(f"{error.strerror}: '{error.filename}'", error)
     except Exception as error:  # noqa: BLE001 - the last one to see it
         # The parser's own errors know their message; anything else is a fault of ours.
-        if hasattr(error, "format_message"):
-            status = _print_error(
-                error.format_message() or "No command given. See `incrowd --help`."
-            )
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+            print(error, file=sys.stderr)
+            status = WRONG_USE
+        elif hasattr(error, "format_message"):
+            status = _print_error(_explain_usage(error))
         else:
             print(traceback.format_exc(), end="", file=sys.stderr)
             status = FAULT
     return status if isinstance(status, int) else 0
+
+
+def _explain_usage(error: Any) -> str:
+    """Return an error of the parser, with the command that helps."""
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "incrowd"
+    message = error.format_message()
+    return f"{message.removesuffix('.')}. See `{path} --help`." if "?" not in message else message
 
 
 def _print_error(message: str, error: BaseException | None = None) -> int:
@@ -134,7 +145,7 @@ def _define_options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+            _VERSION, callback=_show_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:

@@ -88,6 +88,6 @@ def _describe_utility(release: Release) -> str:
     """Return which share of rows a release keeps, and its information loss."""
     evaluation = release.evaluation
     if isinstance(evaluation, SyntheticEvaluation):
-        return f"shares off by {format_percent(evaluation.mean_distance)} on average"
+        return f"columns differ in {format_percent(evaluation.mean_distance)} of rows"
     kept = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
     return f"{format_percent(kept)} of rows, loss {evaluation.loss:.3f}"

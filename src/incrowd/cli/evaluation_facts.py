@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incrowd.cli.synthetic_rows import list_other_methods, list_synthetic_facts
 from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
 from incrowd.findings import format_percent
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.synthetic import SyntheticEvaluation
 
 
 def describe_pairs(found: Evaluation) -> str:
@@ -28,7 +30,11 @@ def describe_pairs(found: Evaluation) -> str:
 def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
     from incrowd.measure.evaluation import LabelEvaluation
+    from incrowd.measure.synthetic import SyntheticEvaluation
 
+    if isinstance(found, SyntheticEvaluation):
+        _print_synthetic(found)
+        return
     if isinstance(found, LabelEvaluation):
         print_facts(evaluation_facts(found, verbose=verbose), indent=0)
         print_text()
@@ -41,6 +47,33 @@ def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
     facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", describe_pairs(found))]
     missing = ", ".join(found.missing_columns)
     print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
+
+
+def _print_synthetic(found: SyntheticEvaluation) -> None:
+    """Print what synthetic rows keep, by column, and what other methods would have kept."""
+    from rich.table import Table
+
+    assert found.utility is not None
+    print_facts([*list_synthetic_facts(found), *_prediction_facts(found.utility)], indent=0)
+    print_text()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("column", "distance", "value that differs most", "before", "after"):
+        table.add_column(
+            name, justify="left" if name in ("column", "value that differs most") else "right"
+        )
+    worst = {value.column: value for value in reversed(found.values)}
+    for name, distance in found.distance_by_column.items():
+        shares = ["", "", ""]
+        if name in worst:
+            value = worst[name]
+            label = "null" if value.value is None else value.value
+            shares = [label, f"{value.original:.2%}", f"{value.released:.2%}"]
+        table.add_row(name, f"{distance:.4f}", *shares)
+    make_console().print(table, markup=False)
+    if found.others:
+        print_text()
+        print_text("The same table by method:")
+        print_facts(list_other_methods(found))
 
 
 def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:

@@ -11,6 +11,7 @@ from incrowd.cli import terminal
 from incrowd.cli.options import EngineName, Master, Settings, choose_engine
 from incrowd.cli.results import describe_generalization
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
+from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
     from incrowd.curate.explore import Exploration
@@ -26,7 +27,7 @@ def explore(
     limit: Annotated[int, typer.Option(help="Largest number of schemes to list.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print every scheme as JSON.")] = False,
 ) -> int:
-    """Compare the schemes of a k-anonymous release by loss, suppression and risk.
+    """Compare schemes of a k-anonymous release: loss, suppression, risk.
 
     The result is private: it is computed from the table. Exit status 1: no scheme meets the spec.
     """
@@ -65,11 +66,11 @@ def _print_exploration(found: Exploration, limit: int) -> None:
         table.add_row(
             f"{number}",
             f"{first.loss:.4f}",
-            f"{first.suppressed / max(found.rows, 1):.2%}",
+            format_percent(first.suppressed / max(found.rows, 1), 2),
             f"{first.classes:,}",
             f"{first.smallest:,}",
-            f"{first.risk:.2%}",
-            f"{first.mean_risk:.2%}",
+            format_percent(first.risk, 2),
+            format_percent(first.mean_risk, 2),
         )
     screen.print(table)
     print()

@@ -58,7 +58,7 @@ def convert(
         typer.Argument(metavar="SOURCE", help="Spec (.yaml), or hierarchy in ARX form (.csv)."),
     ],
     column: Annotated[
-        str | None, typer.Argument(metavar="[COLUMN]", help="Column of the spec.")
+        str | None, typer.Argument(metavar="COLUMN", help="Column of the spec.")
     ] = None,
     output: Annotated[
         Path | None,

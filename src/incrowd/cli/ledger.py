@@ -12,12 +12,12 @@ from incrowd.cli import terminal
 from incrowd.cli.options import Json, Verbose, number_option, parse_number
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
-from incrowd.release.entries import RULE, format_guarantee, format_remaining
+from incrowd.release.ledger_entries import RULE, format_guarantee, format_remaining
 
 if TYPE_CHECKING:
     from incrowd.privacy.filter import Charge
-    from incrowd.release.entries import Spend
     from incrowd.release.ledger import Ledger
+    from incrowd.release.ledger_entries import Spend
 
 ledgers = typer.Typer(help="Keep the privacy budget of a table.", no_args_is_help=True)
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Path of the ledger.")]
@@ -57,7 +57,7 @@ def unit(
         typer.Option("--id", metavar="COLUMN", help="Protect one person, identified by a column."),
     ] = None,
 ) -> None:
-    """Set the unit that the releases under a ledger protect, if it is not recorded."""
+    """Set the unit that the releases under a ledger protect, before the first one."""
     from incrowd.release.ledger import ONE_ROW, Ledger, name_person_unit
 
     if row == (id_ is not None):

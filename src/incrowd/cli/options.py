@@ -16,18 +16,25 @@ if TYPE_CHECKING:
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="Path of the spec (YAML).")]
 EngineName = Annotated[
     str | None,
-    typer.Option("--engine", help="Engine that reads the table: local or spark. Default: local."),
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="Engine that reads the table: local or spark. Default: local.",
+    ),
 ]
 Master = Annotated[
     str | None,
-    typer.Option(help="Address of Spark, such as spark://HOST:7077. Default: this machine."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address of Spark, such as spark://HOST:7077. Default: this machine.",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="NAME=VALUE", help="Setting of Spark. Repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print details, too.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more details.")]
 
 
 def number_option(help_text: str) -> typer.models.OptionInfo:

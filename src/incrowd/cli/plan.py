@@ -15,13 +15,12 @@ from incrowd.cli.options import Json, Verbose, number_option, parse_number
 from incrowd.cli.terminal import make_console, print_facts
 from incrowd.errors import IncrowdError, UnsolvableError, check_choice
 from incrowd.findings import format_percent
-from incrowd.privacy.plan import Plan, PlanTable, plan_grid
-from incrowd.privacy.plan import plan as planned
-from incrowd.privacy.plan_counts import CountsPlan, plan_counts
 from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
     from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
+    from incrowd.privacy.plan import Plan, PlanTable
+    from incrowd.privacy.plan_counts import CountsPlan
 
 
 def plan(
@@ -29,18 +28,19 @@ def plan(
     delta: Annotated[str | None, number_option("Privacy budget δ.")] = None,
     k: Annotated[
         str | None,
-        number_option("Least group size: sampled rows, or original rows behind a count."),
+        number_option("Smallest group: sampled rows, or original rows behind a count."),
     ] = None,
     beta: Annotated[str | None, number_option("Sampling rate β, between 0 and 1.")] = None,
     keep: Annotated[
         str | None, number_option("Share of rows to publish, between 0 and 1; sets β.")
     ] = None,
     draw: Annotated[
-        str | None, typer.Option(help="sample or counts. Default: both, side by side.")
+        str | None,
+        typer.Option(metavar="DRAW", help="sample or counts. Default: both, side by side."),
     ] = None,
     crowd: Annotated[
         str | None,
-        number_option("Crowd size of noisy counts: people in a group published half the time."),
+        number_option("Crowd size of noisy counts: group size published with probability 1/2."),
     ] = None,
     releases: Annotated[str, number_option("Number of releases that share the budget.")] = "1",
     definition: Annotated[
@@ -63,10 +63,15 @@ def plan(
     Give ε and δ, or any three of k, β, ε and δ. For noisy counts, give two of ε, δ and the crowd
     size.
     """
+    from incrowd.privacy.plan import plan as planned
+    from incrowd.privacy.plan import plan_grid
+
     if spec is not None:
         given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         if any(option is not None for option in given) or releases != "1":
-            raise IncrowdError("--spec excludes other options: the spec holds all parameters.")
+            raise IncrowdError(
+                "--spec excludes other options, because the spec holds them. Drop them."
+            )
         _plan_from_spec(spec, as_json)
         return
     if draw is not None:
@@ -111,6 +116,8 @@ def plan(
 
 def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
     """Plan counts for the same budget, where there are any; None for the paper's delta."""
+    from incrowd.privacy.plan_counts import plan_counts
+
     if answer.definition == "paper":
         return None
     try:
@@ -134,7 +141,7 @@ def _plan_from_spec(path: Path, as_json: bool) -> None:
 
 _MEMBERS = "people with one row in the table"
 _MEANINGS = {
-    "k": "least number of sampled rows in a group",
+    "k": "smallest number of sampled rows in a group",
     "beta": "sampling rate",
     "epsilon": "privacy budget",
     "delta": "privacy budget",
@@ -226,15 +233,17 @@ def print_tradeoff(found: TradeoffGrid) -> None:
             table.add_column(f"{epsilon:g}", justify="right", no_wrap=True)
         table.add_column("suppressed", justify="right", no_wrap=True)
         for k, row in by_k.items():
-            cells = [f"{figure(choice):.1%}" for choice in sorted(row, key=lambda c: c.epsilon)]
-            table.add_row(str(k), *cells, f"{row[0].suppressed / max(found.rows, 1):.1%}")
+            cells = [
+                format_percent(figure(choice)) for choice in sorted(row, key=lambda c: c.epsilon)
+            ]
+            table.add_row(str(k), *cells, format_percent(row[0].suppressed / max(found.rows, 1)))
         terminal.print(table)
     how = "simulated" if found.simulated else "computed exactly"
     terminal.print(f"Linked rows are {how}. The result is private: it is read from the table.")
 
 
 _COUNTS_MEANINGS = {
-    "k": "least number of original rows in a group",
+    "k": "smallest number of original rows in a group",
     "r": "largest noise of a count",
     "crowd": "crowd size, r + k people",
     "always": "group size that is always published, 2 r + k people",
@@ -275,9 +284,13 @@ def print_comparison(sample: Plan, counts: CountsPlan, *, verbose: bool = False)
     for row in (
         ("Crowd size", f"{counts.crowd:,} people", f"{crowd:,} people"),
         ("Rows of a group", "all", f"{format_percent(sample.beta)}, drawn at random"),
-        ("Noise of counts", f"95 % within ±{counts.error}, all ±{counts.r}", "sampling error only"),
-        ("Least group", f"{counts.k:,} original rows", f"{sample.k:,} sampled rows"),
-        ("Surplus rows", "a few", "none"),
+        (
+            "Noise of counts",
+            f"95 % within ±{counts.error}, all within ±{counts.r}",
+            "sampling error only",
+        ),
+        ("Smallest group", f"{counts.k:,} original rows", f"{sample.k:,} sampled rows"),
+        ("Surplus rows", "some", "none"),
         ("Parameters", f"k = {counts.k}, r = {counts.r}", f"k = {sample.k}, β = {sample.beta:.4g}"),
     ):
         table.add_row(*row)

@@ -67,7 +67,7 @@ def publish(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
-    """Publish a table: data, certificate and scheme, with a private report beside them.
+    """Publish a table: data, certificate, scheme and a private report.
 
     Exit status 4: fewer than 5 % of rows are published. The release exists and its budget is spent.
     """
@@ -227,7 +227,7 @@ def evaluate(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Measure information loss, reidentification risk and utility of a released table.
+    """Measure information loss, risk and utility of a released table.
 
     The result is private: it is computed from the original table.
     """

@@ -23,7 +23,7 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use small tables, for paper b.")] = False,
 ) -> None:
-    """Reproduce the tables and figures of both papers, and attacks on them."""
+    """Reproduce tables and figures of both papers, and attacks on them."""
     check_choice("paper", paper, ("a", "b", "attacks", "all"))
     if paper in ("a", "attacks") and (adult is not None or quick):
         raise IncrowdError("--adult and --quick apply to paper b only. Drop them.")

@@ -17,19 +17,16 @@ from incrowd.cli.terminal import (
     print_text,
     print_wrapped,
 )
+from incrowd.codes.hierarchy import SUPPRESSED, UNCHANGED
 from incrowd.findings import format_percent
-from incrowd.measure.synthetic import SyntheticEvaluation
-from incrowd.privacy.counts import build_event_law
-from incrowd.release.parameters import make_noise_event
-from incrowd.spec.build import SUPPRESSED, UNCHANGED
 
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
-    from incrowd.release.entries import Booking
     from incrowd.release.examples import Examples
+    from incrowd.release.ledger_entries import Booking
     from incrowd.release.release import Release
 
 
@@ -44,19 +41,10 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
         public += detail_facts(release)
     least = max(len(name) for name, _ in (*public, *private))
     print_facts(public, least=least)
-    print_text("For you only:")
+    rehearsal = release.certificate.rehearsal
+    print_text("Fictional table, so nothing is private:" if rehearsal else "For you only:")
     print_facts(private, least=least)
     print_findings(release.evaluation.lost.findings())
-
-
-def describe_release(release: Release) -> list[str]:
-    """Describe a release: its guarantee, its files, and what to think of."""
-    private = [fact for fact in private_facts(release) if fact[0] != "Report"]
-    facts = [*release_facts(release), *detail_facts(release), *private]
-    lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
-    report = f"Private report: {release.curator / 'report.html'}"
-    lost = [str(finding) for finding in release.evaluation.lost.findings()]
-    return [describe_result(release), report, *lines, *lost]
 
 
 def describe_result(release: Release) -> str:
@@ -113,6 +101,8 @@ def release_facts(release: Release) -> Facts:
 
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
+    from incrowd.measure.synthetic import SyntheticEvaluation
+
     evaluation = release.evaluation
     if isinstance(evaluation, SyntheticEvaluation):
         facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
@@ -174,6 +164,9 @@ def _describe_guarantee(certificate: Certificate) -> str:
 
 def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
+    from incrowd.privacy.counts import build_event_law
+    from incrowd.release.parameters import make_noise_event
+
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
         laws = [build_event_law(make_noise_event(item.parameters)) for item in each]
@@ -363,6 +356,6 @@ def print_question(question: Question, at: int, all_: int) -> None:
     if screen.is_terminal:
         screen.clear()
     place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
-    print_text(f"{at} of {all_}: {', '.join(place)}")
+    print_text(f"\nQuestion {at} of {all_}: {', '.join(place)}")
     facts = [("Draft", question.says), *(("Data", line) for line in question.seen)]
     print_facts([*facts, ("Why", question.why)])

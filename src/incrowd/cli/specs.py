@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,14 +25,18 @@ from incrowd.cli.options import (
 from incrowd.cli.status import DONE, EMPTY
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
-from incrowd.findings import Severity, count_findings, sort_findings
+from incrowd.findings import Severity, count_findings, format_count, sort_findings
+
+if TYPE_CHECKING:
+    from incrowd.curate.confirm import Question
+    from incrowd.spec.file import SpecFile
 
 
 def init(
     table: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]", help="File, PostgreSQL address, or Spark table (--engine spark)."
+            metavar="TABLE", help="File, PostgreSQL address, or Spark table (--engine spark)."
         ),
     ] = None,
     output: Annotated[
@@ -77,7 +82,7 @@ def init(
     width = max(len(guess.column) for guess in draft.guesses)
     for guess in draft.guesses:
         terminal.print_wrapped(
-            f"{guess.column:<{width}}  {guess.role:<10}  {guess.reason}",
+            f"{guess.column:<{width}}  {guess.role:<10}  {guess.explanation}",
             indent=2,
             hanging=width + 14,
         )
@@ -87,27 +92,29 @@ def init(
     for note in draft.notes:
         print(f"Note: {note}")
     terminal.print_wrapped(draft.describe_identifiers())
-    print(f"Next: incrowd confirm {output}")
+    terminal.print_findings(draft.findings())
+    print(f"Next: incrowd confirm {shlex.quote(str(output))}")
 
 
 def confirm(
     spec: SpecPath,
     every: Annotated[
-        bool, typer.Option("--roles", help="Confirm all roles and formats at once.")
+        bool, typer.Option("--roles", help="Confirm that all roles and formats are correct.")
     ] = False,
     unit: Annotated[
-        bool, typer.Option("--unit", help="Confirm the unit that is protected: row or person.")
+        bool, typer.Option("--unit", help="Confirm the protected unit, row or person.")
     ] = False,
     values_are_public: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="Confirm that its values or bounds are public. Repeatable."
+            metavar="COLUMN", help="Confirm that its range or list is public. Repeatable."
         ),
     ] = None,
 ) -> int:
     """Confirm what a draft read from the data, one question at a time.
 
-    Exit status 1: entries are left to confirm.
+    Roles and formats must be correct. Ranges and lists of values must be public knowledge. Exit
+    status 1: entries are left to confirm.
     """
     from incrowd.curate import confirm as task
     from incrowd.spec.file import read_spec_file
@@ -122,34 +129,67 @@ def confirm(
     if answers:
         file = task.confirm(file, answers)
         task.save_spec(file)
-        print(f"Confirmed {len(answers)} entries of {spec}.")
-    request = list(task.list_questions(file)) if not (every or named or unit) else []
-    for at, question in enumerate(request, 1):
-        results.print_question(question, at, len(request))
-        answer = terminal.ask_choice(f"{question.prompt} [y]es, [n]o, [q]uit")
-        if answer == "q":
-            break
-        if answer == "y":
-            file = task.confirm(file, [(question.column, question.entry)])
-            task.save_spec(file)
+        print(f"Confirmed {format_count(len(answers), 'entry', 'entries')} of {spec}.")
+    refused: list[Question] = []
+    if not (every or named or unit):
+        file, refused = _ask_questions(file)
     if file.spec.is_confirmed:
-        print(f"All entries are confirmed. Next: incrowd check {spec}")
+        print(f"All entries are confirmed. Next: incrowd check {file.shell_name}")
         return 0
-    print("Not confirmed:")
-    left = file.spec.unconfirmed_entries
-    facts = [("unit", "the protected unit, row or person (--unit)")] if file.spec.confirm else []
-    facts += [(name, _describe_entries(name, entries)) for name, entries in left.items()]
-    terminal.print_facts(facts)
-    print(f"Next: correct {spec} where it is wrong, then: incrowd confirm {spec}")
+    if refused:
+        print(f"You answered no. Correct these entries in {spec}:")
+        terminal.print_facts((_place_question(item), item.correction) for item in refused)
+    _print_unconfirmed(file, {(item.column, item.entry) for item in refused})
+    print(f"Next: incrowd confirm {file.shell_name}")
     return 1
 
 
-def _describe_entries(name: str, entries: Sequence[str]) -> str:
-    """Return the entries of a column that are left to confirm, and the option that does so."""
-    from incrowd.curate.confirm import FREE
+def _ask_questions(file: SpecFile) -> tuple[SpecFile, list[Question]]:
+    """Ask each question and save each yes; return the spec, and the questions answered no."""
+    from incrowd.curate import confirm as task
 
-    option = "--roles" if set(entries) <= set(FREE) else f"--values-are-public {name}"
-    return f"{', '.join(entries)} ({option})"
+    answers = {
+        "y": "yes: confirm the entry",
+        "n": "no: leave it, and correct it in the spec afterwards",
+        "q": "quit: answers up to here are saved",
+    }
+    questions, refused = list(task.list_questions(file)), []
+    for at, question in enumerate(questions, 1):
+        results.print_question(question, at, len(questions))
+        answer = terminal.ask_choice(question.prompt, answers)
+        if answer == "q":
+            break
+        if answer == "n":
+            refused.append(question)
+            continue
+        file = task.confirm(file, [(question.column, question.entry)])
+        task.save_spec(file)
+    return file, refused
+
+
+def _place_question(question: Question) -> str:
+    return ", ".join(dict.fromkeys((question.column, question.entry)))
+
+
+def _print_unconfirmed(file: SpecFile, refused: Collection[tuple[str, str]]) -> None:
+    """Print the entries that are left to confirm and were not answered, with their options."""
+    from incrowd.spec.model import HARMLESS_ENTRIES
+
+    facts = []
+    if file.spec.confirm and ("unit", "unit") not in refused:
+        facts.append(("unit", "row or person (--unit)"))
+    for name, entries in file.spec.unconfirmed_entries.items():
+        left = [entry for entry in entries if (name, entry) not in refused]
+        correct = [entry for entry in left if entry in HARMLESS_ENTRIES]
+        public = [entry for entry in left if entry not in HARMLESS_ENTRIES]
+        parts = [f"{', '.join(correct)} (--roles)"] if correct else []
+        if public:
+            parts.append(f"{', '.join(public)} (--values-are-public {shlex.quote(name)})")
+        facts.append((name, "; ".join(parts)))
+    facts = [fact for fact in facts if fact[1]]
+    if facts:
+        print("Not confirmed yet; the option in brackets confirms without a question:")
+        terminal.print_facts(facts)
 
 
 def check(
@@ -197,7 +237,7 @@ def rehearse(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
-    """Do a dry run: publish a fictional table by the spec, without spending budget.
+    """Do a dry run: publish a fictional table, without spending budget.
 
     Neither the table nor the ledger is opened, and `incrowd verify` rejects the result. Exit
     status 4: fewer than 5 % of rows are published.
@@ -254,9 +294,9 @@ def sample(
         raise IncrowdError(f"File '{spec}' exists already. Name another one with --spec.")
     table = make(kind, rows=parse_number("rows", rows), seed=parse_number("seed", seed))
     table.write(output)
-    print(f"Wrote {table.rows():,} {kind} to {output}.")
+    print(f"Wrote {table.rows():,} fictional rows ({kind}) to {output}.")
     if spec is not None:
         name = quote_scalar(format_path(output, spec.absolute().parent))
         text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
         spec.write_text(text, encoding="utf-8")
-        print(f"Next: incrowd publish {spec} -o out")
+        print(f"Wrote a spec to {spec}. Next: incrowd publish {shlex.quote(str(spec))} -o out")

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
@@ -90,11 +90,15 @@ def _line_width(stream: TextIO) -> int | None:
 def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
     """Print one line for each finding: its severity, message, remedy and code."""
     screen, stream = None, sys.stderr if stderr else sys.stdout
+    colored = stream.isatty() or os.environ.get("FORCE_COLOR")
     for finding in found:
-        screen = screen or make_console(stderr=stderr)
         severity = f"{finding.severity.value:>7}"
         line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
         wrapped = _wrap(escape_controls(line), len(severity) + 2, _line_width(stream))
+        if not colored:  # then nothing has to be loaded for it
+            print(wrapped, file=stream)
+            continue
+        screen = screen or make_console(stderr=stderr)
         screen.print(severity, style=_STYLES[finding.severity], end="")
         screen.print(wrapped.removeprefix(severity), markup=False, soft_wrap=True)
 
@@ -104,18 +108,23 @@ def write_output(text: str) -> None:
     sys.stdout.write(escape_controls(text) if sys.stdout.isatty() else text)
 
 
-def ask_choice(question: str) -> str:
-    """Ask until the answer is y, n or q; the end of the input is q."""
+def ask_choice(question: str, answers: Mapping[str, str]) -> str:
+    """Ask until one of the answers is given; anything else lists them with their meanings.
+
+    The end of the input is the last answer.
+    """
+    names = "/".join(answers)
     while True:
-        print_text(f"{question}: ", end="")
+        print_text(f"{question} ({names}, ? for help): ", end="")
         sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:
             print_text("")
-            return "q"
+            return list(answers)[-1]
         answer = line.strip().lower()[:1]
-        if answer in ("y", "n", "q"):
+        if answer in answers:
             return answer
+        print_facts(answers.items())
 
 
 def make_console(*, stderr: bool = False) -> Console:

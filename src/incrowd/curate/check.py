@@ -9,8 +9,7 @@ column, so that nothing remains to be chosen by looking at the result.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
+from incrowd.curate.alike_values import find_alike_values
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -34,11 +34,12 @@ from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.spec_ledger import preview_spec_budget
+from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
-from incrowd.spec.model import Column, PersonId, Spec
+from incrowd.spec.model import HARMLESS_ENTRIES, Column, PersonId, Spec
 from incrowd.spec.release import KEpsilonSpec, ReleaseSpec, SafeSpec
 
 _NAMED = 6
@@ -150,15 +151,15 @@ def _find_expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
 
 def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
-    yield from _find_unmatched_columns(spec, table)
+    yield from find_unmatched_columns(spec, table)
     if spec.confirm:
-        yield make_finding("UNIT_NOT_CONFIRMED", entries=list(spec.confirm))
+        yield make_finding("UNIT_NOT_CONFIRMED", spec=file.shell_name)
     yield from _find_repeated_ids(spec, table)
     yield from find_exposures(spec, table)
     yield from find_weak_parameters(spec.release)
     for name, column in spec.columns.items():
         if column.confirm:
-            yield make_finding("COLUMN_NOT_CONFIRMED", name, entries=list(column.confirm))
+            yield _make_unconfirmed(file, name, column.confirm)
         if column.role == "noisy" and name in table.columns:
             yield from _find_noisy_problems(name, column, table)
         if column.hierarchy is None or name not in table.columns:
@@ -173,6 +174,16 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and keeps
         for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
+
+
+def _make_unconfirmed(file: SpecFile, name: str, entries: Sequence[str]) -> Finding:
+    """Return what is to be confirmed of a column: that it is correct, or that it is public."""
+    correct: list[str] = [entry for entry in entries if entry in HARMLESS_ENTRIES]
+    public: list[str] = [entry for entry in entries if entry not in HARMLESS_ENTRIES]
+    return make_finding(
+        "COLUMN_NOT_CONFIRMED", name, correct=correct, public=public,
+        both=int(bool(correct and public)), spec=file.shell_name,
+    )  # fmt: skip
 
 
 def find_refusals(file: SpecFile) -> list[Finding]:
@@ -196,39 +207,17 @@ def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
     return [] if ledger is None else ledger.findings()
 
 
-def _find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
-    for name in table.columns:
-        if name not in spec.columns:
-            close = difflib.get_close_matches(name, list(spec.columns), n=1)
-            yield make_finding("COLUMN_NOT_DECLARED", name, near=close[0] if close else None)
-    for name in spec.columns:
-        if name not in table.columns:
-            close = difflib.get_close_matches(name, list(table.columns), n=1)
-            near = close[0] if close else None
-            if spec.columns[name].role == "key":
-                continue  # made up, whatever the table has
-            if spec.columns[name].role == "drop":
-                yield make_finding("DROPPED_COLUMN_NOT_IN_TABLE", name, near=near)
-            else:
-                yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
-
-
 def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
     """Find identifiers that repeat, so that a row may not be a person."""
     rows = table.rows()
     if isinstance(spec.unit, PersonId):
         if spec.unit.id in table.columns:
-            counts, missing = (
-                table.count_rows_per_id(spec.unit.id),
-                table.count_missing(spec.unit.id),
-            )
+            counts = table.count_rows_per_id(spec.unit.id)
             yield make_finding(
                 "PEOPLE_COUNTED", spec.unit.id, people=counts.ids, rows=rows,
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
-            if missing and not spec.unit.without_id:
-                id_ = quote_scalar(spec.unit.id)
-                yield make_finding("ROWS_WITHOUT_ID", spec.unit.id, rows=missing, id=id_)
+            yield from find_missing_ids(spec, table)
         return
     repeated = {name: item for name, item in find_ids(table).items() if item.is_unit}
     for name, known in repeated.items():
@@ -269,6 +258,7 @@ def _find_domain_problems(
     level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
+    yield from find_alike_values(name, column)
     yield from _find_ambiguous_labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0

@@ -1,8 +1,8 @@
 """Confirm what a draft has read from the data: one question after the other, each with its reason.
 
-Roles and the way in which values are written tell nothing of anybody. Lists of values and bounds
-do: they are published as part of the scheme, and the guarantee takes them for public knowledge. So
-they are confirmed one by one, with the values that few people have before one's eyes.
+Roles and formats reveal nothing of the data; they must be correct. Lists of values and ranges are
+published as part of the scheme, and the guarantee takes them for public knowledge. So they are
+confirmed one by one, each beside the values that few people have.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from incrowd.methods.person_id import describe_rows, find_ids
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import Place, SpecFile, SpecSource, load_spec
 from incrowd.spec.hierarchies import Dates, Intervals
-from incrowd.spec.model import Column, Confirmable, PersonId, Spec
+from incrowd.spec.model import HARMLESS_ENTRIES, Column, Confirmable, PersonId, Spec
 
 UNIT: Final = "unit"  # the place and the entry of the question about the unit
-FREE: tuple[Confirmable, ...] = ("role", "written")  # what tells nothing of anybody
 FEW = 10
 _SHOWN = 12
 _ROLES = {
@@ -42,18 +41,22 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to confirm: what the spec says, why it matters, and what the data say of it."""
+    """One thing to confirm: what the spec says, why it matters, and what the data say of it.
+
+    ``correction`` says what to edit in the spec if the answer is no.
+    """
 
     column: str
     entry: Confirmable | Literal["unit"]
     says: str
     why: str
     seen: tuple[str, ...] = ()
+    correction: str = ""
 
     @property
     def prompt(self) -> str:
-        """What is to be answered with yes or no."""
-        if self.entry in FREE or self.entry == UNIT:
+        """The question to answer with yes or no."""
+        if self.entry in HARMLESS_ENTRIES or self.entry == UNIT:
             return "Is this correct?"
         return "Is all of it public knowledge, known without this table?"
 
@@ -100,7 +103,10 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
     repeated = [f"'{name}': {item.describe()}." for name, item in ids.items() if item.is_unit]
     if not isinstance(spec.unit, PersonId) and not repeated:
         seen.append("No column looks like an id that several rows share.")
-    return Question(UNIT, UNIT, says, why, (*seen, *repeated))
+    correction = (
+        "set `unit` to `one row per person`, or to `{id: COLUMN}` if people have several rows"
+    )
+    return Question(UNIT, UNIT, says, why, (*seen, *repeated), correction)
 
 
 def _make_question(
@@ -108,11 +114,14 @@ def _make_question(
 ) -> Question:
     if entry == "role":
         why = "A wrong role publishes what must be hidden, or hides what could be published."
-        return Question(name, entry, f"{column.role}: {_ROLES[column.role]}", why)
+        correction = "set `role` to identifier, quasi, sensitive or drop"
+        says = f"{column.role}: {_ROLES[column.role]}"
+        return Question(name, entry, says, why, correction=correction)
     says = describe_entry(file, name, entry)
     if entry == "written":
         why = "A wrong format changes numbers and dates, and turns nulls into values."
-        return Question(name, entry, says, why)
+        correction = "correct `written`, or remove it if values are plain numbers and ISO dates"
+        return Question(name, entry, says, why, correction=correction)
     if entry == "hierarchy" and column.hierarchy is not None:
         declared = column.hierarchy.declaration
         counts = {} if table is None else _count_values(table, name)
@@ -122,14 +131,18 @@ def _make_question(
                 f"The range {ends} was rounded from the data and is published. It must be public "
                 "knowledge: an end that exists because of one person reveals that person."
             )
-            return Question(name, entry, says, why, _describe_extremes(counts))
+            correction = "set `from` and `to` to a range that is known without the table"
+            return Question(name, entry, says, why, _describe_extremes(counts), correction)
         why = (
             "Every listed value is published, even if no published row has it. All of them must be "
             "public knowledge, rare values included."
         )
-        return Question(name, entry, says, why, _describe_rare_values(file, column, counts))
+        correction = "list the values that are known without the table, and no others"
+        seen = _describe_rare_values(file, column, counts)
+        return Question(name, entry, says, why, seen, correction)
     why = "It was read from the data and is published. It must be public knowledge."
-    return Question(name, entry, says, why)
+    correction = f"set `{entry}` to a value that is known without the table"
+    return Question(name, entry, says, why, correction=correction)
 
 
 def describe_entry(file: SpecFile, name: str, entry: str) -> str:
@@ -277,8 +290,8 @@ def _expand_answers(
         name, entry = (answer, None) if isinstance(answer, str) else answer
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
+            hint = f"Did you mean '{close[0]}'?" if close else "Correct its name."
+            raise IncrowdError(f"Column '{name}': not in the spec. {hint}")
         if entry is None:
             yield from ((name, item) for item in columns[name].confirm)
         elif entry in entries:
@@ -295,7 +308,7 @@ def list_harmless_entries(file: SpecFile) -> list[tuple[str, str]]:
         (name, entry)
         for name, entries in file.spec.unconfirmed_entries.items()
         for entry in entries
-        if entry in FREE
+        if entry in HARMLESS_ENTRIES
     ]
 
 
@@ -303,12 +316,12 @@ def list_public_entries(file: SpecFile, columns: Sequence[str]) -> list[tuple[st
     """List the entries of some columns whose values and bounds are public knowledge."""
     for name in columns:
         if name not in file.spec.columns:
-            raise IncrowdError(f"Column '{name}': not in the spec.")
+            raise IncrowdError(f"Column '{name}': not in the spec. Correct its name.")
     return [
         (name, entry)
         for name in columns
         for entry in file.spec.unconfirmed_entries.get(name, ())
-        if entry not in FREE
+        if entry not in HARMLESS_ENTRIES
     ]
 
 

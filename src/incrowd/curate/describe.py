@@ -127,7 +127,7 @@ def _group_numbers(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     low, high = pairs[0][0], pairs[-1][0]
     width = _round_up_width((high - low) / _BARS)
     first = (low // width) * width
-    if first > low:  # // of a Decimal rounds towards 0
+    if first > low:  # // of a Decimal rounds toward 0
         first -= width
     sums: dict[int, int] = {}
     for x, held in pairs:

@@ -132,7 +132,7 @@ def explore_schemes(
     if not isinstance(file.spec.release, KAnonymitySpec):
         raise IncrowdError(
             "Exploring is for `method: k-anonymity`: a safe release must not be chosen by its "
-            "result. For `k-epsilon`, use: incrowd plan --spec SPEC."
+            f"result. For `k-epsilon`, use: incrowd plan --spec {file.shell_name}."
         )
     method = KAnonymity(file.with_all_confirmed())
     release = method.columns.release
@@ -176,7 +176,7 @@ def explore_schemes(
         one_row_each=isinstance(file.spec.unit, PersonId),
         k=search.k,
         limit=search.limit,
-        loss=release.loss or "normalised",
+        loss=release.loss or "normalized",
         chosen=chosen if settled else None,
     )
 
@@ -196,7 +196,7 @@ class _SchemeEvaluator:
         self.rollups: Rollups = make_rollups(rows, protected)
         self.k, self._lattice = method.columns.k, lattice
         self.limit = count_suppressible(release, rows.frequencies.total)
-        self._loss: LossName = release.loss or "normalised"
+        self._loss: LossName = release.loss or "normalized"
         self._weights: Floats = np.array([columns[name].weight for name in rows.counted.names])
         self._goal: Objective = make_objective(
             self._loss, lattice, self.rollups, limit=self.limit, weights=self._weights

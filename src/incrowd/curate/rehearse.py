@@ -72,8 +72,13 @@ def rehearse(
 def _read_size(spec: SpecFile) -> int:
     if isinstance(spec.spec.size, int):
         return spec.spec.size
+    if spec.spec.size == "public":
+        raise IncrowdError(
+            "Dry run: `size: public` would count the table, which a dry run does not open. Name "
+            "the number of fictional people: --size NUMBER."
+        )
     raise IncrowdError(
-        "Dry run: the number of fictional people is not given. Add `size: NUMBER` to the spec, or "
+        "Dry run: the number of fictional people is missing. Add `size: NUMBER` to the spec, or "
         "--size NUMBER."
     )
 

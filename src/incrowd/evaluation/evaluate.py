@@ -18,19 +18,22 @@ from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
 from incrowd.evaluation.noise import measure_file_noise, relink_rows, simulate_noise
 from incrowd.findings import make_finding
-from incrowd.measure.evaluation import Evaluation, LabelEvaluation, assign_levels, evaluate_labels
+from incrowd.measure.evaluation import Evaluation, LabelEvaluation
+from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels
 from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
+from incrowd.release.folder import locate_curator_folder
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
-from incrowd.release.release import Release, locate_curator_folder
-from incrowd.release.write import unescape_formula
+from incrowd.release.release import Release
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.file import SpecSource, load_spec
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
+from incrowd.spec.release import SyntheticSpec
 
 
 def evaluate(
@@ -90,13 +93,21 @@ def evaluate(
         slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
         return evaluate_slices(before, slices, file.spec, folder=file.folder)
     after, known = open_release(released, engine=engine, curator=curator)
+    held_out = None if holdout is None else open_spec_table(file, holdout, engine=engine)
+    synthetic = find_synthetic(released)
+    uncertified = isinstance(file.spec.release, SyntheticSpec) and not known.certified
+    if synthetic is not None or uncertified:
+        if identity is not None:
+            raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
+        before = draw_rows(before, file.spec, bits, known.rows_key)
+        return _evaluate_rows(file, before, after, synthetic, target=target, held_out=held_out)
     tables = evaluate_tables(
         before,
         after,
         file.spec,
         folder=file.folder,
         target=target,
-        held_out=None if holdout is None else open_spec_table(file, holdout, engine=engine),
+        held_out=held_out,
         known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
@@ -111,6 +122,33 @@ def evaluate(
     return replace(tables, noise=replace(noise, simulated=fresh))
 
 
+def _evaluate_rows(
+    file: SpecFile,
+    original: Table,
+    released: Table,
+    synthetic: tuple[Path, Certificate] | None,
+    *,
+    target: str | None,
+    held_out: Table | None,
+) -> Evaluation:
+    """Measure synthetic rows, with their model where a certificate stands beside them."""
+    # They load the whole synthesis, which no other method needs
+    from incrowd.evaluation.synthetic import get_rows, measure_synthetic
+    from incrowd.evaluation.synthetic_release import RowsReader
+
+    reader = RowsReader.from_spec(file, None if synthetic is None else synthetic[1])
+    if synthetic is None:
+        made = reader.read_rows(released, original)
+    else:
+        made = reader.read_folder(*synthetic, released, original)
+    if target is not None:
+        rows = get_rows(made)
+        check_choice("target", target, rows.original.names)
+        made = replace(made, products=(replace(rows, target=target),))
+    unseen = None if held_out is None else reader.count(held_out).frequencies
+    return measure_synthetic(made, original, held_out=unseen)[0]
+
+
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
     """Return every measure of information loss of one released table, by name.
 
@@ -122,7 +160,7 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         spec: The spec that explains the labels.
 
     Returns:
-        The losses ``normalised`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
+        The losses ``normalized`` (as in ARX), ``precision``, ``entropy``, ``discernibility`` and
         ``average_class_size``.
 
     Raises:
@@ -133,14 +171,14 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         >>> import incrowd as ic
         >>> original = pl.DataFrame({"sex": ["female", "male"] * 10})
         >>> sex = {"role": "quasi", "hierarchy": {"flat": {"values": ["female", "male"]}}}
-        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalised"]
+        >>> ic.information_loss(original, original, {"columns": {"sex": sex}})["normalized"]
         0.0
     """
     file = load_spec(spec)
     after, known = open_release(released)
     before = open_spec_table(file, original)
     tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
-    return {"normalised": tables.loss, **vars(tables.losses)}
+    return {"normalized": tables.loss, **vars(tables.losses)}
 
 
 def evaluate_tables(
@@ -202,7 +240,13 @@ def evaluate_tables(
     step("measure")
     kept = len(columns) - quasi
     labels = evaluate_labels(
-        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
+        counted,
+        counted.axes,
+        shown,
+        kept_count=kept,
+        target=target,
+        held_out=unseen,
+        kept_rows=beside,
     )
     crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
     if crowd is not None and not shown.is_local:
@@ -363,6 +407,16 @@ def open_release(
         tuple(certificate.events),
         read_key(private, certificate),
     )
+
+
+def find_synthetic(released: Any) -> tuple[Path, Certificate] | None:
+    """Return the folder and the certificate of synthetic rows; None for any other release."""
+    files = _list_files(released)
+    path = files[0] if len(files) == 1 else released
+    certified = _find_certificate(path)
+    if certified is None or certified[1].synthetic is None:
+        return None
+    return Path(path).parent, certified[1]
 
 
 def _list_files(released: Any) -> tuple[Path, ...]:

@@ -20,7 +20,8 @@ from incrowd.evaluation.attacks.quick import add_kept_columns, quick_attacks
 from incrowd.evaluation.report.origin import ReleaseOrigin
 from incrowd.findings import Finding
 from incrowd.measure.estimate import AttackReport
-from incrowd.measure.evaluation import Evaluation, build_pair
+from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.outcome import build_level_pair
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import SyntheticEvaluation
@@ -65,7 +66,7 @@ def _measure_product(product: Product, counted: object) -> Accuracy | None:
     if target is None:
         return None
     original, shown = add_kept_columns(product, counted, (target,))
-    # Only labels that are learnt from are read.
+    # Only labels that are learned from are read.
     some = replace(
         shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, seed=2)
     ).drop_unused_labels()
@@ -126,7 +127,7 @@ def judge(
 
     """
     if made.synthetic is not None:
-        return _judge_synthetic(made, step)
+        return _judge_synthetic(made, source, step)
     step("measure")
     evaluation, measured = made.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
@@ -141,13 +142,13 @@ def judge(
     )
 
 
-def _judge_synthetic(made: MethodResult, step: Step) -> Judgment:
+def _judge_synthetic(made: MethodResult, source: Table, step: Step) -> Judgment:
     """Measure and attack synthetic rows; none of them stands for a row of the table."""
     # It loads the whole synthesis, which no other method needs
     from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 
     step("measure")
-    evaluation, findings = measure_synthetic(made)
+    evaluation, findings = measure_synthetic(made, source)
     step("attack")
     return Judgment(evaluation, try_attacks(made), None, findings)
 

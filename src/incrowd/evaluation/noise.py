@@ -23,7 +23,7 @@ from incrowd.engine.count import count_tuples_with_kept, read_labels
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.evaluation import assign_levels, locate_tuples
+from incrowd.measure.label_evaluation import assign_levels, locate_tuples
 from incrowd.measure.linkage import linking_risk
 from incrowd.measure.noise_loss import (
     ClassMatcher,

@@ -21,7 +21,8 @@ from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.product import MethodResult
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.model import Column, Spec
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import HARMLESS_ENTRIES, Column, Spec
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Method(Protocol):
         """Count the table as distinct tuples; draw nothing."""
         ...
 
-    def make(self, counted: Any, context: MakeContext) -> MethodResult:
+    def make(self, counts: Any, context: MakeContext) -> MethodResult:
         """Make the rows to be published, from what :meth:`count` has found."""
         ...
 
@@ -91,15 +92,15 @@ def get_unit_fields(spec: Spec) -> dict[str, Any]:
 
 
 def require_local(
-    counted: CountedTable | DistinctRows | RemoteCounts,
+    counts: CountedTable | DistinctRows | RemoteCounts,
 ) -> CountedTable | DistinctRows:
     """Return tuples that are on this machine; refuse others."""
-    if not isinstance(counted, CountedTable | DistinctRows):
+    if not isinstance(counts, CountedTable | DistinctRows):
         raise TableError(
             "Table: its distinct tuples are on other machines, and this needs all of them. Use a "
             "part of the table."
         )
-    return counted
+    return counts
 
 
 class RemoteCounts(Protocol):
@@ -116,21 +117,50 @@ def refuse_outside_domain(table: CountedTable | DistinctRows | RemoteCounts) -> 
 
     At the root nothing is shown of a column, whatever its values are.
     """
-    counted = table.counted if isinstance(table, DistinctRows) else table
-    if not isinstance(counted, CountedTable):  # it is elsewhere, and is looked at column by column
-        for at in range(len(counted.names)):
-            refuse_outside_domain(counted.column(at))
+    counted_table = table.counted if isinstance(table, DistinctRows) else table
+    if not isinstance(counted_table, CountedTable):
+        # It is elsewhere, and is looked at column by column.
+        for at in range(len(counted_table.names)):
+            refuse_outside_domain(counted_table.column(at))
         return
     for at, (name, hierarchy, level) in enumerate(
-        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+        zip(counted_table.names, counted_table.hierarchies, counted_table.levels, strict=True)
     ):
         groups = len(hierarchy.labels[level]) - 2  # null, and what is outside
-        held = counted.frequencies.codes[:, at]
-        if groups > 0 and (held == groups + 1).any() and not (held < groups).any():
+        codes = counted_table.frequencies.codes[:, at]
+        if groups > 0 and (codes == groups + 1).any() and not (codes < groups).any():
             raise TableError(
                 f"Column '{name}': no value is in the declared domain. Correct the hierarchy (see "
                 "incrowd check), or drop the column."
             )
+
+
+def refuse_unconfirmed(file: SpecFile, *, roles_suffice: bool = False) -> None:
+    """Refuse a draft that is not confirmed.
+
+    The unit, roles and formats must be correct. Ranges and lists of values must be public
+    knowledge: a guarantee takes them for it. ``roles_suffice`` for methods without one.
+    """
+    entries = file.spec.unconfirmed_entries
+    correct = [name for name, left in entries.items() if set(left) & set(HARMLESS_ENTRIES)]
+    public = [name for name, left in entries.items() if set(left) - set(HARMLESS_ENTRIES)]
+    if roles_suffice:
+        correct, public = [name for name, left in entries.items() if "role" in left], []
+    parts = ["the unit must be correct"] if file.spec.confirm else []
+    if correct:
+        parts.append(f"roles and formats must be correct ({_shorten_list(correct)})")
+    if public:
+        parts.append(f"ranges and lists of values must be public ({_shorten_list(public)})")
+    if parts:
+        raise IncrowdError(
+            f"Spec: not confirmed: {', '.join(parts)}. Run `incrowd confirm {file.shell_name}`."
+        )
+
+
+def _shorten_list(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def published_columns(spec: Spec, *roles: str) -> dict[str, Column]:
@@ -146,17 +176,10 @@ def published_columns(spec: Spec, *roles: str) -> dict[str, Column]:
             raise IncrowdError(
                 f"Column '{name[:40]}...': its name is too long for a file. Rename it."
             )
-    if "unit" in spec.confirm:
-        raise IncrowdError(
-            "Spec: the unit (row or person) is not confirmed. Confirm it: incrowd confirm SPEC."
-        )
-    guessed = [name for name, entries in spec.unconfirmed_entries.items() if "role" in entries]
-    if guessed:
-        raise IncrowdError(
-            f"Column '{guessed[0]}': its role is not confirmed. Confirm it: incrowd confirm SPEC."
-        )
     if spec.release is not None and spec.release.rows == "counted" and COUNT in columns:
-        raise IncrowdError(f"With 'rows: counted' a release has a column '{COUNT}'; rename yours.")
+        raise IncrowdError(
+            f"Column '{COUNT}': `rows: counted` adds a column of this name. Rename yours."
+        )
     return columns
 
 
@@ -172,15 +195,16 @@ def make_cell_table(
     Codes may come from the values met in the table, suppressed ones among them, so their order
     must not be seen.
     """
-    shown, codes = {}, frequencies.codes.copy()
+    sorted_labels, codes = {}, frequencies.codes.copy()
     for at, (name, texts) in enumerate(labels.items()):
-        shown[name], rank = sort_labels(texts)
+        sorted_labels[name], rank = sort_labels(texts)
         codes[:, at] = rank[codes[:, at]]
     merged_ = merge_tuples(codes, frequencies.counts)
     columns = {
-        name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
+        name: (texts, merged_.codes[:, at])
+        for at, (name, texts) in enumerate(sorted_labels.items())
     }
-    return engine.from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
+    return engine.from_cells(columns, merged_.counts, count_column=COUNT if weighted else None)
 
 
 def sort_labels(texts: Sequence[object]) -> tuple[list[object], Codes]:

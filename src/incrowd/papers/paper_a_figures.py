@@ -27,7 +27,7 @@ from incrowd.privacy.tails import log_pmf
 
 DEFINITIONS: tuple[Definition, Definition] = ("paper", "tight")
 _PANEL_TITLES = {"paper": "the paper's δ", "tight": "tight δ"}
-_COLOURS = ("#0b4f8a", "#2a9d8f", "#e9a23b", "#d1495b", "#6a4c93")
+_COLORS = ("#0b4f8a", "#2a9d8f", "#e9a23b", "#d1495b", "#6a4c93")
 _STYLE: dict[Any, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 150,
@@ -87,11 +87,11 @@ def _draw_inverse_delta(pairs: Sequence[tuple[int, float]], *, top: float) -> Ca
         xlabel="ε", ylabel="1 / δ", yscale="log", xlim=(0, 2), ylim=(1, top)
     )
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
-        for colour, (k, beta) in zip(_COLOURS, pairs, strict=False):
-            least = -math.log1p(-beta) if definition == "paper" else 0.0
-            epsilons = np.linspace(least, 2, 161)[1 if definition == "paper" else 0 :]
+        for color, (k, beta) in zip(_COLORS, pairs, strict=False):
+            lower_bound = -math.log1p(-beta) if definition == "paper" else 0.0
+            epsilons = np.linspace(lower_bound, 2, 161)[1 if definition == "paper" else 0 :]
             deltas = delta(k=k, beta=beta, epsilon=epsilons, definition=definition)
-            panel.plot(epsilons, 1 / deltas, color=colour, label=f"k = {k}, β = {beta:g}")
+            panel.plot(epsilons, 1 / deltas, color=color, label=f"k = {k}, β = {beta:g}")
     return _add_legend(canvas, panels)
 
 
@@ -108,10 +108,10 @@ def _draw_tail() -> Canvas:
         share = np.ones_like(j)
         if definition == "tight":
             share = math.exp(epsilon) / (1 - beta) * (j / n - g)
-        counted = np.where((j >= k) & (j > g * n), pmf * share, 0.0)
+        counted_mass = np.where((j >= k) & (j > g * n), pmf * share, 0.0)
         panel.bar(j, pmf, width=0.85, color="#b7c9dd", label=f"Binomial({n}, {beta:g})")
-        label = f"counts for δ = {counted.sum():.3f}"
-        panel.bar(j, counted, width=0.85, color="#d1495b", label=label)
+        label = f"counts for δ = {counted_mass.sum():.3f}"
+        panel.bar(j, counted_mass, width=0.85, color="#d1495b", label=label)
         for x, name in ((beta * n, "βn"), (g * n, "γn")):
             panel.axvline(x, color="#444444", linewidth=1, linestyle="--")
             panel.text(x + 0.15, 0.27, name, va="top")
@@ -125,10 +125,10 @@ def _draw_epsilon_for_k() -> Canvas:
     canvas, panels = _make_panels(xlabel="k", ylabel="ε with δ ≤ 1e-6", xlim=(0, 100), ylim=(0, 2))
     sizes = np.arange(1, 101)
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
-        for colour, beta in zip(_COLOURS, (0.05, 0.1, 0.2, 0.3, 0.4), strict=True):
-            got = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
-            shown = np.where(np.isinf(got), np.nan, got)
-            panel.plot(sizes, shown, color=colour, label=f"β = {beta:g}")
+        for color, beta in zip(_COLORS, (0.05, 0.1, 0.2, 0.3, 0.4), strict=True):
+            epsilons = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
+            finite = np.where(np.isinf(epsilons), np.nan, epsilons)
+            panel.plot(sizes, finite, color=color, label=f"β = {beta:g}")
     return _add_legend(canvas, panels)
 
 
@@ -139,13 +139,13 @@ def _draw_smooth_bound() -> Canvas:
     panels[0].set_title("Chernoff bound on the paper's δ, over its value at z = 1")
     panels[1].set_title("tight δ, over its value at z = 1")
     z = np.linspace(1, 4, 121)
-    for colour, start in zip(_COLOURS, (0.25, 0.5, 0.75, 1.0, 1.5), strict=True):
+    for color, start in zip(_COLORS, (0.25, 0.5, 0.75, 1.0, 1.5), strict=True):
         label = f"ε₀ = {start:g}"
         panels[0].plot(
-            z, smooth_bound(k=k, beta=beta, epsilon=start).f(z), color=colour, label=label
+            z, smooth_bound(k=k, beta=beta, epsilon=start).f(z), color=color, label=label
         )
         curve: Floats = delta(k=k, beta=beta, epsilon=start * z)
-        panels[1].plot(z, curve / curve[0], color=colour, label=label)
+        panels[1].plot(z, curve / curve[0], color=color, label=label)
     return _add_legend(canvas, panels)
 
 
@@ -157,11 +157,11 @@ def _draw_composition() -> Canvas:
     events = [[SafeRelease(k=20, beta=0.1)] * m for m in counts]
     basic = [BasicAccountant(event).epsilon(delta=1e-6) for event in events]
     tight = [Accountant(event).epsilon(delta=1e-6) for event in events]
-    for costs, colour, label, offset in (
-        (basic, _COLOURS[3], "adding up, tight per release", (-24, 7)),
-        (tight, _COLOURS[0], "composed by the accountant", (2, -15)),
+    for costs, color, label, offset in (
+        (basic, _COLORS[3], "sum of the tight ε of each release", (-24, 7)),
+        (tight, _COLORS[0], "composed by the accountant", (2, -15)),
     ):
-        panel.plot(counts, costs, "o-", color=colour, markersize=4, label=label)
+        panel.plot(counts, costs, "o-", color=color, markersize=4, label=label)
         for m in (16, 64):
             cost = costs[counts.index(m)]
             label = f"{cost:.1f}" if cost > 1 else f"{cost:.2f}"

@@ -18,21 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
-from incrowd.errors import IncrowdError
-from incrowd.findings import Finding, make_finding
-from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.events import parse_event
-from incrowd.release.parameters import (
-    BOTH,
-    METHODS,
-    Parameters,
-    allows_parameters,
-    check_parameters,
-    check_whole_number,
-    parameters_from_events,
-)
+from incrowd.release.parameters import METHODS, Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
-from incrowd.release.synthetic_certificate import find_synthetic_faults
 from incrowd.release.synthetic_part import SyntheticPart
 
 if TYPE_CHECKING:
@@ -41,7 +28,6 @@ if TYPE_CHECKING:
 FILE = "certificate.json"
 README = "README.md"
 PAGE = "certificate.html"
-_MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
 FORMAT: Literal[1] = 1
 SYSTEM: Literal["system"] = "system"
 SEEDED: Literal["seeded: not private"] = "seeded: not private"
@@ -75,13 +61,18 @@ class SchemeColumn(_CertificatePart):
     """How one column was generalized: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
-    values are ``ordered``, an interval. ``labels`` is the form that its labels have.
+    values are ``ordered``, an interval. ``labels`` is the form that its labels have, ``shows``
+    describes each level of the hierarchy, ``sizes`` gives its number of labels, and ``open_ends``
+    lists labels such as <5 and >89.
     """
 
     level: Count | None = None
     ordered: bool | None = None
     other: str | None = None
     labels: Form
+    shows: list[str] = []
+    sizes: list[int] = []
+    open_ends: list[str] = []
     file: str | None = None
     sha256: Hash | None = None
     rule: dict[str, Any] | None = None
@@ -263,6 +254,25 @@ class Certificate(_CertificatePart):
         value = key.sign(whole.to_canonical_json()).hex()
         return whole.model_copy(update={"signature": Signature(public_key=public, value=value)})
 
+    def is_seal_valid(self) -> bool:
+        """Return whether the seal is the hash of the rest."""
+        return self.seal == self._compute_hash()
+
+    def is_signature_valid(self) -> bool:
+        """Return whether the signature, if there is one, was made with its key."""
+        if self.signature is None:
+            return True
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signature.public_key))
+            bare = self.model_copy(update={"signature": None})
+            key.verify(bytes.fromhex(self.signature.value), bare.to_canonical_json())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
     def to_canonical_json(self) -> bytes:
         """Write it in the one way: sorted keys, no spaces, no nulls, UTF-8, a line end."""
         plain = self.model_dump(exclude_none=True)
@@ -270,27 +280,6 @@ class Certificate(_CertificatePart):
             plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
         return text.encode() + b"\n"
-
-    def findings(self) -> list[Finding]:
-        """Return what is wrong with the certificate by itself: seal, signature, guarantee."""
-        result = []
-        if self.rehearsal:
-            result.append(make_finding("RELEASE_REHEARSED"))
-        if self.randomness == SEEDED:
-            result.append(make_finding("RELEASE_SEEDED"))
-        if self.seal != self._compute_hash():
-            result.append(make_finding("SEAL_BROKEN"))
-        if self.signature is not None and not self._is_signature_valid(self.signature):
-            result.append(make_finding("SIGNATURE_INVALID"))
-        try:
-            result += (
-                self._check_accounted()
-                if METHODS[self.method].events
-                else self._check_unaccounted()
-            )
-        except (IncrowdError, ValueError, ArithmeticError) as error:
-            result.append(make_finding("EVENTS_INVALID", problem=str(error)))
-        return result
 
     def make_statement(self) -> list[Sentence]:
         """Return the sentences that follow from the rest of the certificate."""
@@ -319,106 +308,14 @@ class Certificate(_CertificatePart):
         update = {"statement": self.make_statement()}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
 
-    def _check_accounted(self) -> list[Finding]:
-        """Return what is wrong with the guarantee of a differentially private release."""
-        if self.method == "synthetic":
-            return find_synthetic_faults(self)
-        accounted, known = [], self.guarantee
-        if max(map(_count_choices, self.events), default=0) > _MOST_CHOICES:
-            return [make_finding("EVENTS_TOO_MANY")]
-        events = [parse_event(event) for event in self.events]
-        implied = parameters_from_events(events)
-        tables = [table.parameters for table in self.tables]
-        if (
-            implied is None
-            or self.kept
-            or self.noisy
-            or len(implied.tables) != len(tables)
-            or any("r" in item[0] for item in implied.tables) != self._has_counts_by_levels
-            or (self.slices is None) != (len(tables) == 1)
-        ):
-            what = "one safe release" if self.slices is None else "these slices"
-            return [make_finding("EVENTS_DIFFER", what=what)]
-        kind = BOTH if self.has_noisy_counts else METHODS[self.method].kind
-        if known.kind != kind or known.epsilon is None or known.delta is None:
-            return [make_finding("GUARANTEE_KIND_DIFFERS")]
-        true = Accountant(events).delta(epsilon=known.epsilon)
-        if not true <= known.delta < 1:
-            accounted.append(
-                make_finding("GUARANTEE_FALSE", true=true, epsilon=known.epsilon, delta=known.delta)
-            )
-        shared = _drop_size(self.parameters)
-        if self.slices is None:
-            tables = [shared]
-        if any(
-            not allows_parameters(possible, table)
-            for table, possible in zip(tables, implied.tables, strict=True)
-        ) or (self.slices is not None and shared != implied.shared):
-            accounted.append(make_finding("PARAMETERS_DIFFER"))
-        elif known.statement != self.make_statement():
-            accounted.append(make_finding("STATEMENT_DIFFERS", what="the events", plural=None))
-        return accounted
-
-    @property
-    def _has_counts_by_levels(self) -> bool:
-        """Whether these are counts, with one level for each column."""
-        columns = [column for table in self.tables for column in table.scheme.values()]
-        return self.has_noisy_counts and all(column.level is not None for column in columns)
-
-    def _check_unaccounted(self) -> list[Finding]:
-        """Return what is wrong with the guarantee of a k-anonymous table, noisy columns or not."""
-        known, terms = self.guarantee, METHODS[self.method]
-        if self.events or known.epsilon is not None or known.delta is not None:
-            return [make_finding("EVENTS_UNEXPECTED")]
-        if self.slices is not None:
-            return [make_finding("SLICES_UNEXPECTED")]
-        check_parameters(self.parameters, terms, self.kept)
-        if (
-            known.kind != terms.kind
-            or known.statement != self.make_statement()
-            or terms.noisy != bool(self.noisy)
-        ):
-            return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
-        return []
-
     def _compute_hash(self) -> str:
         bare = self.model_copy(update={"seal": "", "signature": None})
         return hashlib.sha256(bare.to_canonical_json()).hexdigest()
-
-    def _is_signature_valid(self, signature: Signature) -> bool:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
-            bare = self.model_copy(update={"signature": None})
-            key.verify(bytes.fromhex(signature.value), bare.to_canonical_json())
-        except (InvalidSignature, ValueError):
-            return False
-        return True
 
 
 def _get_whole(parameters: Parameters, name: str) -> int:
     value = parameters.get(name, 0)
     return int(value) if isinstance(value, float) else 0
-
-
-def _drop_size(parameters: Parameters) -> Parameters:
-    """Return parameters without the asserted size, which no event implies; refuse a bad one."""
-    if "size" not in parameters:
-        return parameters
-    check_whole_number("size", parameters["size"])
-    return {name: value for name, value in parameters.items() if name != "size"}
-
-
-def _count_choices(event: object) -> int:
-    """Return the most choices that a part of an event is one of, as it is written."""
-    if not isinstance(event, dict):
-        return 0
-    parts = event.get("events", [event.get("event")])
-    listed = parts if isinstance(parts, list) else []
-    own = len(listed) if event.get("kind") == "one of" else 0
-    return max([own, *map(_count_choices, listed)])
 
 
 def hash_file(path: Path) -> str:

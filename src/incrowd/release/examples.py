@@ -8,11 +8,12 @@ from operator import itemgetter
 
 import numpy as np
 
+from incrowd.codes.hierarchy import SUPPRESSED
 from incrowd.codes.values import canonicalize_value, make_sort_key
 from incrowd.engine.table import Table
 from incrowd.measure.lost_values import shows_nothing
 from incrowd.release.product import ColumnRecoding, Product
-from incrowd.spec.build import SUPPRESSED, describe_level, is_open
+from incrowd.spec.build import describe_level, is_open
 
 ROWS, _LOOKED_AT = 6, 1000
 _SEARCHED = 200_000  # rows of a release that are searched for those that look like an example

@@ -13,6 +13,11 @@ from pathlib import Path
 from incrowd.errors import IncrowdError
 
 
+def locate_curator_folder(folder: Path) -> Path:
+    """Return where the private part of a release lies, unless somebody chose another place."""
+    return folder.resolve().with_name(f"{folder.resolve().name}.curator")
+
+
 @contextmanager
 def fill_folders(public: Path, private: Path) -> Iterator[tuple[Path, Path]]:
     """Yield two draft folders; on success the private one appears, then the public one.

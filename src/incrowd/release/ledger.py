@@ -1,9 +1,10 @@
-"""The privacy budget of one table, and everything spent from it, in an SQLite file.
+"""The privacy budget of one table: what may be booked on it, and what was.
 
 A spend is booked, durably, before anything is drawn: after a crash the ledger may hold a
 spend that nobody has seen, but never misses one that somebody could have. Bookings are
-serialized by the database, so two publishers cannot both spend the last of a budget. All of
-them protect the same unit: what protects a row and what protects a person do not add up.
+serialized by the file (:mod:`incrowd.release.ledger_file`), so two publishers cannot both spend
+the last of a budget. All of them protect the same unit: what protects a row and what protects a
+person do not add up.
 
 A spend is an *unplanned release* or a *planned block*: a number of releases whose events are
 fixed before the first of them. The events of a block compose tightly. Blocks and unplanned
@@ -13,47 +14,24 @@ earlier results; :mod:`incrowd.privacy.filter` has the proof.
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import math
-import secrets
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
 from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Composition, Event, SampledEvent, parse_event, serialize_event
+from incrowd.privacy.events import Composition, Event, SampledEvent
 from incrowd.privacy.filter import (
     Charge,
     charge_guarantee,
     charge_share,
     charges_fit,
     repeat_event,
-    separate_sampling,
     sum_charges,
 )
-from incrowd.release.entries import Booking, LedgerBudget, Spend, format_guarantee
+from incrowd.release.ledger_entries import Booking, LedgerBudget, Spend, format_guarantee
+from incrowd.release.ledger_file import LedgerRecords, open_records, open_transaction
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS budgets
-    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS spends
-    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, event TEXT NOT NULL);
-"""
-# What a spend takes from the budget, and of how many releases a planned block is. Ledgers of an
-# earlier version lack these columns. One of them that reads the event of a block counts all of it.
-_COLUMNS = {
-    "epsilon": "REAL", "delta": "REAL", "inside_epsilon": "REAL", "inside_delta": "REAL",
-    "releases": "INTEGER",
-}  # fmt: skip
-_USES = """
-CREATE TABLE IF NOT EXISTS uses
-    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, spend INTEGER NOT NULL)
-"""
 MOST_RELEASES = 1000  # of a planned block
 
 ONE_ROW = "one row"
@@ -107,47 +85,48 @@ class Ledger:
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
-        with self._open_transaction(create=True) as database:
-            old = self._read_budgets(database)
+        with open_transaction(self.path, create=True) as records:
+            old = records.read_budgets()
             if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
                 raise BudgetError(
                     f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
                     f"budget of ({old[-1].epsilon:g}, {old[-1].delta:g}). Confirm it with --raise "
                     "(raising=True); it stays on record."
                 )
-            database.execute(
-                "INSERT INTO budgets (day, epsilon, delta) VALUES (?, ?, ?)", (_get_today(), *known)
-            )
+            records.insert_budget(*known)
 
     def budget(self) -> LedgerBudget:
         """Return what may be spent in all, by the latest decision."""
-        with self._open_database() as database:
-            return self._read_budget(database)
+        with open_records(self.path) as records:
+            return records.read_budget()
 
     def budgets(self) -> list[LedgerBudget]:
         """Return all decisions on the budget, the oldest first."""
-        with self._open_database() as database:
-            return self._read_budgets(database)
+        with open_records(self.path) as records:
+            return records.read_budgets()
 
     def unit(self) -> str | None:
-        """Return what every release under this ledger protects; None before the first."""
-        with self._open_database() as database:
-            return self._read_about(database).get("unit")
+        """Return the unit of privacy of all releases; None until it is set or one is booked."""
+        with open_records(self.path) as records:
+            return records.read_about().get("unit")
 
     def set_unit(self, unit: str) -> None:
-        """Set the unit of privacy of a ledger that an older version made.
+        """Set the unit of privacy before the first release, which would set it otherwise.
 
         Args:
             unit: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
+
+        Raises:
+            BudgetError: The unit is set already, to another one.
         """
-        with self._open_transaction() as database:
-            self._refuse_unit(database, unit, told=True)
-            database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
+        with open_transaction(self.path) as records:
+            self._refuse_unit(records, unit)
+            records.insert_about("unit", unit)
 
     def spends(self) -> list[Spend]:
         """Return everything that was booked, the oldest first."""
-        with self._open_database() as database:
-            return self._read_spends(database)
+        with open_records(self.path) as records:
+            return records.read_spends()
 
     def match_sampling(self, event: Event) -> Event:
         """Return an event with the sampling rate that all other releases share, if they do."""
@@ -168,9 +147,9 @@ class Ledger:
 
     def remaining_budget(self) -> Guarantee:
         """Return what the budget leaves for further blocks and unplanned releases."""
-        with self._open_database() as database:
-            budget = self._read_budget(database)
-            total = sum_charges([spend.charge for spend in self._read_spends(database)])
+        with open_records(self.path) as records:
+            budget = records.read_budget()
+            total = sum_charges([spend.charge for spend in records.read_spends()])
         left = (max(all_ - spent, 0.0) for all_, spent in zip(
             (budget.epsilon, budget.delta), (total.epsilon, total.delta), strict=True
         ))  # fmt: skip
@@ -200,8 +179,8 @@ class Ledger:
         Returns:
             The charge.
         """
-        with self._open_database() as database:
-            return self._compute_charge(database, _combine_events(list(events)), guarantee)
+        with open_records(self.path) as records:
+            return self._compute_charge(records, _combine_events(list(events)), guarantee)
 
     def allow(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
@@ -218,9 +197,9 @@ class Ledger:
         Raises:
             BudgetError: The budget does not allow the release.
         """
-        with self._open_database() as database:
+        with open_records(self.path) as records:
             return self._allow_event(
-                database, _combine_events(list(events)), unit, guarantee, planned
+                records, _combine_events(list(events)), unit, guarantee, planned
             )
 
     def book(
@@ -246,14 +225,13 @@ class Ledger:
             BudgetError: The budget does not allow the release. Nothing is booked.
         """
         event = _combine_events(list(events))
-        with self._open_transaction() as database:
-            booking = self._allow_event(database, event, unit, guarantee, planned)
+        with open_transaction(self.path) as records:
+            booking = self._allow_event(records, event, unit, guarantee, planned)
             if booking.is_planned:
-                database.execute(
-                    "INSERT INTO uses (day, spend) VALUES (?, ?)", (_get_today(), booking.number)
-                )
+                records.insert_use(booking.number)
             else:
-                self._insert_spend(database, event, booking.charge, unit)
+                records.insert_about("unit", unit)
+                records.insert_spend(event, booking.charge)
         return booking
 
     def plan(
@@ -281,60 +259,42 @@ class Ledger:
                 f"A planned block has at most {MOST_RELEASES:,} releases. Plan fewer."
             )
         charge = charge_guarantee(repeat_event(event, number), guarantee)
-        with self._open_transaction() as database:
-            self._refuse_unit(database, unit)
-            self._refuse_over_budget(database, charge, f"this block of {number} releases")
-            self._insert_spend(database, event, charge, unit, number)
-            return self._read_spends(database)[-1]
+        with open_transaction(self.path) as records:
+            self._refuse_unit(records, unit)
+            self._refuse_over_budget(records, charge, f"this block of {number} releases")
+            records.insert_about("unit", unit)
+            records.insert_spend(event, charge, number)
+            return records.read_spends()[-1]
 
     def _allow_event(
-        self, database: sqlite3.Connection, event: Event, unit: str, guarantee: Guarantee | None,
+        self, records: LedgerRecords, event: Event, unit: str, guarantee: Guarantee | None,
         planned: bool,
     ) -> Booking:  # fmt: skip
-        self._refuse_unit(database, unit)
-        spends = self._read_spends(database)
+        self._refuse_unit(records, unit)
+        spends = records.read_spends()
         for spend in spends:
             if spend.remaining_releases and spend.event == event:
                 return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
         if planned:
             self._refuse_unplanned(spends, event)
-        charge = self._compute_charge(database, event, guarantee)
-        self._refuse_over_budget(database, charge, "this release")
+        charge = self._compute_charge(records, event, guarantee)
+        self._refuse_over_budget(records, charge, "this release")
         return Booking(len(spends) + 1, charge)
 
     def _compute_charge(
-        self, database: sqlite3.Connection, event: Event, guarantee: Guarantee | None
+        self, records: LedgerRecords, event: Event, guarantee: Guarantee | None
     ) -> Charge:
         if guarantee is not None:
             return charge_guarantee(event, guarantee)
-        return charge_share(
-            event, self._get_delta_share(database, len(self._read_spends(database)) + 1)
-        )
+        return charge_share(event, self._get_delta_share(records, len(records.read_spends()) + 1))
 
-    def _get_delta_share(self, database: sqlite3.Connection, number: int) -> float:
+    def _get_delta_share(self, records: LedgerRecords, number: int) -> float:
         """Return the delta of an entry without a stated guarantee, by its number."""
-        self._read_budget(database)
-        return math.ldexp(self._read_budgets(database)[0].delta, -number)
+        records.read_budget()
+        return math.ldexp(records.read_budgets()[0].delta, -number)
 
-    def _insert_spend(
-        self, database: sqlite3.Connection, event: Event, charge: Charge, unit: str,
-        releases: int | None = None,
-    ) -> None:  # fmt: skip
-        database.execute("INSERT OR IGNORE INTO about VALUES ('unit', ?)", (unit,))
-        whole = event if releases is None else Composition([event] * releases)
-        database.execute(
-            "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
-            "releases) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (_get_today(), json.dumps(serialize_event(whole)), *_list_points(charge), releases),
-        )
-
-    def _refuse_unit(self, database: sqlite3.Connection, unit: str, told: bool = False) -> None:
-        about = self._read_about(database).get("unit")
-        if about is None and self._read_spends(database) and not told:
-            raise BudgetError(
-                f"Ledger '{self.path.name}': its unit is not recorded, and nothing was released. "
-                f"Set it: incrowd ledger unit {self.path} --row, or --id COLUMN"
-            )
+    def _refuse_unit(self, records: LedgerRecords, unit: str) -> None:
+        about = records.read_about().get("unit")
         if about not in (None, unit):
             raise BudgetError(
                 f"Ledger '{self.path.name}': its releases protect {about}, not {unit}, and nothing "
@@ -352,9 +312,9 @@ class Ledger:
             f"{'another one' if used else 'it'}: incrowd ledger plan {self.path} --spec SPEC"
         )
 
-    def _refuse_over_budget(self, database: sqlite3.Connection, charge: Charge, what: str) -> None:
-        budget = self._read_budget(database)
-        past = [spend.charge for spend in self._read_spends(database)]
+    def _refuse_over_budget(self, records: LedgerRecords, charge: Charge, what: str) -> None:
+        budget = records.read_budget()
+        past = [spend.charge for spend in records.read_spends()]
         if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
             return
         total, spent = sum_charges([*past, charge]), sum_charges(past)
@@ -379,8 +339,8 @@ class Ledger:
 
     def key(self) -> bytes:
         """Return the ledger's own secret, for fingerprints of tables."""
-        with self._open_database() as database:
-            return bytes.fromhex(self._read_about(database)["key"])
+        with open_records(self.path) as records:
+            return bytes.fromhex(records.read_about()["key"])
 
     def recognizes_table(self, fingerprint: str) -> bool:
         """Return whether a table is the one that was released first under this ledger.
@@ -388,108 +348,9 @@ class Ledger:
         Args:
             fingerprint: Made with the :meth:`key` of the ledger. The first one is remembered.
         """
-        with self._open_transaction() as database:
-            database.execute(
-                "INSERT OR IGNORE INTO about VALUES ('fingerprint', ?)", (fingerprint,)
-            )
-            return self._read_about(database)["fingerprint"] == fingerprint
-
-    @contextmanager
-    def _open_database(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        if not create and not self.path.exists():
-            raise IncrowdError(
-                f"Ledger '{self.path}': not found. Create it: incrowd ledger budget {self.path} "
-                "--epsilon 1 --delta 1e-6"
-            )
-        with ExitStack() as opened:
-            try:
-                database = sqlite3.connect(self.path, timeout=120, isolation_level=None)
-                opened.callback(database.close)
-                database.execute("PRAGMA synchronous = EXTRA")
-            except sqlite3.Error as error:
-                raise IncrowdError(f"Cannot open the ledger '{self.path}': {error}.") from error
-            try:
-                yield database
-            except (sqlite3.DatabaseError, TypeError, KeyError, json.JSONDecodeError) as error:
-                raise IncrowdError(f"Cannot use '{self.path}' as a ledger: {error}.") from error
-
-    @contextmanager
-    def _open_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open one transaction that excludes all other writers from its first step on."""
-        with self._open_database(create=create) as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                if create:
-                    for statement in _TABLES.split(";")[:-1]:
-                        database.execute(statement)
-                    database.execute(
-                        "INSERT OR IGNORE INTO about VALUES ('key', ?)", (secrets.token_hex(32),)
-                    )
-                self._add_columns(database)
-                yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
-
-    def _add_columns(self, database: sqlite3.Connection) -> None:
-        """Bring a ledger of an earlier version up to date; keep what its spends are read as."""
-        column_names = _list_column_names(database)
-        for name, kind in _COLUMNS.items():
-            if name not in column_names:
-                database.execute(f"ALTER TABLE spends ADD COLUMN {name} {kind}")
-        database.execute(_USES)
-        rows = database.execute("SELECT number FROM spends WHERE epsilon IS NULL").fetchall()
-        numbers = {number for (number,) in rows}
-        for spend in self._read_spends(database) if numbers else ():
-            if spend.number in numbers:
-                database.execute(
-                    "UPDATE spends SET epsilon = ?, delta = ?, inside_epsilon = ?, "
-                    "inside_delta = ? WHERE number = ?",
-                    (*_list_points(spend.charge), spend.number),
-                )
-
-    def _read_about(self, database: sqlite3.Connection) -> dict[str, str]:
-        return dict(database.execute("SELECT name, value FROM about").fetchall())
-
-    def _read_budget(self, database: sqlite3.Connection) -> LedgerBudget:
-        ledger_budget = self._read_budgets(database)
-        if not ledger_budget:
-            raise IncrowdError(
-                f"Ledger '{self.path}': it has no budget. Set one: incrowd ledger budget"
-            )
-        return ledger_budget[-1]
-
-    def _read_budgets(self, database: sqlite3.Connection) -> list[LedgerBudget]:
-        rows = database.execute("SELECT epsilon, delta, day FROM budgets ORDER BY number")
-        return [LedgerBudget(*row) for row in rows]
-
-    def _read_spends(self, database: sqlite3.Connection) -> list[Spend]:
-        """Return all entries; what an earlier version booked is read as unplanned releases."""
-        known, uses = _list_column_names(database), {}
-        if set(_COLUMNS) <= known:
-            uses = dict(database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
-        columns = ", ".join(name if name in known else f"NULL AS {name}" for name in _COLUMNS)
-        rows = database.execute(
-            f"SELECT number, day, event, {columns} FROM spends ORDER BY number"  # noqa: S608
-        )
-        return [self._make_spend(database, row, uses.get(row[0], 0)) for row in rows.fetchall()]
-
-    def _make_spend(self, database: sqlite3.Connection, row: tuple[Any, ...], used: int) -> Spend:
-        number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases = row
-        event = parse_event(json.loads(text))
-        if epsilon is None:
-            charge = charge_share(event, self._get_delta_share(database, number))
-        else:
-            charge = Charge(
-                Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
-                separate_sampling(event)[1],
-            )  # fmt: skip
-        if releases is None:
-            return Spend(number, day, event, charge)
-        if not isinstance(event, Composition) or len(event.events) != releases:
-            raise IncrowdError(f"Ledger '{self.path}': block {number} is damaged. Restore a copy.")
-        return Spend(number, day, event.events[0], charge, releases, used)
+        with open_transaction(self.path) as records:
+            records.insert_about("fingerprint", fingerprint)
+            return records.read_about()["fingerprint"] == fingerprint
 
 
 def _count_entries(charges: list[Charge]) -> str:
@@ -499,16 +360,3 @@ def _count_entries(charges: list[Charge]) -> str:
 def _combine_events(events: list[Event]) -> Event:
     """Return the events of one release as one entry."""
     return events[0] if len(events) == 1 else Composition(events)
-
-
-def _list_points(charge: Charge) -> tuple[float, float, float, float]:
-    guarantee, inside = charge.guarantee, charge.inside
-    return guarantee.epsilon, guarantee.delta, inside.epsilon, inside.delta
-
-
-def _list_column_names(database: sqlite3.Connection) -> set[str]:
-    return {row[1] for row in database.execute("PRAGMA table_info(spends)")}
-
-
-def _get_today() -> str:
-    return dt.datetime.now(dt.UTC).date().isoformat()

@@ -20,8 +20,9 @@ from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_labels
 from incrowd.engine.table import Table
 from incrowd.findings import Finding
-from incrowd.measure.evaluation import Covered, Evaluation, evaluate_labels, locate_tuples
+from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.fineness import find_selection
+from incrowd.measure.label_evaluation import Covered, evaluate_labels, locate_tuples
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import evaluate_outcome
 from incrowd.measure.slices import compare_slices
@@ -165,11 +166,11 @@ class Product:
                 )  # fmt: skip
             return evaluate_outcome(
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
-                rest=self.apart.rest, before=self.apart.target,
+                remote_cells=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
         evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
-            stars=False, known=self._label_coverage, beside=self.beside,
+            stars=False, covered=self._label_coverage, kept_rows=self.beside,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
         return replace(evaluation, search=self.search, noise=noise)

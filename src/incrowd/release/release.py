@@ -13,9 +13,9 @@ from incrowd.engine.table import Table
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import Evaluation
 from incrowd.release.certificate import Certificate
-from incrowd.release.entries import Booking
 from incrowd.release.examples import Examples
-from incrowd.release.folder import fill_folders
+from incrowd.release.folder import fill_folders, locate_curator_folder
+from incrowd.release.ledger_entries import Booking
 from incrowd.release.render import Page
 
 NEARLY_NOTHING = 0.05  # of rows, or of pairs of columns
@@ -88,7 +88,7 @@ class Release:
         return public
 
     def save_table(self, name: str) -> tuple[str, ...]:
-        """Save the released rows as a table of Spark's catalogue; slices as NAME_1, NAME_2, ...
+        """Save the released rows as a table of Spark's catalog; slices as NAME_1, NAME_2, ...
 
         The answer are the names. What the table holds is what the files hold, in no order.
         """
@@ -138,8 +138,3 @@ def find_emptiness(certificate: Certificate, found: Evaluation) -> tuple[Finding
         "RELEASE_NEARLY_EMPTY", shown=shown, every=every, what=what, least=NEARLY_NOTHING
     )
     return (finding,)
-
-
-def locate_curator_folder(folder: Path) -> Path:
-    """Return where the private part of a release lies, unless somebody chose another place."""
-    return folder.resolve().with_name(f"{folder.resolve().name}.curator")

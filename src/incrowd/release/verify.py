@@ -1,52 +1,35 @@
-"""Check a release from its folder alone: hash, values, crowds, guarantee, signature."""
+"""Check a release from its folder alone: the walk, and the folder, files, signer and pages.
+
+:mod:`incrowd.release.verify_guarantee` recomputes (ε, δ) from the events of the certificate,
+:mod:`incrowd.release.verify_data` checks the values and classes of the published table.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import numpy as np
 from jinja2 import TemplateError
 from pydantic import ValidationError
 
-from incrowd.arrays import Counts
-from incrowd.codes.axis import Axis
-from incrowd.codes.counted_table import COUNT
-from incrowd.codes.frequency import Frequencies, number_tuples
-from incrowd.codes.hierarchy import ROOT, build_from_rows
-from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
-from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
-from incrowd.engine.count import read_labels
-from incrowd.engine.released import ReleasedTable, find_hidden_content, open_released
-from incrowd.engine.table import Coder, Table
 from incrowd.errors import FindingError, IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, SensitiveColumn
-from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import (
     FILE,
     FORMAT,
     PAGE,
     README,
+    SEEDED,
     Certificate,
-    NoisyColumn,
-    SchemeColumn,
     hash_file,
 )
 from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import RULES, list_rules
 from incrowd.release.synthetic_part import FOLDER as MEASURED
-from incrowd.release.synthetic_verify import check_rows
-from incrowd.release.write import unescape_formula
-from incrowd.spec.arx import format_rows, read_rows
-from incrowd.spec.hierarchies import HierarchyChoice, Mask
+from incrowd.release.verify_data import check_data
+from incrowd.release.verify_guarantee import check_guarantee
 
 _LARGEST = 64 << 20
 
@@ -82,7 +65,8 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         return [error.finding]
     findings = [
         *_check_signer(certificate, signer),
-        *certificate.findings(),
+        *_check_seal(certificate),
+        *check_guarantee(certificate),
         *_find_foreign_files(folder, certificate),
         *_check_pages(folder, certificate),
     ]
@@ -99,9 +83,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         return findings
     try:
         return [
-            finding
-            for table in certificate.split_tables()
-            for finding in _check_data(folder, table)
+            finding for table in certificate.split_tables() for finding in check_data(folder, table)
         ]
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -154,6 +136,20 @@ def _check_signer(certificate: Certificate, signer: str | None) -> list[Finding]
     return [make_finding("SIGNER_DIFFERS", expected=signer, signer=by)]
 
 
+def _check_seal(certificate: Certificate) -> list[Finding]:
+    """Check seal and signature; name a release that guarantees nothing by its own account."""
+    findings = []
+    if certificate.rehearsal:
+        findings.append(make_finding("RELEASE_REHEARSED"))
+    if certificate.randomness == SEEDED:
+        findings.append(make_finding("RELEASE_SEEDED"))
+    if not certificate.is_seal_valid():
+        findings.append(make_finding("SEAL_BROKEN"))
+    if not certificate.is_signature_valid():
+        findings.append(make_finding("SIGNATURE_INVALID"))
+    return findings
+
+
 def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]:
     """Find what does not belong in a release: links, odd names, files that nothing covers."""
     foreign_files = []
@@ -202,275 +198,3 @@ def _is_regular_file(path: Path) -> bool:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
-
-
-def _check_data(folder: Path, certificate: Certificate) -> list[Finding]:
-    """Check every value at its level, every class a crowd, every number as certified."""
-    if certificate.synthetic is not None:
-        return check_rows(folder, certificate)
-    release = certificate.table.release
-    hidden_content = list(find_hidden_content(folder / release.file))
-    table = open_released(folder / release.file)
-    if release.formulas:
-        table = table.respell_texts(unescape_formula)
-    names = list(certificate.table.scheme)
-    expected = [*names, *certificate.kept, *certificate.noisy]
-    expected += [COUNT] if release.form == "counted" else []
-    if sorted(table.columns) != sorted(expected):
-        return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
-    for name in names:
-        scheme = certificate.table.scheme[name]
-        allowed = _make_value_check(folder, name, scheme)
-        starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
-        shown = [value for value in table.values(name) if value not in starred]
-        strange = sorted(str(value) for value in shown if not allowed(value))
-        if strange:
-            level = certificate.table.scheme[name].level
-            what = "its hierarchy" if level is None else f"level {level}"
-            hidden_content.append(
-                make_finding("VALUE_NOT_IN_SCHEME", value=strange[0], name=name, level=what)
-            )
-        elif not _has_label_form(scheme.labels, list(table.values(name)), release.file):
-            hidden_content.append(
-                make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels)
-            )
-    for name, grid in certificate.noisy.items():
-        off = [value for value in table.values(name) if not _is_on_grid(value, grid)]
-        if off:
-            value = str(off[0])
-            hidden_content.append(
-                make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step)
-            )
-    sizes, stars = _count_class_rows(table, certificate)
-    least, what = certificate.threshold, "r + k" if certificate.has_noisy_counts else "k"
-    small = int((sizes < least).sum())
-    if small:
-        hidden_content.append(
-            make_finding(
-                "CLASSES_TOO_SMALL", classes=small, what=what, least=least,
-                smallest=int(sizes.min()),
-            )
-        )  # fmt: skip
-    hidden_content += _find_broken_rules(table, certificate)
-    hidden_content += _find_data_oddities(table, certificate)
-    rows = sum(sizes.tolist()) + stars
-    counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
-    if counted != (release.rows, release.classes, release.smallest_class):
-        certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
-        hidden_content.append(
-            make_finding(
-                "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
-                certified=certified,
-            )
-        )  # fmt: skip
-    return hidden_content
-
-
-def _find_data_oddities(table: ReleasedTable, certificate: Certificate) -> list[Finding]:
-    """Find what a release does not have, and a reader would not notice."""
-    data_oddities = []
-    weighted = certificate.table.release.form == "counted"
-    names = [name for name in table.columns if not (weighted and name == COUNT)]
-    if not _is_ordered(table, names):
-        data_oddities.append(make_finding("ROWS_UNORDERED"))
-    for name in certificate.noisy:
-        odd = [value for value in table.values(name) if not _is_plainly_written(value)]
-        if odd:
-            data_oddities.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
-    if certificate.parameters.get("suppressed") == "starred" and table.rows():
-        quasi = tuple(certificate.table.scheme)
-        shown = read_labels(table, (*quasi, *certificate.kept), weighted=weighted)
-        marks = [np.array([label == ROOT for label in shown.labels[at]])[codes]
-                 for at, codes in enumerate(shown.frequencies.codes.T[: len(quasi)])]  # fmt: skip
-        starred = shown.frequencies.codes[np.all(marks, axis=0)]
-        for at, name in enumerate(certificate.kept, len(quasi)):
-            if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
-                data_oddities.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
-    return data_oddities
-
-
-def _is_plainly_written(value: object) -> bool:
-    """Return whether a noisy value is written in the one way that a release has."""
-    if not isinstance(value, str):
-        return value is None or not isinstance(value, dt.datetime)
-    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        return True
-    return value in (canonicalize_value(value), f"{canonicalize_value(value)}.0")
-
-
-def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
-    """Return whether rows stand in the order of what they show, so the order tells nothing."""
-
-    def coder(name: str) -> Coder:
-        listed = sorted(table.values(name), key=make_sort_key)
-        places = {value: at for at, value in enumerate(listed)}
-        # A reader of files may ask for null where there is none.
-        return lambda values: np.array([places.get(value, 0) for value in values], np.int32)
-
-    return not table.rows() or table.has_ascending_rows(
-        names, {name: coder(name) for name in names}
-    )
-
-
-def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, int]:
-    """Count the rows of each class, and the rows that stand for suppressed ones.
-
-    A class is told by the generalized columns. A table with counts has one row for each class,
-    or, with columns that are kept as they are, for each of their values in it.
-    """
-    names = list(certificate.table.scheme)
-    if not table.rows():
-        return np.zeros(0, dtype=np.int64), 0
-    weighted = certificate.table.release.form == "counted"
-    shown = read_labels(table, tuple(names), weighted=weighted)
-    if weighted:
-        _refuse_bad_counts(table, [*names, *certificate.kept])
-    sizes = shown.frequencies.counts
-    if certificate.parameters.get("suppressed") != "starred":
-        return sizes, 0
-    stars = np.ones(len(sizes), dtype=bool)
-    for at, labels in enumerate(shown.labels):
-        starred = np.array([label == ROOT for label in labels])
-        stars &= starred[shown.frequencies.codes[:, at]]
-    return sizes[~stars], int(sizes[stars].sum())
-
-
-def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
-    """Find rules on sensitive columns that fail in some class. Distances cannot be checked."""
-    broken_rules = []
-    names = list(certificate.table.scheme)
-    for column, kind, value in list_rules(certificate.parameters):
-        checked: dict[str, DiversityRule] = {
-            RULES[0]: DistinctRule(value),
-            RULES[1]: EntropyRule(value),
-        }
-        rule = checked.get(kind)
-        if rule is None or not table.rows():
-            continue
-        weighted = certificate.table.release.form == "counted"
-        shown = read_labels(table, (*names, column), weighted=weighted)
-        codes = shown.frequencies.codes
-        if certificate.parameters.get("suppressed") == "starred":
-            stars = [np.array([x == ROOT for x in shown.labels[at]]) for at in range(len(names))]
-            starred = np.all([star[codes[:, at]] for at, star in enumerate(stars)], axis=0)
-            shown = replace(shown, frequencies=Frequencies(
-                codes[~starred], shown.frequencies.counts[~starred]))  # fmt: skip
-            codes = shown.frequencies.codes
-        if not len(codes):
-            continue
-        _, at_ = np.unique(number_tuples(codes[:, :-1]), return_inverse=True)
-        values = len(shown.labels[-1])
-        protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
-        spread = protected.count_values(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
-        if not rule.check_classes(spread, protected.overall).all():
-            broken_rules.append(
-                make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value))
-            )
-    return broken_rules
-
-
-def _is_on_grid(value: object, grid: NoisyColumn) -> bool:
-    """Return whether a noisy value is null, or lies on its grid and within its bounds."""
-    text = canonicalize_value(value)
-    if text is None:
-        return True
-    if grid.kind == "date":
-        return parse_iso_day(text) is not None
-    x = parse_number(text)
-    low, high = map(Decimal, grid.bounds or ("-Infinity", "Infinity"))
-    return x is not None and x % Decimal(grid.step) == 0 and low <= x <= high
-
-
-def _refuse_bad_counts(table: Table, names: list[str]) -> None:
-    for value in table.values(COUNT):
-        if not re.fullmatch(r"[1-9]\d{0,14}", str(value)):
-            raise IncrowdError("a count is not a whole number of at least 1")
-    labels = {name: {x: at for at, x in enumerate(table.values(name))} for name in names}
-
-    def coder(name: str) -> Coder:
-        return lambda values: np.array([labels[name].get(value, 0) for value in values], np.int32)
-
-    if (table.count(names, {name: coder(name) for name in names}).counts > 1).any():
-        raise IncrowdError("a class occurs in several rows of a release with counts")
-
-
-def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
-    """Return which values a column may show: at its level, or, recoded locally, any readable.
-
-    A label must be the one that a release writes, and so must the scheme.
-    """
-    if column.file is not None:
-        rows = read_rows(folder / column.file, ";", ours=True)
-        hierarchy = build_from_rows(rows, other=column.other, exact=True)
-        if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
-            raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
-        if column.level is None:
-            axis = Axis(hierarchy, bool(column.ordered))
-            _refuse_wrong_form(name, column, find_axis_form(axis))
-            return _make_label_check(axis, name)
-        _refuse_wrong_form(name, column, find_level_form(hierarchy, column.level))
-        labels = set(hierarchy.labels[column.level])
-        if column.labels == "numbers":
-            return lambda value: (value if value is None else canonicalize_value(value)) in labels
-        return lambda value: value in labels
-    declared = HierarchyChoice.model_validate(column.rule)
-    _refuse_wrong_form(name, column, "text" if declared.mask is None else "masked")
-    if declared.mask is not None:
-        levels = [column.level] if column.level is not None else range(declared.mask.length + 1)
-        allowed = [_make_mask_check(declared.mask, level, column.other) for level in levels]
-        return lambda value: any(fits(value) for fits in allowed)
-    if declared.flat is None:
-        raise IncrowdError("a column has neither a listed hierarchy nor a known rule")
-    if column.level == 1:
-        return lambda value: value == ROOT
-    return lambda value: canonicalize_value(value) == value
-
-
-def _refuse_wrong_form(name: str, column: SchemeColumn, form: Form) -> None:
-    """Refuse a form that labels of such a scheme do not have."""
-    fits = (form, "numbers or text") if form == "numbers" else (form,)
-    if column.labels not in fits:
-        raise IncrowdError(f"the labels of '{name}' have the form '{form}', not '{column.labels}'")
-
-
-def _has_label_form(form: Form, shown: list[object], file: str) -> bool:
-    """Return whether numbers stand as numbers where nothing else is shown, else all as text."""
-    texts = [value for value in shown if isinstance(value, str)]
-    if form == "numbers":
-        return (
-            all(parse_number_label(text) is not None for text in texts)
-            if file.endswith(".csv")
-            else not texts
-        )
-    if form == "numbers or text" and all(parse_number_label(text) is not None for text in texts):
-        return False  # it would have been written as numbers
-    return len(texts) == sum(value is not None for value in shown)
-
-
-def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
-    reader = LabelReader(name, axis)
-
-    def is_allowed(value: object) -> bool:
-        try:
-            places, _ = reader.read_label(value)
-        except IncrowdError:
-            return False
-        if value in (axis.hierarchy.root, ROOT):
-            return True
-        ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
-        return bool(axis.make_labels(*ends)[0][0] == value)
-
-    return is_allowed
-
-
-def _make_mask_check(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
-    """Return which values a mask may show with so many characters hidden."""
-    letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
-    stars = re.escape(ROOT * hidden)
-    shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)
-    always = {ROOT * mask.length, other}
-    if hidden < mask.length:
-        always.add(None)
-    return lambda value: (
-        value in always or (isinstance(value, str) and shown.fullmatch(value) is not None)
-    )

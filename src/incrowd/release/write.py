@@ -1,26 +1,17 @@
 """A release as files: data, scheme, certificate; and, private, the report and its numbers.
 
 The numbers are in evaluation.json and attacks.json.
-
-**Formulas.** Texts that a spreadsheet would run, written so that it does not, and read back.
-
-A cell that begins with ``=``, ``+``, ``@`` or a control character may be taken for a formula. An
-apostrophe before it prevents that. Numbers, and whatever begins with "-" (intervals, negative
-numbers, labels), are left as they are. Written and read back, every text is what it was: one that
-already looks escaped is escaped once more.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from incrowd import __version__
 from incrowd.codes.label_form import Form
-from incrowd.codes.values import parse_number
 from incrowd.privacy.events import serialize_event
 from incrowd.release.certificate import (
     FILE,
@@ -33,36 +24,17 @@ from incrowd.release.certificate import (
     Slice,
     hash_file,
 )
+from incrowd.release.formulas import escape_formula
 from incrowd.release.pages import make_pages
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
-from incrowd.release.synthetic_write import write_synthetic
+from incrowd.release.scheme_words import describe_listed, describe_rule
+from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-
-_RUNS = re.compile(r"'*[=+@\t\r\n\uff1d\uff0b\uff20]")
-
-
-def escape_formula(text: str) -> str:
-    """Return the text with an apostrophe before it where a spreadsheet might run it.
-
-    >>> [escape_formula(text) for text in ("=1+1", "'=x", "-5", "+5", "@a", "a=b")]
-    ["'=1+1", "''=x", '-5', '+5', "'@a", 'a=b']
-    """
-    return f"'{text}" if _RUNS.match(text) and parse_number(text) is None else text
-
-
-def unescape_formula(text: str) -> str:
-    """Return the text that :func:`escape_formula` was given.
-
-    >>> [unescape_formula(text) for text in ("'=1+1", "''=x", "'a", "-5")]
-    ['=1+1', "'=x", "'a", '-5']
-    """
-    return text[1:] if text.startswith("'") and escape_formula(text[1:]) == text else text
 
 
 def write_release(
@@ -85,7 +57,7 @@ def write_release(
         for number, product in enumerate(made.products, 1)
     ]
     first = made.products[0]
-    synthetic = None if made.synthetic is None else write_synthetic(draft, made.synthetic)
+    synthetic = None if made.synthetic is None else _write_measured_tables(draft, made.synthetic)
     own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
         "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
     }  # fmt: skip
@@ -148,13 +120,41 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
+    rule = column.hierarchy if is_open(column) else None
+    words = describe_listed(recoded.hierarchy, recoded.level) if rule is None else (
+        describe_rule(rule)
+    )  # fmt: skip
     scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
+        "shows": words.shows, "sizes": words.sizes, "open_ends": words.open_ends,
     }  # fmt: skip
-    if is_open(column):
-        assert column.hierarchy is not None
-        rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **scheme)
+    if rule is not None:
+        return SchemeColumn(rule=rule.model_dump(mode="json", exclude_none=True), **scheme)
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
     return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)
+
+
+def _write_measured_tables(draft: Path, product: SyntheticProduct) -> SyntheticPart:
+    """Write a file for each measured table; return the part of the certificate that lists them."""
+    from incrowd.release.measured import CountEstimates, write_measured
+
+    (draft / FOLDER).mkdir()
+    estimates = CountEstimates(product.measured, product.columns)
+    listed = []
+    for number, table in enumerate(product.measured):
+        file = f"{FOLDER}/{number:03d}.csv"
+        text = write_measured(table, estimates).encode()
+        (draft / file).write_bytes(text)
+        listed.append(
+            MeasuredTable(
+                file=file,
+                sha256=hash_file(draft / file),
+                columns=list(table.columns),
+                levels=list(table.levels),
+                centered=[table.columns[axis] for axis in table.centered],
+                variances=list(table.variances),
+                held=table.held,
+            )
+        )
+    return product.part.model_copy(update={"measured": listed})

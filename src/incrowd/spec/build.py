@@ -19,7 +19,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, assert_never
 
-from incrowd.codes.hierarchy import ROOT, Hierarchy, HierarchyError, build_from_rows
+from incrowd.codes.hierarchy import (
+    ROOT,
+    SUPPRESSED,
+    UNCHANGED,
+    Hierarchy,
+    HierarchyError,
+    build_from_rows,
+)
 from incrowd.codes.values import SpanLabeler, canonicalize_value, parse_iso_day, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
@@ -111,8 +118,6 @@ def is_open(column: Column) -> bool:
     return column.hierarchy is not None and column.hierarchy.declaration.open_height is not None
 
 
-SUPPRESSED = "suppressed"
-UNCHANGED = "unchanged"
 _LONGEST_LIST = 36  # characters of labels that are listed one by one
 
 

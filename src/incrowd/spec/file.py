@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -76,6 +77,11 @@ class SpecFile:
     def folder(self) -> Path:
         """The folder that the relative paths of the spec are relative to."""
         return self.path.parent if self.path else Path()
+
+    @property
+    def shell_name(self) -> str:
+        """The path as a command line takes it; SPEC for a spec that is no file."""
+        return shlex.quote(str(self.path)) if self.path else "SPEC"
 
     def with_entry(self, place: Place, value: Any) -> SpecFile:
         """Return the same file with one entry set (or, with None, removed); comments stay."""
@@ -210,7 +216,7 @@ def _convert_to_json(value: Any) -> Any:
             twice = [key for key, times in Counter(keys).items() if times > 1]
             if twice:
                 raise SpecError(
-                    "The spec", [Problem("", f"the key '{twice[0]}' occurs twice; remove one")]
+                    "The spec", [Problem("", f"the key '{twice[0]}' occurs twice. Remove one.")]
                 )
             return dict(zip(keys, map(_convert_to_json, value.values()), strict=True))
         case None | str() | bool() | int() | float():
@@ -247,6 +253,10 @@ def _join_surrogates(text: str) -> str:
 
 def read_spec_file(path: Path) -> SpecFile:
     """Read a spec file; raises :class:`SpecError` with everything that is wrong."""
+    if path.suffix.lower() in _TABLE_SUFFIXES:
+        raise IncrowdError(
+            f"Spec '{path}': it is a table. Draft a spec: incrowd init {shlex.quote(str(path))}"
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -268,11 +278,16 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
         if error.context == "while scanning a quoted scalar" and "end of stream" in str(what):
             mark, what = error.context_mark, "a quote is opened here and never closed"
         line = mark.line + 1 if mark else None
-        raise SpecError(source, [Problem("", f"not valid YAML: {what}", line)]) from error
+        raise SpecError(
+            source, [Problem("", f"not valid YAML: {what}. Correct it.", line)]
+        ) from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise SpecError(source, [Problem("", f"not valid YAML: {error}")]) from error
+        raise SpecError(source, [Problem("", f"not valid YAML: {error}. Correct it.")]) from error
     if not isinstance(document, CommentedMap):
-        raise SpecError(source, [Problem("", "must be a mapping with 'columns' in it")])
+        raise SpecError(
+            source,
+            [Problem("", "it is not a mapping. Write `columns:` and the entries of each column.")],
+        )
     plain = _convert_to_plain(document, [_MOST_ENTRIES], source)
     problems = [
         Problem(".".join(place), message, _find_line(document, place))
@@ -302,8 +317,8 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     def missing(name: str, *place: str) -> None:
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
-            conflicts.append((place, f"names the column '{name}', which has no entry{hint}"))
+            hint = f"Did you mean '{close[0]}'?" if close else "Add it under `columns`."
+            conflicts.append((place, f"the column '{name}' has no entry. {hint}"))
 
     if isinstance(unit, dict) and "id" in unit:
         named = str(unit["id"])
@@ -325,7 +340,7 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
                 missing(str(name), "release", key)
     if release.get("keep") is not None and release.get("beta") is not None:
         conflicts.append(
-            (("release", "keep"), "'keep' and 'beta' both set the sampling rate; give one")
+            (("release", "keep"), "`keep` and `beta` both set the sampling rate. Give one of them.")
         )
     if release.get("method", "safe") == "safe":
         for name, column in columns.items():
@@ -352,7 +367,7 @@ def _convert_to_plain(node: Any, left: list[int], source: str) -> Any:
     """Return the document as plain dictionaries and lists with text keys; refuse too many."""
     left[0] -= 1
     if left[0] < 0:
-        message = f"holds more than {_MOST_ENTRIES:,} entries"
+        message = f"it has more than {_MOST_ENTRIES:,} entries. Put long lists into CSV files."
         raise SpecError(source, [Problem("", message)])
     if isinstance(node, dict):
         for key in node:
@@ -368,7 +383,7 @@ def _convert_to_plain(node: Any, left: list[int], source: str) -> Any:
 
 def _refuse_surrogates(text: object, source: str) -> None:
     if isinstance(text, str) and (half := re.search("[\ud800-\udfff]", text)):
-        message = f"holds half a character, \\u{ord(half[0]):04x}; write \\U and eight digits"
+        message = f"half a character, \\u{ord(half[0]):04x}. Write \\U and eight digits."
         raise SpecError(source, [Problem("", message)])
 
 
@@ -380,12 +395,15 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
     """Return one validation error in our words, with the line it stands on."""
     place: Place = tuple(detail["loc"])
     if place[:1] == ("unit",):  # one of two forms; say so once
-        message = "must be 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: drop}"
+        message = (
+            "unknown unit. Use 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: "
+            "drop}."
+        )
         return Problem("unit", message, _find_line(document, ("unit",)))
     if place[:2] == ("release", "slices"):
         message = (
-            "must list the columns of each table, as in [[a, b], [c, d]], or say how many columns "
-            "a table may have, from 2: 3, or {columns: 3, tables: 8}, or {columns: 3, tables: all}"
+            "not a list of tables. List their columns, as in [[a, b], [c, d]], or give their size, "
+            "from 2: 3, {columns: 3, tables: 8} or {columns: 3, tables: all}."
         )
         return Problem("release.slices", message, _find_line(document, ("release", "slices")))
     message = detail["msg"].removeprefix("Value error, ")
@@ -393,22 +411,26 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
     given = detail["input"]
     match detail["type"]:
         case "extra_forbidden":
-            message = f"unknown key '{place[-1]}'" + _suggest_key(
-                str(place[-1]), _list_known_keys(place)
-            )
+            hint = _suggest_key(str(place[-1]), _list_known_keys(place))
+            message = f"unknown key '{place[-1]}'. {hint}"
         case "missing":
-            message = f"needs '{place[-1]}'"
+            message = f"`{place[-1]}` is missing. Add it."
             place = place[:-1]
         case "literal_error":
             expected = context["expected"]
             known = expected.replace("'", "").replace(" or ", ", ").split(", ")
             close = difflib.get_close_matches(str(given), known, n=1)
-            message = f"must be {expected}; got {given!r}"
-            message += f"; did you mean '{close[0]}'?" if close else ""
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            message = f"must be {expected}, got {given!r}.{hint}"
         case "value_error":
             pass
+        case "model_type" | "dict_type" | "model_attributes_type":
+            message = f"must be a mapping of keys to values, got {given!r}."
+        case "string_pattern_mismatch":
+            message = f"has characters or a length that are not allowed, got {given!r}."
         case _:
-            message = f"{message[0].lower()}{message[1:]}; got {given!r}"
+            message = message.replace("Input should be", "must be")
+            message = f"{message[0].lower()}{message[1:]}, got {given!r}."
     # Names of models and validators are ours, not the file's.
     shown = [part for part in place if not str(part).startswith(("function-", "literal["))]
     return Problem(".".join(str(part) for part in shown), message, _find_line(document, place))
@@ -430,8 +452,8 @@ def _list_known_keys(place: Place) -> list[str]:
 def _suggest_key(word: str, known: list[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; known are {', '.join(known)}" if known else ""
+        return f"Did you mean '{close[0]}'?"
+    return f"Known keys: {', '.join(known)}." if known else "Remove it."
 
 
 def _find_line(document: CommentedMap, place: Place) -> int | None:

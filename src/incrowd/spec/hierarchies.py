@@ -53,17 +53,21 @@ class Intervals(SpecModel, HierarchyKind):
     @model_validator(mode="after")
     def _check_intervals(self) -> Intervals:
         if self.high < self.low:
-            raise ValueError(f"'to' ({self.high}) must not be below 'from' ({self.low})")
+            raise ValueError(f"`to` ({self.high}) is below `from` ({self.low}). Swap them.")
         if (self.high - self.low) / self.step > 1_000_000:
-            raise ValueError("more than a million steps; use a larger 'step'")
+            raise ValueError("the range has more than a million steps. Use a larger `step`.")
         if self.widths and self.cuts:
-            raise ValueError("give 'widths' or 'cuts', not both")
+            raise ValueError("`widths` and `cuts` exclude each other. Give one of them.")
         for width in self.widths:
             if width % self.step:
-                raise ValueError(f"the width {width} is no multiple of the step {self.step}")
+                raise ValueError(
+                    f"the width {width} is not a multiple of the step {self.step}. Change one."
+                )
         for cut in (cut for cuts in self.cuts for cut in cuts):
             if (cut - self.low) % self.step:
-                raise ValueError(f"the cut {cut} does not lie on a step from {self.low}")
+                raise ValueError(
+                    f"the cut {cut} is not a number of steps above {self.low}. Move it."
+                )
         return self
 
 
@@ -97,16 +101,22 @@ class Dates(SpecModel, HierarchyKind):
     @model_validator(mode="after")
     def _check_dates(self) -> Dates:
         if self.high < self.low:
-            raise ValueError(f"'to' ({self.high}) must not be before 'from' ({self.low})")
+            raise ValueError(f"`to` ({self.high}) is before `from` ({self.low}). Swap them.")
         if (self.high - self.low).days > 400_000:
-            raise ValueError("more than a thousand years; use a closer 'from' and 'to'")
-        ladder = ("day", "month", "quarter", "year", "decade")
-        if not self.levels or sorted(set(self.levels), key=ladder.index) != list(self.levels):
-            raise ValueError(f"'levels' must go from fine to coarse: {', '.join(ladder)}")
+            raise ValueError(
+                "the range has more than a thousand years. Use a closer `from` and `to`."
+            )
+        order = ("day", "month", "quarter", "year", "decade")
+        if not self.levels or sorted(set(self.levels), key=order.index) != list(self.levels):
+            raise ValueError(
+                f"`levels` must go from fine to coarse. Order them: {', '.join(order)}."
+            )
         try:
             dt.datetime.strptime(dt.date(2001, 12, 31).strftime(self.format), self.format)
         except ValueError as error:
-            raise ValueError(f"'format' is no format of a date: {self.format}") from error
+            raise ValueError(
+                f"`format` is not a format of dates: {self.format}. Use codes such as %d.%m.%Y."
+            ) from error
         return self
 
 
@@ -220,7 +230,7 @@ class HierarchyChoice(SpecModel):
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
             kinds = ", ".join(type(self).model_fields)
-            raise ValueError(f"needs exactly one of {kinds}; got {', '.join(given) or 'none'}")
+            raise ValueError(f"got {', '.join(given) or 'no kind'}. Give exactly one of {kinds}.")
         return self
 
     @property

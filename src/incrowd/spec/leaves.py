@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from incrowd.codes.hierarchy import Hierarchy
@@ -45,7 +46,7 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.lows)
 
-    @property
+    @cached_property  # asked once for each value of a column
     def has_spans(self) -> bool:
         """Whether some value covers more than one point, or has no end."""
         pairs = zip(self.lows, self.highs, strict=True)

@@ -17,19 +17,23 @@ from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
-    "a safe release cannot publish a noisy column; make it quasi with a hierarchy, drop it, or "
-    "use method 'k-epsilon'"
+    "`method: safe` cannot publish a noisy column. Give it the role `quasi` and a hierarchy, drop "
+    "it, or use `method: k-epsilon`."
 )
 
 NOISY_UNDER_SYNTHETIC = (
-    "synthetic rows have no noisy columns; make it quasi with 'intervals' or 'dates', or drop it"
+    "synthetic rows have no noisy columns. Give it the role `quasi` with `intervals` or `dates`, "
+    "or drop it."
 )
-KEY_ELSEWHERE = "made-up keys belong to method 'synthetic'; give it the role 'identifier' or 'drop'"
-PRECISION_ELSEWHERE = "'precision' belongs to role 'noisy', or to method 'synthetic'"
+KEY_ELSEWHERE = (
+    "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
+)
+PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
-PUBLISHED_ID = "is the id of the unit and must not be published; give it the role 'identifier'"
+PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
+HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
@@ -83,20 +87,24 @@ class Column(SpecModel):
     def _check_role(self) -> Column:
         general = self.role in ("quasi", "sensitive")
         if self.role == "quasi" and self.hierarchy is None:
-            raise ValueError("a quasi column needs a hierarchy; 'hierarchy: flat' keeps or hides")
+            raise ValueError(
+                "a quasi column needs a hierarchy. Add one, such as `hierarchy: flat`."
+            )
         if self.hierarchy is not None and not general:
-            raise ValueError(f"a column with role '{self.role}' takes no hierarchy")
+            raise ValueError(f"a column with role `{self.role}` has no hierarchy. Remove it.")
         if self.other is not None and self.hierarchy is None:
-            raise ValueError("'other' needs a hierarchy")
+            raise ValueError("`other` needs a hierarchy. Add one, or remove `other`.")
         for name in ("precision", "bounds"):
             drawn = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not drawn:
-                raise ValueError(f"'{name}' belongs to role 'noisy', not '{self.role}'")
+                raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
         for name in ("diversity", "closeness"):
             if getattr(self, name) is not None and self.role != "sensitive":
-                raise ValueError(f"'{name}' belongs to role 'sensitive', not '{self.role}'")
+                raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
-            raise ValueError(f"'bounds' must rise; got {self.bounds[0]} and {self.bounds[1]}")
+            raise ValueError(
+                f"`bounds` must rise, got {self.bounds[0]} and {self.bounds[1]}. Swap them."
+            )
         return self
 
 
@@ -137,7 +145,9 @@ class Spec(SpecModel):
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
-            raise ValueError(f"'unit' names the column '{self.unit.id}', which has no entry")
+            raise ValueError(
+                f"`unit` names the column '{self.unit.id}', which has no entry. Add it."
+            )
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns_with_role(
             *UNPUBLISHED
         ):
@@ -151,7 +161,9 @@ class Spec(SpecModel):
         named = release.named_columns if isinstance(release, SyntheticSpec) else target
         for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
-                raise ValueError(f"'release' names the column '{name}', which has no entry")
+                raise ValueError(
+                    f"`release` names the column '{name}', which has no entry. Add it."
+                )
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
@@ -202,7 +214,7 @@ def list_misplaced_roles(
     for rule in rules if isinstance(rules, list) else ():
         for name in _list_rule_names(rule):
             if name not in columns:
-                words = f"names the column '{name}', which has no entry"
+                words = f"the column '{name}' has no entry. Add it, or correct the rule."
                 found.append((("release", "rules"), words))
     return found
 

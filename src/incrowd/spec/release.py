@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
-from incrowd.spec.rules import Rule
+from incrowd.spec.row_rules import Rule
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -68,9 +68,8 @@ class RequestedBudget:
 
 
 NO_CUTS = (
-    "'scheme: mondrian' is for 'draw: sample'. Of counts, cutting cells further costs more than it "
-    "shows: each round is paid for by more noise in every count, and what is fine in one place and "
-    "coarse in another tells of associations that are not there. Use 'scheme: search'"
+    "`scheme: mondrian` needs `draw: sample`; for counts, further cuts cost more noise than they "
+    "gain detail. Use `scheme: search`."
 )
 
 
@@ -97,7 +96,9 @@ class CommonSpec(SpecModel):
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
         if self.formulas is not None and self.format != "csv":
-            raise ValueError("'formulas' belongs to 'format: csv'; Parquet holds no formulas")
+            raise ValueError(
+                "`formulas` is for `format: csv`; Parquet holds no formulas. Remove it."
+            )
         self._refuse_misfits()
         return self
 
@@ -120,7 +121,9 @@ class CommonSpec(SpecModel):
         """Refuse what does not fit together."""
         for name, level in self.levels.items():
             if isinstance(level, tuple) and level[0] > level[1]:
-                raise ValueError(f"the levels of '{name}' must rise; got {level[0]}, {level[1]}")
+                raise ValueError(
+                    f"the levels of '{name}' must rise, got {level[0]}, {level[1]}. Swap them."
+                )
 
 
 class SafeSpec(CommonSpec):
@@ -164,23 +167,27 @@ class SafeSpec(CommonSpec):
 
     def _refuse_misfits(self) -> None:
         if self.keep is not None and self.beta is not None:
-            raise ValueError("'keep' and 'beta' both set the sampling rate; give one")
+            raise ValueError("`keep` and `beta` both set the sampling rate. Give one of them.")
         if self.draw == "counts":
             for name in ("beta", "keep"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"'{name}' is for 'draw: sample'; counts keep all rows")
+                    raise ValueError(
+                        f"`{name}` is for `draw: sample`; counts use all rows. Remove it."
+                    )
             if self.scheme == "mondrian":
                 raise ValueError(NO_CUTS)
         for name in ("objective", "search_epsilon", "target"):
             if getattr(self, name) is not None and self.scheme == "fixed":
-                raise ValueError(f"'{name}' belongs to 'scheme: search' or 'scheme: mondrian'")
+                raise ValueError(
+                    f"`{name}` needs `scheme: search`, not `fixed`. Change one of them."
+                )
         if self.target is not None and self.scheme == "mondrian":
             raise ValueError(
-                "'target' does not go with 'scheme: mondrian': all values of a target must share "
-                "the labels of the other columns. Use 'scheme: search'"
+                "`target` excludes `scheme: mondrian`: all values of a target must share the "
+                "labels of the other columns. Use `scheme: search`."
             )
         if self.target is not None and self.slices:
-            raise ValueError("'target' is for one table, and 'slices' asks for several; drop one")
+            raise ValueError("`target` is for one table, `slices` for several. Remove one of them.")
         if not isinstance(self.slices, Slicing):
             _refuse_equal_slices(self.slices)
         super()._refuse_misfits()
@@ -188,12 +195,14 @@ class SafeSpec(CommonSpec):
 
 def _refuse_equal_slices(slices: tuple[SliceColumns, ...]) -> None:
     if len(slices) == 1:
-        raise ValueError("one slice is one table; give columns it lacks the role 'drop'")
+        raise ValueError(
+            "one slice is one table. Remove `slices`; use the role `drop` for other columns."
+        )
     for part in slices:
         if len(set(part)) < len(part):
-            raise ValueError(f"a slice names a column twice: {', '.join(part)}")
+            raise ValueError(f"a slice names a column twice: {', '.join(part)}. Name it once.")
     if len({frozenset(part) for part in slices}) < len(slices):
-        raise ValueError("two slices have the same columns")
+        raise ValueError("two slices have the same columns. Remove one of them.")
 
 
 class ClassesSpec(CommonSpec):
@@ -201,7 +210,7 @@ class ClassesSpec(CommonSpec):
 
     keeps_sensitive: ClassVar[bool] = True
 
-    loss: Literal["normalised", "precision", "entropy", "discernibility", "class-size"] | None = (
+    loss: Literal["normalized", "precision", "entropy", "discernibility", "class-size"] | None = (
         None
     )
     candidates: Literal["all", "minimal"] | None = None
@@ -223,15 +232,17 @@ class ClassesSpec(CommonSpec):
             ("search_seconds", "ola"),
         ):  # fmt: skip
             if getattr(self, name) and algorithm != owner:
-                raise ValueError(f"'{name}' does not belong to the algorithm '{algorithm}'")
+                raise ValueError(
+                    f"`{name}` is not a setting of `algorithm: {algorithm}`. Remove it."
+                )
         if self.search_seconds is not None and self.candidates == "minimal":
             raise ValueError(
-                "'search_seconds' does not go with 'candidates: minimal', which takes the time "
-                "that it needs"
+                "`search_seconds` excludes `candidates: minimal`, whose search is not limited. "
+                "Remove one of them."
             )
         super()._refuse_misfits()
         if self.levels and algorithm != "ola":
-            raise ValueError(f"'levels' do not belong to the algorithm '{algorithm}'")
+            raise ValueError(f"`levels` is not a setting of `algorithm: {algorithm}`. Remove it.")
 
 
 class KAnonymitySpec(ClassesSpec):
@@ -259,7 +270,9 @@ class KEpsilonSpec(ClassesSpec):
 
     def _refuse_misfits(self) -> None:
         if self.algorithm in ("cluster", "duplicate"):
-            raise ValueError(f"the algorithm '{self.algorithm}' does not go with 'k-epsilon'")
+            raise ValueError(
+                f"`method: k-epsilon` excludes `algorithm: {self.algorithm}`. Use ola or mondrian."
+            )
         super()._refuse_misfits()
 
 
@@ -290,17 +303,19 @@ class SyntheticSpec(CommonSpec):
 
     def _refuse_misfits(self) -> None:
         if not self.epsilon or self.delta is None:
-            raise ValueError("method 'synthetic' needs 'epsilon', above 0, and 'delta'")
+            raise ValueError(
+                "`method: synthetic` needs a budget. Add `epsilon`, above 0, and `delta`."
+            )
         for name in ("k", "levels"):
             if getattr(self, name):
-                raise ValueError(f"'{name}' does not belong to method 'synthetic'; leave it out")
+                raise ValueError(f"`{name}` is not a setting of `method: synthetic`. Remove it.")
         if self.rows == "counted":
-            raise ValueError("synthetic rows are not grouped; leave out 'rows: counted'")
+            raise ValueError("synthetic rows are not grouped. Remove `rows: counted`.")
         for part in self.tables:
             if len(set(part)) < len(part):
-                raise ValueError(f"a table names a column twice: {', '.join(part)}")
+                raise ValueError(f"a table names a column twice: {', '.join(part)}. Name it once.")
         if len({frozenset(part) for part in self.tables}) < len(self.tables):
-            raise ValueError("two of 'tables' have the same columns")
+            raise ValueError("two of `tables` have the same columns. Remove one of them.")
 
     @property
     def named_columns(self) -> tuple[str, ...]:
@@ -320,7 +335,7 @@ METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec
 def build_combined_model() -> type[SpecModel]:
     """Return a model of the fields of all methods, which checks each value by itself.
 
-    So everything that is wrong with values can be said at once, also where the method is misspelt
+    So everything that is wrong with values can be said at once, also where the method is misspelled
     or fields of another are among them.
     """
     fields: dict[str, Any] = {
@@ -343,7 +358,7 @@ def _parse_by_method(result: Any) -> Any:
     spec = METHODS[every.method]
     for name in type(every).model_fields:
         if name not in spec.model_fields and getattr(every, name) not in (None, ()):
-            raise ValueError(f"'{name}' does not belong to method '{every.method}'")
+            raise ValueError(f"`{name}` is not a setting of `method: {every.method}`. Remove it.")
     return spec.model_validate({name: result[name] for name in result if name in spec.model_fields})
 
 

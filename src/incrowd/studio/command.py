@@ -1,6 +1,6 @@
 """The command that opens the studio.
 
-**The link.** Open a browser on the studio's link without naming the link to anybody else.
+**The link.** Open a browser on the studio's link without showing the link to other users.
 
 The arguments of a program are shown to every user of the machine. So the browser is not given the
 link, which holds the token, but a file that only its user can read and that leads there.
@@ -15,8 +15,6 @@ import shutil
 import signal
 import socket
 import stat
-import tempfile
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +23,6 @@ import typer
 from incrowd.cli.options import number_option, parse_number
 from incrowd.cli.terminal import print_text
 from incrowd.errors import IncrowdError, check_whole
-from incrowd.release.history import get_state_folder
-from incrowd.studio.private_files import FOLDER_MODE, create_private
 
 _PREFIX = "studio-"
 _PAGE = """<!doctype html>
@@ -40,6 +36,10 @@ class RedirectFile:
     """A private page that leads to a link; it is removed once the link was used."""
 
     def __init__(self, link: str) -> None:
+        import tempfile
+
+        from incrowd.studio.private_files import create_private
+
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_find_private_parent()))
         self.path = self._folder / "open.html"
         with create_private(self.path) as file:
@@ -47,6 +47,8 @@ class RedirectFile:
 
     def open_in_browser(self) -> None:
         """Open the page in a browser."""
+        import webbrowser
+
         webbrowser.open(self.path.as_uri())
 
     def remove(self) -> None:
@@ -56,6 +58,9 @@ class RedirectFile:
 
 def _find_private_parent() -> str | None:
     """Return the user's runtime folder, else the state folder; None for that of temporary files."""
+    from incrowd.release.history import get_state_folder
+    from incrowd.studio.private_files import FOLDER_MODE
+
     own = os.environ.get("XDG_RUNTIME_DIR")
     if own and _is_private(Path(own)):
         return own
@@ -80,27 +85,37 @@ def _is_private(folder: Path) -> bool:
 
 def studio(
     table: Annotated[
-        str | None, typer.Argument(help="A file or a spec of the folder, to begin with.")
+        str | None, typer.Argument(metavar="FILE", help="Table or spec to open first.")
     ] = None,
     folder: Annotated[
-        Path, typer.Option("--folder", "-f", help="Of the project: specs and releases go there.")
+        Path,
+        typer.Option(
+            "--folder",
+            "-f",
+            metavar="FOLDER",
+            help="Folder of specs and releases. Default: the current folder.",
+        ),
     ] = Path(),
     sample: Annotated[
-        str | None, typer.Option(help="Begin with a sample table: voters, patients or census.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Open a fictional table first: voters, patients or census."
+        ),
     ] = None,
-    port: Annotated[str, number_option("Where it listens; 0 takes one that is free.")] = "0",
-    host: Annotated[str, typer.Option(help="The address it listens on.")] = "127.0.0.1",
+    port: Annotated[str, number_option("Port; 0 chooses a free one.")] = "0",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
     anywhere: Annotated[
-        bool, typer.Option("--anywhere", help="Files outside the folder may be opened, too.")
+        bool, typer.Option("--anywhere", help="Allow files outside the folder.")
     ] = False,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open a browser. Default: yes.")] = True,
 ) -> None:
-    """Open the studio: take a table to a verified release in a browser, on this machine."""
+    """Open the studio: from a table to a verified release, in a browser."""
     try:
         import uvicorn
 
         from incrowd.studio.access import Sessions
-        from incrowd.studio.command import RedirectFile
         from incrowd.studio.connection_limits import make_config
         from incrowd.studio.server import Studio, make_app
         from incrowd.studio.workspace import remove_stale_uploads
@@ -111,12 +126,12 @@ def studio(
             ) from error
         raise
     if not folder.is_dir():
-        raise IncrowdError(f"'{folder}' is no folder. Make it, or name another.")
+        raise IncrowdError(f"'{folder}' is not a folder. Create it, or name another one.")
     listens = _open_socket(host, int(check_whole("port", parse_number("port", port), 0)))
     named = f"[{host}]" if ":" in host else host
     address = f"{named}:{listens.getsockname()[1]}"
     if not ipaddress.ip_address(host).is_loopback:
-        print_text(f"Anybody who can reach {address} and has the link can read your tables.")
+        print_text(f"Everyone who can reach {address} and has the link can read your tables.")
 
     page: RedirectFile | None = None
 
@@ -124,7 +139,7 @@ def studio(
         if page is not None:
             page.remove()
         if twice:
-            print_text("A link was used twice. The browser that it had let in was shut out.")
+            print_text("A link was used twice. The browser that used it first is logged out.")
         print_text(f"For another browser: http://{address}/?token={token}")
 
     remove_stale_uploads()
@@ -152,7 +167,9 @@ def _open_socket(host: str, port: int) -> socket.socket:
     try:
         version = ipaddress.ip_address(host).version
     except ValueError as error:
-        raise IncrowdError(f"'{host}' is no address; 127.0.0.1 is this machine.") from error
+        raise IncrowdError(
+            f"'{host}' is not an IP address. For this machine, use 127.0.0.1."
+        ) from error
     result = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
     result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

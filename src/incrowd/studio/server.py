@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from incrowd import __version__
 from incrowd.errors import IncrowdError
 from incrowd.methods.spec_ledger import resolve_ledger
-from incrowd.release.entries import format_remaining
+from incrowd.release.ledger_entries import format_remaining
 from incrowd.release.render import render_page
 from incrowd.spec.release import SafeSpec, SyntheticSpec
 from incrowd.studio.access import RequestGuard, Sessions

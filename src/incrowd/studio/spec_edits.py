@@ -36,8 +36,8 @@ _OF_ROLE = {  # what a column with another role cannot have
 def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     """Give a column another role, which is confirmed by being chosen.
 
-    What belongs to its old role goes; a quasi column gets the ladder that was guessed for it, which
-    is to be confirmed if it was read from the data, or else the value itself and nothing of it.
+    What belongs to its old role goes. A quasi column gets the hierarchy that was guessed for it,
+    to be confirmed if it was read from the data, or else the value itself and nothing of it.
     """
     column = file.spec.columns[name]
     entry = find_entry(file, name)

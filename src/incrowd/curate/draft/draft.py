@@ -13,13 +13,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.methods.person_id import KINDS, describe_rows
 from incrowd.spec.base import quote_scalar
+from incrowd.spec.file import parse_spec
 from incrowd.spec.identifiers import HIPAA, SAMPLED
 
 ROWS = 200_000
@@ -43,9 +46,9 @@ class Draft:
     def yaml(self) -> str:
         """Return the text of the spec."""
         lines = [
-            "# Drafted by `incrowd init`. Entries under `confirm` were read from the data, or from",
-            "# files of unknown origin. Correct them, then confirm those that are public",
-            "# knowledge: `incrowd confirm SPEC`.",
+            "# Drafted by `incrowd init`. Entries under `confirm` were guessed from the data.",
+            "# Correct them, then run `incrowd confirm` with this file: roles and formats must be",
+            "# correct, ranges and lists of values must be public knowledge.",
             *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
@@ -56,6 +59,13 @@ class Draft:
             "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
         ]
         return "\n".join(lines) + "\n"
+
+    def findings(self) -> list[Finding]:
+        """Return doubts about the draft: values that are listed in several spellings."""
+        columns = parse_spec(self.yaml()).spec.columns
+        return [
+            item for name, column in columns.items() for item in find_alike_values(name, column)
+        ]
 
     def _format_unit(self) -> list[str]:
         """Write the unit: a person may have several rows where an id repeats."""
@@ -83,8 +93,8 @@ class Draft:
                 f"{'; '.join(identifiers)}. Check free text yourself."
             )
         return (
-            f"HIPAA identifiers were not found {looked}. This is no proof: rare values and free "
-            "text may identify people, and under the GDPR all of it is personal data."
+            f"No HIPAA identifiers were found {looked}. This is no proof: rare values and "
+            "free text may identify people. Under the GDPR, the whole table is personal data."
         )
 
     def list_hipaa_columns(self) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,4 +1,4 @@
-"""What a column probably is: its role, how it is written, and a ladder, from its different values.
+"""What a column probably is: its role, how it is written, and a hierarchy, from its values.
 
 Rules are asked one after the other; the first that knows the column decides. What comes from the
 data is to be confirmed; what is public knowledge, such as the codes of countries, is not.
@@ -69,6 +69,12 @@ class Guess:
     counts: RowsPerId | None = None
     nulls: bool = False
     written: ValueFormat | None = None
+    origin: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """The reason, and from where a range comes."""
+        return "; ".join(filter(None, (self.reason, self.origin)))
 
     @property
     def has_repeated_ids(self) -> bool:
@@ -116,17 +122,21 @@ class ColumnSummary:
     typed: bool = False
     order: tuple[str, ...] = ()
 
-    def make_guess(self, role: str, reason: str, ladder: HierarchyProposal | None = None) -> Guess:
+    def make_guess(
+        self, role: str, reason: str, proposal: HierarchyProposal | None = None
+    ) -> Guess:
         """Make a guess; a hierarchy from public knowledge needs no confirmation."""
-        read = ladder is not None and ladder.read
+        read = proposal is not None and proposal.read
         confirm = ("role", "hierarchy") if read else ("role",)
-        hierarchy = None if ladder is None else ladder.hierarchy
-        return Guess(self.column, role, hierarchy, reason, confirm, self.hipaa)
+        guess = Guess(self.column, role, None, reason, confirm, self.hipaa)
+        if proposal is None:
+            return guess
+        return replace(guess, hierarchy=proposal.hierarchy, origin=proposal.origin)
 
-    def guess_by_hierarchy(self, ladder: HierarchyProposal, hipaa: str | None = None) -> Guess:
+    def guess_by_hierarchy(self, proposal: HierarchyProposal, hipaa: str | None = None) -> Guess:
         """Make a guess from a proposed hierarchy, which is its reason."""
         role = "sensitive" if re.search(_SENSITIVE, self.simple) else "quasi"
-        return replace(self, hipaa=hipaa or self.hipaa).make_guess(role, ladder.reason, ladder)
+        return replace(self, hipaa=hipaa or self.hipaa).make_guess(role, proposal.reason, proposal)
 
     @property
     def numbers(self) -> list[Decimal]:
@@ -237,10 +247,10 @@ def _is_measured(look: ColumnSummary) -> bool:
 def _guess_postcode(look: ColumnSummary) -> Guess | None:
     country = postcodes.recognize_postcodes(look.texts)
     if country is not None:
-        ladder = HierarchyProposal(
+        proposal = HierarchyProposal(
             f"{{postcodes: {{country: {country}}}}}", f"postcodes ({country})", read=False
         )
-        return look.guess_by_hierarchy(ladder, "geographic subdivisions")
+        return look.guess_by_hierarchy(proposal, "geographic subdivisions")
     if not re.search(r"zip|post_?code|postal|plz", look.simple):
         return None
     lengths = {len(text) for text in look.texts}
@@ -253,8 +263,8 @@ def _guess_postcode(look: ColumnSummary) -> Guess | None:
         fields = f", alphabet: {quote_scalar(letters)}"
     length = max(length, 5) if "zip" in look.simple and look.typed else length
     read = bool(fields) or (length != 5 and len(lengths) > 1)
-    ladder = HierarchyProposal(f"{{mask: {{length: {length}{fields}}}}}", "postal code", read)
-    return look.guess_by_hierarchy(ladder, "geographic subdivisions")
+    proposal = HierarchyProposal(f"{{mask: {{length: {length}{fields}}}}}", "postal code", read)
+    return look.guess_by_hierarchy(proposal, "geographic subdivisions")
 
 
 def _propose_public_list(look: ColumnSummary) -> HierarchyProposal | None:
@@ -273,8 +283,8 @@ def _propose_public_list(look: ColumnSummary) -> HierarchyProposal | None:
 
 
 def _guess_public_list(look: ColumnSummary) -> Guess | None:
-    ladder = _propose_public_list(look)
-    return None if ladder is None else look.guess_by_hierarchy(ladder)
+    proposal = _propose_public_list(look)
+    return None if proposal is None else look.guess_by_hierarchy(proposal)
 
 
 def _guess_date(look: ColumnSummary) -> Guess | None:
@@ -295,9 +305,11 @@ def _guess_age(look: ColumnSummary) -> Guess | None:
     few = len(odd) <= max(1, len(numbers) // 50) and len(numbers) >= 20
     if not few:
         return None
-    ladder = hierarchy_proposal.propose_ages()
+    proposal = hierarchy_proposal.propose_ages()
     listed = ", ".join(canonicalize_value(x) or "" for x in sorted(odd))
-    return look.guess_by_hierarchy(replace(ladder, reason=f"{ladder.reason}; not an age: {listed}"))
+    return look.guess_by_hierarchy(
+        replace(proposal, reason=f"{proposal.reason}; not an age: {listed}")
+    )
 
 
 def _guess_year(look: ColumnSummary) -> Guess | None:
@@ -349,8 +361,8 @@ def _guess_few_values(look: ColumnSummary) -> Guess | None:
     known = {text.lower() for text in look.texts} in _KNOWN
     listed = ", ".join(quote_scalar(text) for text in sorted(look.texts, key=make_sort_key))
     reason = f"{count} distinct values" if count > 1 else "one value"
-    ladder = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
-    return look.guess_by_hierarchy(ladder)
+    proposal = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
+    return look.guess_by_hierarchy(proposal)
 
 
 def _propose_scale(texts: Sequence[str]) -> HierarchyProposal | None:

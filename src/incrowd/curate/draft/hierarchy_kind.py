@@ -1,4 +1,4 @@
-"""A ladder of a kind that somebody has chosen: what the draft has guessed, or the column's values.
+"""A hierarchy of a kind that somebody has chosen: by the draft's guess, or by the values.
 
 What comes from the values is to be confirmed, as all that a draft reads is.
 """
@@ -37,7 +37,9 @@ def propose_hierarchy(
     if kind not in list_kinds():
         raise IncrowdError(f"Unknown kind of hierarchy '{kind}'. See `incrowd schema`.")
     if guess is not None and guess.hierarchy and guess.hierarchy.startswith(f"{{{kind}:"):
-        return HierarchyProposal(guess.hierarchy, guess.reason, "hierarchy" in guess.confirm)
+        return HierarchyProposal(
+            guess.hierarchy, guess.reason, "hierarchy" in guess.confirm, guess.origin
+        )
     texts = _list_texts(column, table)
     match kind:
         case "intervals":

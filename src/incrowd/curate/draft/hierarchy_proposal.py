@@ -1,7 +1,7 @@
-"""Ladders for numbers and dates: levels that people of the field would draw.
+"""Hierarchies for numbers and dates, with the levels that people of the field would draw.
 
-Each is the YAML of a hierarchy with what is to be said of it. Whether its bounds were read from
-the data, and so are to be confirmed, or are public knowledge, it says too.
+Each is the YAML of a hierarchy, with the reason for it and whether its range was read from the
+data, and so is to be confirmed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,23 @@ from incrowd.codes.values import canonicalize_value
 from incrowd.spec.base import quote_scalar
 
 _MOST_STEPS = 5  # at most ten to that power at level 0
+_ROUNDED = "range from the data, rounded outward"
 _SKEWED = 30  # how far the largest lies above the middle
 _BETWEEN = {4: 2, 6: 3, 8: 4, 9: 3, 10: 5}  # what divides half the range, in units
 
 
 @dataclass(frozen=True)
 class HierarchyProposal:
-    """A hierarchy as YAML, the words for it, and whether it was read from the data."""
+    """A hierarchy as YAML, the reason for it, and whether it was read from the data.
+
+    ``origin`` says from where a range comes; a spec does not repeat it, so that nothing false is
+    left in it once a curator has replaced the range.
+    """
 
     hierarchy: str
     reason: str
     read: bool = True
+    origin: str = ""
 
 
 def propose_ages() -> HierarchyProposal:
@@ -47,7 +53,7 @@ def propose_years(numbers: Sequence[Decimal]) -> HierarchyProposal:
     widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
     fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
     return HierarchyProposal(
-        f"{{intervals: {{{fields}}}}}", "years; range from the data, rounded to decades"
+        f"{{intervals: {{{fields}}}}}", "years", origin="range from the data, rounded to decades"
     )
 
 
@@ -59,8 +65,8 @@ def propose_degrees(numbers: Sequence[Decimal]) -> HierarchyProposal:
     widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
     end = _round_end(Decimal(high + 1), Decimal("0.01"), max(numbers))
     fields = f"from: {low}, to: {_format_decimal(end)}, step: 0.01, widths: [{', '.join(widths)}]"
-    reason = "degrees, in steps of 0.01 (about 1 km); range from the data"
-    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason)
+    reason = "degrees, in steps of 0.01 (about 1 km)"
+    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason, origin="range from the data")
 
 
 def is_skewed(numbers: Sequence[Decimal]) -> bool:
@@ -85,8 +91,8 @@ def propose_amounts(numbers: Sequence[Decimal]) -> HierarchyProposal:
     levels = [fine, coarse, [coarse[(len(coarse) + 1) // 2]]] if len(coarse) > 2 else [fine, coarse]
     cuts = ", ".join(f"[{', '.join(map(_format_decimal, level))}]" for level in levels)
     fields = f"from: 0, to: {_format_decimal(high)}, step: {_format_decimal(step)}, cuts: [{cuts}]"
-    reason = "amounts, few of them large; range from the data, rounded outward"
-    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason)
+    reason = "amounts, few of them large"
+    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason, origin=_ROUNDED)
 
 
 def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
@@ -114,8 +120,7 @@ def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
     listed = ", ".join(_format_decimal(width) for width in dict.fromkeys(widths))
     steps = "" if step == 1 else f"step: {_format_decimal(step)}, "
     fields = f"from: {_format_decimal(low)}, to: {_format_decimal(high)}, {steps}widths: [{listed}]"
-    reason = "numbers; range from the data, rounded outward"
-    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason)
+    return HierarchyProposal(f"{{intervals: {{{fields}}}}}", "numbers", origin=_ROUNDED)
 
 
 def propose_days(found: Sequence[dt.date]) -> HierarchyProposal:
@@ -129,7 +134,7 @@ def propose_days(found: Sequence[dt.date]) -> HierarchyProposal:
     fields = f"from: {low:04}-01-01, to: {high:04}-12-31{levels}"
     by = "years" if levels else "decades"
     return HierarchyProposal(
-        f"{{dates: {{{fields}}}}}", f"dates; range from the data, rounded to {by}"
+        f"{{dates: {{{fields}}}}}", "dates", origin=f"range from the data, rounded to {by}"
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.codes.frequency import Frequencies
 from incrowd.evaluation.attacks.view import AttackerView, NearestClasses, People
+from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.measure.labels import LabelCover
 from incrowd.measure.prediction import compute_accuracy
@@ -147,8 +148,8 @@ def infer_by_homogeneity(
         control=None
         if control is None
         else control.rate_answers(guess_secrets(control), confidence),
-        says=f"All matching rows have one {secret.name}, as for {share:.1%} of the people, "
-        "and it is the person's.",
+        says=f"All matching rows have one {secret.name}, as for {format_percent(share)} of the "
+        "people, and it is the person's.",
         details={"certain": share},
     )
 
@@ -229,7 +230,7 @@ def infer_by_classifier(
     ``pair`` has the control group as its original, and the release, over the known columns and the
     secret; ``tried`` are the people attacked, by bins. The control is the same classifier, tried on
     the control group: what it knows better of the people attacked, it knows because they are in the
-    release. What a classifier knows of them that learnt from the control group is said beside it.
+    release. What a classifier knows of them that learned from the control group is said beside it.
     """
     accuracy = compute_accuracy(pair, target=secret.name, held_out=tried)
     outside = compute_accuracy(pair, target=secret.name, held_out=pair.original)
@@ -245,7 +246,7 @@ def infer_by_classifier(
         guess=_guess_mode(secret, victims, confidence),
         control=rate(outside.released, pair.original),
         says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
-        f"people outside the table, it predicts {accuracy.original:.1%}.",
+        f"people outside the table, it predicts {format_percent(accuracy.original)}.",
         details={"trained_on_control": accuracy.original},
     )
 

@@ -27,6 +27,7 @@ from incrowd.arrays import Bools, Codes, Members, Places
 from incrowd.codes.axis import ClassBounds
 from incrowd.evaluation.attacks.inference import NOTHING, InferenceTargets, Secret
 from incrowd.evaluation.attacks.view import AttackerView
+from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 
 ATTACK = "intersection"
@@ -171,6 +172,6 @@ def intersect_views(views: Sequence[ReleaseView], *, confidence: float = CONFIDE
         if len(others) == len(views)
         else None,
         says=f"All releases together allow one {first.secret.name}, and it is that of the person. "
-        f"Each release alone: {', '.join(f'{x:.1%}' for x in alone)}.",
+        f"Each release alone: {', '.join(map(format_percent, alone))}.",
         details={f"release {at} alone": x for at, x in enumerate(alone, 1)},
     )

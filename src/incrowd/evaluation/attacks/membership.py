@@ -42,6 +42,7 @@ from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.errors import ParameterError, check_at_least_zero, check_whole
 from incrowd.evaluation.attacks.laws import ReleaseLaw
 from incrowd.evaluation.attacks.view import AttackerView, People
+from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, SampledEvent
@@ -192,8 +193,8 @@ def attack_by_law(
     words = ""
     if len(members):
         words = (
-            f" Expected for {details['expected']:.1%} of the people, and for "
-            f"{details['worst']:.1%} of those in the worst group."
+            f" Expected for {format_percent(float(details['expected']))} of the people, and for "
+            f"{format_percent(float(details['worst']))} of those in the worst group."
         )
     return Estimate(
         attack=ATTACK,
@@ -311,17 +312,17 @@ def attack_by_shadows(
     hits: list[int] = []
     rules: list[_DecisionRule] = []
     for shadow in targets:
-        learnt = _learn_rule(
+        learned = _learn_rule(
             *(_describe_releases(shadow, present, half, rng) for present in (True, False))
         )
         chances = np.concatenate(
             [
-                learnt.answer_releases(_describe_releases(shadow, True, half, rng)),
-                1 - learnt.answer_releases(_describe_releases(shadow, False, half, rng)),
+                learned.answer_releases(_describe_releases(shadow, True, half, rng)),
+                1 - learned.answer_releases(_describe_releases(shadow, False, half, rng)),
             ]
         )
         hits.append(Rate.from_chances(chances, rng).hits)
-        rules.append(learnt)
+        rules.append(learned)
     details: dict[str, float | str] = {"targets": float(len(targets))}
     if hits:
         worst = int(np.argmax(hits))

@@ -13,7 +13,7 @@ from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.values import canonicalize_value
 from incrowd.evaluation.attacks.view import AttackerView, make_view
-from incrowd.measure.evaluation import locate_tuples
+from incrowd.measure.label_evaluation import locate_tuples
 from incrowd.measure.labels import LabelCover
 from incrowd.privacy.events import Event
 

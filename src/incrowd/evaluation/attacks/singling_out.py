@@ -1,4 +1,4 @@
-"""Singling out: predicates, learnt from a release, that isolate exactly one person.
+"""Singling out: predicates, learned from a release, that isolate exactly one person.
 
 A predicate is a condition on a record that an attacker writes down after he has seen the release.
 It isolates if exactly one person of the table meets it. Two ways to find one:
@@ -110,7 +110,7 @@ def isolate_by_rows(
 
     return Estimate(
         attack=NAME,
-        name=f"by {columns} columns of a row",
+        name=f"by {columns} column{'' if columns == 1 else 's'} of a row",
         knows="the release only",
         success=rate(original, isolating),
         guess=rate(original, guessed),
@@ -140,7 +140,7 @@ def isolate_by_classes(
     Claim: of t distinct records in the class, u of which one person has alone, exactly one person
     meets it with chance u (1/s) (1 - 1/s)^(t - 1): one of the u meets it, none of the other t - 1.
     Where the class holds its s people and no others, all of them different, that is
-    (1 - 1/s)^(s - 1), which falls from 1/2 at s = 2 towards 1/e = 37 %.
+    (1 - 1/s)^(s - 1), which falls from 1/2 at s = 2 toward 1/e = 37 %.
 
     It is an attack if the control does worse: if the class, over all columns, is so tight around
     its people that hardly anybody else falls into it. A class that holds its share of any table

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from incrowd.findings import format_percent
 from incrowd.release.crowd import Crowd
 
 _WIDTH, _SHOWN = 480, 620  # of a chart in its own units, and on a wide page in pixels
@@ -35,21 +36,21 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\u
 
 @dataclass(frozen=True)
 class Series:
-    """Bars of one colour, one for each group; those that are missing at the end are 0."""
+    """Bars of one color, one for each group; those that are missing at the end are 0."""
 
     label: str
-    colour: str
+    color: str
     values: Sequence[int]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a square; ``href`` is where it leads, ``colour`` its own where it has one."""
+    """A point of a square; ``href`` is where it leads, ``color`` its own where it has one."""
 
     name: str
     x: float
     y: float
-    colour: str = ""
+    color: str = ""
     href: str = ""
 
 
@@ -75,7 +76,7 @@ def draw_grouped_bars(
             tall = high * value / max(ticks)
             x = left + step * (place + 0.1) + bar * number
             told = f"{name}: {value:,} {first.label}"
-            canvas.draw_rectangle(x, top + high - tall, bar, tall, first.colour, told)
+            canvas.draw_rectangle(x, top + high - tall, bar, tall, first.color, told)
     for place in range(0, len(groups), math.ceil(20 / step)):
         x, y = left + step * (place + 0.5), top + high + 15
         if turned:
@@ -84,12 +85,12 @@ def draw_grouped_bars(
             canvas.draw_text(x, y, groups[place])
     canvas.draw_text((left + _WIDTH) / 2, canvas.height - 8, across)
     canvas.draw_text(13, top + high / 2, up, turn=-90)
-    _draw_legend(canvas, {item.label: item.colour for item in series})
+    _draw_legend(canvas, {item.label: item.color for item in series})
     return canvas.to_svg(title, f"Bars: {up} by {across}.", _SHOWN)
 
 
 def draw_horizontal_bars(
-    values: Mapping[str, float], *, colour: str, title: str, across: str
+    values: Mapping[str, float], *, color: str, title: str, across: str
 ) -> str:
     """Draw a bar from 0 to 1 for each name."""
     names = {name: _shorten_name(name, _LONGEST_NAME) for name in values}
@@ -103,7 +104,7 @@ def draw_horizontal_bars(
         canvas.draw_text(x, bottom + 16, text)
     for place, (name, short) in enumerate(names.items()):
         y, value = top + row * place, values[name]
-        canvas.draw_rectangle(left, y + 3, wide * value, row - 6, colour, f"{name}: {value:.3f}")
+        canvas.draw_rectangle(left, y + 3, wide * value, row - 6, color, f"{name}: {value:.3f}")
         canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
     canvas.draw_line(left, top, left, bottom, _AXIS)
     middle = min(left + wide / 2, _WIDTH - 8 - _estimate_width(across) / 2)
@@ -128,15 +129,15 @@ def draw_paired_bars(
     for place, (name, short) in enumerate(names.items()):
         y = top + row * place
         canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
-        for line, (label, colour, value) in enumerate(zip(labels, PAIR, rows[name], strict=True)):
-            told = f"{name}, {label}: {100 * value:.1f} %"
+        for line, (label, color, value) in enumerate(zip(labels, PAIR, rows[name], strict=True)):
+            told = f"{name}, {label}: {format_percent(value)}"
             tall = (row - 7) / 2
             canvas.draw_rectangle(
-                left, y + 3 + line * tall, wide * value / max(ticks), tall, colour, told
+                left, y + 3 + line * tall, wide * value / max(ticks), tall, color, told
             )
     _draw_legend(canvas, dict(zip(labels, PAIR, strict=True)))
     told = "; ".join(
-        f"{name} {100 * before:.1f} %, {100 * after:.1f} %"
+        f"{name} {format_percent(before)}, {format_percent(after)}"
         for name, (before, after) in rows.items()
     )
     return canvas.to_svg(title, f"Shares of rows, {labels[0]} and {labels[1]}: {told}.", _PAIRS)
@@ -156,7 +157,7 @@ class IntervalMark:
     """A share with its interval; ``label`` says of what."""
 
     label: str
-    colour: str
+    color: str
     value: float
     low: float
     high: float
@@ -179,25 +180,25 @@ def draw_intervals(rows: Mapping[str, Sequence[IntervalMark]], *, title: str, ac
             middle = y + 22 + 9 * line
             told = f"{name}, {mark.label}: {mark.value:.3f} ({mark.low:.3f} to {mark.high:.3f})"
             reach = max(wide * (mark.high - mark.low), 1.0)
-            canvas.draw_rectangle(left + wide * mark.low, middle - 1.5, reach, 3, mark.colour, told)
-            canvas.draw_dot(left + wide * mark.value, middle, 3.5, mark.colour, told)
-    _draw_legend(canvas, {mark.label: mark.colour for marks in rows.values() for mark in marks})
+            canvas.draw_rectangle(left + wide * mark.low, middle - 1.5, reach, 3, mark.color, told)
+            canvas.draw_dot(left + wide * mark.value, middle, 3.5, mark.color, told)
+    _draw_legend(canvas, {mark.label: mark.color for marks in rows.values() for mark in marks})
     canvas.draw_text(left + wide / 2, bottom + 37, across)
     return canvas.to_svg(title, f"Shares with their intervals: {across}.", _SHOWN)
 
 
-def _draw_legend(canvas: _Canvas, colours: Mapping[str, str]) -> None:
-    """Draw what the colours stand for, at the upper right."""
+def _draw_legend(canvas: _Canvas, colors: Mapping[str, str]) -> None:
+    """Draw what the colors stand for, at the upper right."""
     x = canvas.width - 8.0
-    for label, colour in reversed(list(colours.items())):
+    for label, color in reversed(list(colors.items())):
         x -= _estimate_width(label)
         canvas.draw_text(x, 16, label, anchor="start")
-        canvas.draw_rectangle(x - 17, 6, 12, 12, colour)
+        canvas.draw_rectangle(x - 17, 6, 12, 12, color)
         x -= 34
 
 
 def draw_scatter(
-    points: Sequence[Point], *, colour: str, title: str, across: str, up: str,
+    points: Sequence[Point], *, color: str, title: str, across: str, up: str,
     most: tuple[float, float] | None = None,
 ) -> str:  # fmt: skip
     """Draw points in a square from 0 to 1, with the line on which both are the same.
@@ -224,7 +225,7 @@ def draw_scatter(
         if math.isfinite(point.x) and math.isfinite(point.y):
             x, y = left + side * point.x / wide, top + side * (1 - point.y / high)
             told = f"{point.name}: {point.x:.3f}, {point.y:.3f}"
-            canvas.draw_dot(x, y, 4 if point.href else 3, point.colour or colour, told, point.href)
+            canvas.draw_dot(x, y, 4 if point.href else 3, point.color or color, told, point.href)
     canvas.draw_text(left + side / 2, canvas.height - 9, across)
     canvas.draw_text(14, top + side / 2, up, turn=-90)
     return canvas.to_svg(
@@ -235,7 +236,7 @@ def draw_scatter(
 def draw_heat_map(
     names: Sequence[str], values: Mapping[tuple[int, int], float], *, title: str, scale: str
 ) -> str:
-    """Draw a square for each two names, by place; darker from 0 to 1, grey without a value."""
+    """Draw a square for each two names, by place; darker from 0 to 1, gray without a value."""
     few = len(names) <= _MOST_NUMBERS
     square, size = (26, _SIZE) if few else (13, 10)
     shorts = [_shorten_name(name, _LONGEST_NAME_OF_MAP, size) for name in names]
@@ -355,7 +356,7 @@ def _make_count_ticks(highest: int) -> dict[int, str]:
 
 
 def _make_share_ticks(highest: float) -> dict[float, str]:
-    """Return round shares from 0 to one not below the highest, in per cent; at most five."""
+    """Return round shares from 0 to one not below the highest, in percent; at most five."""
     highest = min(max(highest, 0.01), 1.0)
     step = next(
         step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25) if 4 * step >= highest - 1e-9
@@ -376,7 +377,7 @@ def _make_ticks(highest: float) -> dict[float, str]:
 
 
 def _choose_blue(value: float) -> str:
-    """Return the colour of a number from 0 to 1, between ColorBrewer's nine Blues."""
+    """Return the color of a number from 0 to 1, between ColorBrewer's nine Blues."""
     place = min(max(value, 0.0), 1.0) * (len(_BLUES) - 1)
     low = min(int(place), len(_BLUES) - 2)
     pairs = zip(_BLUES[low], _BLUES[low + 1], strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.privacy.amplification import Guarantee
-from incrowd.release.entries import RULE, Booking
+from incrowd.release.ledger_entries import RULE, Booking
 
 _LONGEST = 100_000  # characters of a spec that are shown
 

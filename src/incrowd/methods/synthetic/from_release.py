@@ -41,8 +41,8 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.synthetic.rows import PublishedColumn, make_tables
 from incrowd.privacy.counts import build_event_law
 from incrowd.release.certificate import Certificate, Slice
+from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_noise_event
-from incrowd.release.write import unescape_formula
 from incrowd.spec.arx import read_rows
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
@@ -16,7 +18,13 @@ from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.methods.base import MakeContext, PlannedRelease, get_unit_fields, published_columns
+from incrowd.methods.base import (
+    MakeContext,
+    PlannedRelease,
+    get_unit_fields,
+    published_columns,
+    refuse_unconfirmed,
+)
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.synthetic.columns import SyntheticColumns, refuse_labels
 from incrowd.methods.synthetic.product import make_part, make_product
@@ -29,9 +37,11 @@ from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
-from incrowd.spec.leaves import make_leaves
+from incrowd.spec.leaves import Leaves, make_leaves
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import SyntheticSpec
+from incrowd.spec.row_rules import Rule
+from incrowd.spec.value_format import ValueFormat
 
 MOST_LEAVES = 1_000_000  # of all columns together
 
@@ -47,8 +57,10 @@ class Synthetic:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, SyntheticSpec)
+        self._file = file
         self._release = file.spec.release
         self._spec = file.spec
+        refuse_unconfirmed(file)
         chosen = _modeled(file.spec)
         _refuse_open(chosen)
         self._declared = ColumnHierarchies(chosen, file.folder)
@@ -90,7 +102,23 @@ class Synthetic:
                     f"'release' names the column '{name}', which synthetic rows are not drawn "
                     "for: its role is neither 'quasi' nor 'sensitive'."
                 )
-        return SyntheticColumns(hierarchies, leaves, others, self._release.rules)
+        return SyntheticColumns(
+            hierarchies, leaves, others, self._release.rules, self._list_formats(chosen, leaves)
+        )
+
+    def _list_formats(
+        self, chosen: dict[str, Column], leaves: dict[str, Leaves]
+    ) -> dict[str, ValueFormat]:
+        """Return how a CSV writes numbers and days; Parquet has types for them."""
+        if self._release.format != "csv":
+            return {}
+        return {
+            name: form
+            for name, item in chosen.items()
+            if item.written is not None and leaves[name].kind
+            for form in [item.written.of_values]
+            if form is not None
+        }
 
     def _refuse_unbounded(self) -> None:
         for name, leaves in self.columns.leaves.items():
@@ -109,13 +137,25 @@ class Synthetic:
                 self.columns.domain, places, None if target is None else self._target_place
             )
         except RulesError as error:
-            raise IncrowdError(f"The rules cannot be obeyed. {error}") from error
+            rules = "; ".join(rule.describe() for rule in self._find_refused_rules())
+            raise IncrowdError(f"{error} The rules are: {rules}.") from error
         except ParameterError as error:
             listed = "; ".join(", ".join(part) for part in self._release.tables)
             raise IncrowdError(
                 f"The model cannot hold all of 'tables' ({listed}). Leave some out, or declare "
                 "coarser values."
             ) from error
+
+    def _find_refused_rules(self) -> list[Rule]:
+        """Return rules that are refused together, and without any one of which the rest is not."""
+        refused = list(self._release.rules)
+        for rule in self._release.rules:
+            fewer = [other for other in refused if other is not rule]
+            try:
+                check_request(replace(self.columns, rules=tuple(fewer)).domain, (), None)
+            except RulesError:
+                refused = fewer
+        return refused
 
     @property
     def _target_place(self) -> int | None:
@@ -174,19 +214,12 @@ class Synthetic:
         context.step("draw")
         original = counted if isinstance(counted, CountedTable) else counted.collect_sample()
         product, extra = make_product(self.columns, made, original, self._spec, context)
+        product = replace(product, file=self._file)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 
 
 def _modeled(spec: Spec) -> dict[str, Column]:
     """Return the columns that rows are drawn for; or the reason why not."""
-    if spec.unconfirmed_entries:
-        listed = "; ".join(
-            f"{name}: {', '.join(e)}" for name, e in spec.unconfirmed_entries.items()
-        )
-        raise IncrowdError(
-            f"These entries were read from the data and nobody has confirmed them: {listed}. Put "
-            "public knowledge in their place and confirm it: incrowd confirm SPEC."
-        )
     published_columns(spec, "quasi", "sensitive", "key")
     columns = published_columns(spec, "quasi", "sensitive")
     for name, column in columns.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -19,7 +19,7 @@ from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.release.synthetic_part import ValueType
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.leaves import ISO_DAY
-from incrowd.spec.rules import Rule, expand_orders
+from incrowd.spec.row_rules import Rule, expand_orders
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +61,34 @@ def publish_columns(
     points = draw_points(columns, codes, rng) if drawn else {}
     result = {}
     for at, (name, column) in enumerate(columns.value_columns.items()):
-        own, texts = codes[:, at], [column.write_label(code) for code in range(column.size)]
+        own = codes[:, at]
+        texts = _list_texts(column, points.get(name))
         if name in points:
-            texts, own = _list_points(column, points[name], own)
-        values = [type_value(text, types[name]) for text in texts]
+            own = _place_points(column, points[name], own)
+        # Typed values are numbers and days, however a file of text would write them.
+        plain = (
+            texts
+            if column.written is None
+            else _list_texts(replace(column, written=None), points.get(name))
+        )
+        values = [type_value(text, types[name]) for text in plain]
         result[name] = PublishedColumn(texts, values, own)
     return result
 
 
-def _list_points(
-    column: ValueColumn, points: Counts, codes: Codes
-) -> tuple[list[str | None], Codes]:
-    """Return the different points as text, then null and ``other``, and which each row has."""
+def _list_texts(column: ValueColumn, points: Counts | None) -> list[str | None]:
+    """Return the different values as text; those of points, then null and ``other``."""
+    if points is None:
+        return [column.write_label(code) for code in range(column.size)]
+    return [*map(column.write_point, np.unique(points).tolist()), None, column.other]
+
+
+def _place_points(column: ValueColumn, points: Counts, codes: Codes) -> Codes:
+    """Return which of the different values of :func:`_list_texts` each row has."""
     result, places = np.unique(points, return_inverse=True)
     beyond = codes - len(column.hierarchy.values)  # 0 for null, 1 for what is outside
-    own = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
-    return [*map(column.write_point, result.tolist()), None, column.other], own
+    own: Codes = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
+    return own
 
 
 def type_value(text: str | None, kind: ValueType) -> object:
@@ -101,8 +113,8 @@ def draw_points(
     Uniformly on the column's grid; where rules order columns, from what they leave. Claim: every
     row can obey the orders. The model gives it no pair of leaves of ordered columns such that the
     lowest point of the first is above the highest of the second, and pairs that follow from others
-    are among them (:func:`~incrowd.spec.rules.expand_orders`). Columns are drawn such that those
-    before come first, each between the largest point drawn before it and the smallest of the
+    are among them (:func:`~incrowd.spec.row_rules.expand_orders`). Columns are drawn such that
+    those before come first, each between the largest point drawn before it and the smallest of the
     highest points of itself and those after it. That interval holds a point: its lower end is
     some column's lowest point, or one drawn for a column before it, which is at most the highest
     point of every column after. All of them lie on one grid, which the rules ask for.

@@ -11,13 +11,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.codes.values import canonicalize_value
-from incrowd.curate.confirm import FREE
 from incrowd.curate.describe import ColumnDescription
 from incrowd.curate.draft.guess import Guess
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, Severity, make_finding
-from incrowd.spec.model import PersonId
+from incrowd.spec.model import HARMLESS_ENTRIES, PersonId
 from incrowd.spec.value_format import ValueFormat
 from incrowd.studio import spec_edits
 from incrowd.studio.open_spec import OpenSpec
@@ -61,7 +60,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def confirm_roles(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
         asked = form.get_all("column") or list(work.file.spec.columns)
-        work.apply_changes(spec_edits.confirm_entries(work.file, asked, FREE))
+        work.apply_changes(spec_edits.confirm_entries(work.file, asked, HARMLESS_ENTRIES))
         return _redirect_to_page(work)
 
     def set_unit(request: Request, form: Form) -> Response:
@@ -106,7 +105,7 @@ def show_page(studio: Studio, request: Request) -> Response:
         personal=work.guessed.describe_identifiers(),
         first=_read_first_rows(work),
         waiting=waiting or page is None,
-        guessed=sum(1 for row in rows for item in row.confirm if item in FREE),
+        guessed=sum(1 for row in rows for item in row.confirm if item in HARMLESS_ENTRIES),
     )
 
 
@@ -143,7 +142,7 @@ def _make_rows(
         guess = guesses.get(name)
         rows.append(ColumnRow(
             at=at, name=name, role=column.role, known=described.get(name),
-            reason=guess.reason if guess and guess.role == column.role else "",
+            reason=guess.explanation if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
             written=describe_written(column.written) if column.written else "",
             findings=tuple(finding for finding in list_findings(found) if finding.column == name),
@@ -220,7 +219,7 @@ def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:
     """Return what another process has answered; None if it has not within a moment."""
     try:
         return future.result(timeout=moment)
-    except (TimeoutError, CancelledError):  # cancelled for one that is asked anew
+    except (TimeoutError, CancelledError):  # canceled for one that is asked anew
         return None
     except IncrowdError:
         raise

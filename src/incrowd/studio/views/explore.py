@@ -232,7 +232,7 @@ def _draw_risk_and_loss(
         max((point.y for point in points), default=1.0),
     )
     drawn = draw_scatter(
-        points, colour=_BLUE, title="Loss and risk of schemes", across=f"loss ({found.loss})",
+        points, color=_BLUE, title="Loss and risk of schemes", across=f"loss ({found.loss})",
         up="mean re-identification risk", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
@@ -302,7 +302,7 @@ def _draw_error_and_linking(found: TradeoffGrid, one: TradeoffPoint | None) -> M
         max((point.y for point in shown), default=1.0),
     )
     drawn = draw_scatter(
-        shown, colour=_BLUE, title="Error and linking risk by k and ε",
+        shown, color=_BLUE, title="Error and linking risk by k and ε",
         across="expected relative error", up="expected share of rows linked", most=most,
     )  # fmt: skip
     return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn

@@ -183,7 +183,7 @@ def _describe_error(error: IncrowdError, name: str) -> str:
         place = problem.place.removeprefix(within).rpartition(".")[2]
         own = place.isdigit() or place in ("", "hierarchy", *hierarchy_form.KINDS)
         result.append(problem.message if own else f"{place}: {problem.message}")
-    return "\n".join(f"{item[0].upper()}{item[1:]}." if item else item for item in result)
+    return "\n".join(f"{item[0].upper()}{item[1:]}" if item else item for item in result)
 
 
 def _make_view(

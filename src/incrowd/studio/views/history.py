@@ -15,8 +15,8 @@ from incrowd.methods.spec_ledger import list_ledgers
 from incrowd.privacy.events import describe_event
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.certificate import Certificate
-from incrowd.release.entries import LedgerBudget, Spend
 from incrowd.release.ledger import Ledger
+from incrowd.release.ledger_entries import LedgerBudget, Spend
 from incrowd.release.verify import read_certificate
 from incrowd.studio.server import PageNotFoundError, Studio
 from incrowd.studio.views.publish import send_zip

@@ -11,7 +11,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.build import build_hierarchy
 from incrowd.spec.file import parse_spec
 from incrowd.spec.leaves import make_leaves
-from incrowd.spec.rules import Rule, RuleError, allow_cells, expand_orders
+from incrowd.spec.row_rules import Rule, RuleError, allow_cells, expand_orders
 
 COLUMNS = """
 columns:

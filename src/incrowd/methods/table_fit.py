@@ -1,0 +1,67 @@
+"""Check that a table fits its spec: columns that are not declared or not there, rows without id.
+
+``incrowd check`` lists every finding; a publication refuses the table at the first error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from incrowd.engine.table import Table, TableError
+from incrowd.errors import FindingError
+from incrowd.findings import Finding, Severity, make_finding
+from incrowd.spec.base import quote_scalar
+from incrowd.spec.model import PersonId, Spec
+
+
+class UnfitTableError(FindingError, TableError):
+    """A table that does not fit its spec; ``finding`` has the code and the values."""
+
+
+def find_unmatched_columns(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Find columns of the table that are not declared, and declared ones that it does not have."""
+    for name in table.columns:
+        if name not in spec.columns:
+            near = _find_near_name(name, spec.columns)
+            yield make_finding("COLUMN_NOT_DECLARED", name, near=near)
+    for name, column in spec.columns.items():
+        if name in table.columns or column.role == "key":  # keys are made up
+            continue
+        near = _find_near_name(name, table.columns)
+        if column.role == "drop":
+            yield make_finding("DROPPED_COLUMN_NOT_IN_TABLE", name, near=near)
+        else:
+            yield make_finding("COLUMN_NOT_IN_TABLE", name, near=near)
+
+
+def find_missing_ids(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Find rows of no known person, unless the spec drops them."""
+    unit = spec.unit
+    if not isinstance(unit, PersonId) or unit.without_id or unit.id not in table.columns:
+        return
+    missing = table.count_missing(unit.id)
+    if missing:
+        yield make_finding("ROWS_WITHOUT_ID", unit.id, rows=missing, id=quote_scalar(unit.id))
+
+
+def refuse_unfit_table(spec: Spec, table: Table) -> None:
+    """Raise an error for the first column that does not match, or for rows without an id."""
+    refuse_errors(find_unmatched_columns(spec, table))
+    refuse_errors(find_missing_ids(spec, table))
+
+
+def refuse_errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Raise the first finding that is an error; return the others."""
+    others = []
+    for finding in findings:
+        if finding.severity is Severity.ERROR:
+            raise UnfitTableError(finding)
+        others.append(finding)
+    return tuple(others)
+
+
+def _find_near_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant."""
+    from difflib import get_close_matches  # takes time to load, and most tables fit
+
+    return next(iter(get_close_matches(name, list(names), n=1)), None)

@@ -1,0 +1,208 @@
+"""Check the guarantee of a certificate: recompute (ε, δ) from its events.
+
+The certificate alone is needed. Its events say which mechanisms ran. They must be events of its
+method, the certified δ must not be below the δ that they cost at the certified ε, and parameters
+and statement must follow from them. Of synthetic rows, no more tables may be measured than choices
+were charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.events import Event, parse_event
+from incrowd.release.certificate import Certificate
+from incrowd.release.parameters import (
+    BOTH,
+    DIFFERENTIAL_PRIVACY,
+    METHODS,
+    Parameters,
+    allows_parameters,
+    check_parameters,
+    check_whole_number,
+    parameters_from_events,
+    synthetic_parameters,
+)
+from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
+
+_MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
+_MOST_EVENTS = 20_000  # of synthetic rows
+
+
+def check_guarantee(certificate: Certificate) -> list[Finding]:
+    """Return what is wrong with the guarantee of a certificate, recomputed from its events."""
+    try:
+        if not METHODS[certificate.method].events:
+            return _check_without_events(certificate)
+        if certificate.method == "synthetic":
+            return _check_synthetic(certificate)
+        return _check_safe(certificate)
+    except (IncrowdError, ValueError, ArithmeticError) as error:
+        return [make_finding("EVENTS_INVALID", problem=str(error))]
+
+
+def _check_safe(certificate: Certificate) -> list[Finding]:
+    """Check one table of method safe, or its slices."""
+    if max(map(_count_choices, certificate.events), default=0) > _MOST_CHOICES:
+        return [make_finding("EVENTS_TOO_MANY")]
+    events = [parse_event(event) for event in certificate.events]
+    implied = parameters_from_events(events)
+    tables = [table.parameters for table in certificate.tables]
+    has_slices = certificate.slices is not None
+    if (
+        implied is None
+        or certificate.kept
+        or certificate.noisy
+        or len(implied.tables) != len(tables)
+        or any("r" in item[0] for item in implied.tables) != _has_counts_by_levels(certificate)
+        or has_slices != (len(tables) != 1)
+    ):
+        what = "these slices" if has_slices else "one safe release"
+        return [make_finding("EVENTS_DIFFER", what=what)]
+    kind = BOTH if certificate.has_noisy_counts else METHODS[certificate.method].kind
+    if not _has_kind(certificate, kind):
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
+    findings = _check_delta(certificate, events)
+    shared = _drop_size(certificate.parameters)
+    if not has_slices:
+        tables = [shared]
+    follows = all(map(allows_parameters, implied.tables, tables)) and (
+        not has_slices or shared == implied.shared
+    )
+    return [*findings, *_check_statement(certificate, follows)]
+
+
+def _check_synthetic(certificate: Certificate) -> list[Finding]:
+    """Check synthetic rows."""
+    if len(certificate.events) > _MOST_EVENTS:
+        return [make_finding("EVENTS_TOO_MANY")]
+    events = [parse_event(event) for event in certificate.events]
+    implied, part = synthetic_parameters(events), certificate.synthetic
+    if (
+        implied is None
+        or part is None
+        or certificate.slices is not None
+        or certificate.kept
+        or certificate.noisy
+    ):
+        return [make_finding("EVENTS_DIFFER", what="synthetic rows")]
+    if not _has_kind(certificate, DIFFERENTIAL_PRIVACY):
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
+    return [
+        *_check_delta(certificate, events),
+        *_check_statement(certificate, certificate.parameters == implied),
+        *_check_measured_tables(certificate, part, int(implied["choices"])),
+    ]
+
+
+def _check_without_events(certificate: Certificate) -> list[Finding]:
+    """Check a k-anonymous table, with noisy columns or without."""
+    known, terms = certificate.guarantee, METHODS[certificate.method]
+    if certificate.events or known.epsilon is not None or known.delta is not None:
+        return [make_finding("EVENTS_UNEXPECTED")]
+    if certificate.slices is not None:
+        return [make_finding("SLICES_UNEXPECTED")]
+    check_parameters(certificate.parameters, terms, certificate.kept)
+    if (
+        known.kind != terms.kind
+        or known.statement != certificate.make_statement()
+        or terms.noisy != bool(certificate.noisy)
+    ):
+        return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
+    return []
+
+
+def _has_kind(certificate: Certificate, kind: str) -> bool:
+    """Return whether a guarantee is of a kind, and has both ε and δ."""
+    known = certificate.guarantee
+    return known.kind == kind and known.epsilon is not None and known.delta is not None
+
+
+def _check_delta(certificate: Certificate, events: Sequence[Event]) -> list[Finding]:
+    """Recompute δ at the certified ε; a certified δ may be larger, never smaller."""
+    epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
+    assert epsilon is not None
+    assert delta is not None
+    true = float(Accountant(events).delta(epsilon=epsilon))
+    if true <= delta < 1:
+        return []
+    return [make_finding("GUARANTEE_FALSE", true=true, epsilon=epsilon, delta=delta)]
+
+
+def _check_statement(certificate: Certificate, follows: bool) -> list[Finding]:
+    """Check that the statement follows from the parameters, if these follow from the events."""
+    if not follows:
+        return [make_finding("PARAMETERS_DIFFER")]
+    if certificate.guarantee.statement != certificate.make_statement():
+        return [make_finding("STATEMENT_DIFFERS", what="the events", plural=None)]
+    return []
+
+
+def _has_counts_by_levels(certificate: Certificate) -> bool:
+    """Return whether these are counts, with one level for each column."""
+    columns = [column for table in certificate.tables for column in table.scheme.values()]
+    return certificate.has_noisy_counts and all(column.level is not None for column in columns)
+
+
+def _drop_size(parameters: Parameters) -> Parameters:
+    """Return parameters without the asserted size, which no event implies; refuse a bad one."""
+    if "size" not in parameters:
+        return parameters
+    check_whole_number("size", parameters["size"])
+    return {name: value for name, value in parameters.items() if name != "size"}
+
+
+def _count_choices(event: object) -> int:
+    """Return the most choices that a part of an event is one of, as it is written."""
+    if not isinstance(event, dict):
+        return 0
+    parts = event.get("events", [event.get("event")])
+    listed = parts if isinstance(parts, list) else []
+    own = len(listed) if event.get("kind") == "one of" else 0
+    return max([own, *map(_count_choices, listed)])
+
+
+def _check_measured_tables(
+    certificate: Certificate, part: SyntheticPart, choices: int
+) -> list[Finding]:
+    """Check the measured tables: their columns and names, and that each was charged."""
+    names = part.columns
+    if (
+        sorted(names) != sorted(certificate.table.scheme)
+        or {*part.types} != {*names}
+        or {*part.points, *(part.written or {})} - {*names}
+        or {*part.keys} & {*names}
+        or (part.written and not certificate.table.release.file.endswith(".csv"))
+    ):
+        return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]
+    seen: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()
+    for number, table in enumerate(part.measured):
+        key = tuple(table.columns), tuple(table.levels)
+        if (
+            table.file != f"measured/{number:03d}.csv"
+            or len(table.columns) != len(table.levels)
+            or [name for name in names if name in table.columns] != table.columns
+            or not set(table.centered) <= set(table.columns)
+            or (not table.held and len(table.columns) < 2)
+            or key in seen
+        ):
+            return [make_finding("MEASURED_TABLE_INVALID", file=table.file)]
+        seen.add(key)
+    one_way = [((), ()), *(((name,), (0,)) for name in names)]
+    if any(key not in seen for key in one_way):
+        return [make_finding("MEASURED_TABLES_MISSING")]
+    request = [frozenset(item) for item in part.tables]
+    chosen = [table for table in part.measured if len(table.columns) > 1]
+    if {*request} - {frozenset(table.columns) for table in chosen}:
+        return [make_finding("MEASURED_TABLES_MISSING")]
+    if len(chosen) - _count_requested(chosen, request) > choices:
+        return [make_finding("MEASURED_TABLES_NOT_CHARGED", tables=len(chosen), choices=choices)]
+    return []
+
+
+def _count_requested(chosen: list[MeasuredTable], requested: list[frozenset[str]]) -> int:
+    """Return how many tables the spec has asked for; each counts once, at one level."""
+    return len({frozenset(table.columns) for table in chosen} & {*requested})
