@@ -32,7 +32,6 @@ from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.parameters import make_noise_event
 from incrowd.release.render import make_environment
 from incrowd.release.statement import TECHNICAL
-from incrowd.release.synthetic_pages import fill_synthetic
 
 if TYPE_CHECKING:
     from incrowd.release.parameters import Parameters
@@ -46,6 +45,8 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
     model = _make_model(Certificate.model_validate_json(certificate.to_canonical_json()))
     names = {README: "readme.md", PAGE: "certificate.html"}
     if certificate.synthetic is not None:
+        from incrowd.release.synthetic_pages import fill_synthetic
+
         names[README] = "readme_synthetic.md"
         model |= {
             "load": model["examples"],
