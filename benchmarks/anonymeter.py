@@ -92,11 +92,11 @@ class Setting:
 
     def make_tables(self, seed: int) -> dict[str, pl.DataFrame]:
         """Return the original, the control, and the releases."""
-        whole = make_demo_table("census", rows=3 * ROWS, seed=seed).to_frame()
-        whole = whole.with_columns(
+        people = make_demo_table("census", rows=3 * ROWS, seed=seed).to_frame()
+        people = people.with_columns(
             pl.col("age") // self.years * self.years, pl.col("height").round().cast(pl.Int64)
         )
-        original, control, other = (whole.slice(at * ROWS, ROWS) for at in range(3))
+        original, control, other = (people.slice(at * ROWS, ROWS) for at in range(3))
         tables = {
             "original": original,
             "control": control,
@@ -105,8 +105,8 @@ class Setting:
             "other people": other,
         }
         if self.safe:
-            made = publish(open_table(original), self.make_spec(), bits=SeededRandomness(seed))
-            rows = pl.DataFrame(made.data).with_columns(pl.col("age").cast(pl.Int64))
+            release = publish(open_table(original), self.make_spec(), bits=SeededRandomness(seed))
+            rows = pl.DataFrame(release.data).with_columns(pl.col("age").cast(pl.Int64))
             tables["safe counts"] = rows
         return {name: frame.select(self.names) for name, frame in tables.items()}
 
@@ -153,15 +153,15 @@ class CountedTables:
         """Count both by positions."""
         declared = setting.make_spec().spec.columns
         columns = {name: declared[name] for name in setting.names}
-        counted = count_tuples(open_table(original), ColumnHierarchies(columns))
-        hierarchies = dict(zip(setting.names, counted.hierarchies, strict=True))
+        counted_table = count_tuples(open_table(original), ColumnHierarchies(columns))
+        hierarchies = dict(zip(setting.names, counted_table.hierarchies, strict=True))
         coders = {name: hierarchy.encode for name, hierarchy in hierarchies.items()}
-        others = open_table(control).count(counted.names, coders)
+        others = open_table(control).count(counted_table.names, coders)
         ordered = tuple(
             len(hierarchy.values) if name in NUMBERS else 0
             for name, hierarchy in hierarchies.items()
         )
-        return cls(counted, _convert_to_positions(counted, others), ordered)
+        return cls(counted_table, _convert_to_positions(counted_table, others), ordered)
 
     @property
     def original(self) -> Frequencies:
@@ -170,14 +170,16 @@ class CountedTables:
 
     def view_release(self, release: pl.DataFrame) -> AttackerView:
         """Return a release as an attacker sees it."""
-        shown = read_labels(open_table(release), self.counted.names, weighted=False)
-        *_, covers = locate_tuples(self.counted, self.counted.axes, shown)
-        table = shown.frequencies
+        published = read_labels(open_table(release), self.counted.names, weighted=False)
+        *_, covers = locate_tuples(self.counted, self.counted.axes, published)
+        table = published.frequencies
         return AttackerView(self.counted.names, table.codes, table.counts, tuple(covers))
 
 
-def _convert_to_positions(counted: CountedTable, table: Frequencies) -> Frequencies:
-    return merge_tuples(locate_points(counted.axes, table.codes).astype(np.int32), table.counts)
+def _convert_to_positions(counted_table: CountedTable, table: Frequencies) -> Frequencies:
+    return merge_tuples(
+        locate_points(counted_table.axes, table.codes).astype(np.int32), table.counts
+    )
 
 
 def estimate_by_incrowd(
@@ -185,26 +187,26 @@ def estimate_by_incrowd(
 ) -> Iterator[tuple[str, Estimate]]:
     """Our estimates of the same risks."""
     rng = np.random.default_rng(seed)
-    seen = read.view_release(release)
+    view = read.view_release(release)
     targets, control = (
         sample_people(read.original, tries, rng),
         sample_people(read.control, tries, rng),
     )
-    item, other = ([setting.names.index(name) for name in half] for half in setting.halves)
+    first, second = ([setting.names.index(name) for name in half] for half in setting.halves)
 
-    def single(shown: AttackerView, original: Frequencies, others: Frequencies) -> Estimate:
+    def single(view: AttackerView, original: Frequencies, others: Frequencies) -> Estimate:
         return singling_out.isolate_by_rows(
-            shown, original, others,
+            view, original, others,
             columns=setting.columns, tries=tries, rng=rng, ordered=read.ordered,
         )  # fmt: skip
 
-    alone = replace(seen, counts=np.ones_like(seen.counts))
+    alone = replace(view, counts=np.ones_like(view.counts))
     yield "distinct", single(alone, _count_each_once(read.original), _count_each_once(read.control))
-    yield "people", single(seen, read.original, read.control)
-    yield "join", join.join_by_nearest(seen, (item, other), targets, control, rng=rng)
+    yield "people", single(view, read.original, read.control)
+    yield "join", join.join_by_nearest(view, (first, second), targets, control, rng=rng)
     yield (
         "inference",
-        infer_secret(seen, setting.names.index(setting.secret), targets, control, rng),
+        infer_secret(view, setting.names.index(setting.secret), targets, control, rng),
     )
 
 
@@ -213,24 +215,24 @@ def _count_each_once(table: Frequencies) -> Frequencies:
 
 
 def infer_secret(
-    seen: AttackerView, secret: int, targets: People, control: People, rng: np.random.Generator
+    view: AttackerView, secret: int, targets: People, control: People, rng: np.random.Generator
 ) -> Estimate:
     """Guess the secret of a random one of the nearest rows, as Anonymeter does."""
-    known = [at for at in range(len(seen.names)) if at != secret]
-    part, at = seen.select_columns(known)
-    table = np.zeros((len(part), len(seen.covers[secret].labels)), dtype=np.int64)
-    np.add.at(table, (at, seen.codes[:, secret]), seen.counts)
+    known_columns = [at for at in range(len(view.names)) if at != secret]
+    part, at = view.select_columns(known_columns)
+    table = np.zeros((len(part), len(view.covers[secret].labels)), dtype=np.int64)
+    np.add.at(table, (at, view.codes[:, secret]), view.counts)
 
     def chances(some: People) -> Floats:
         result = np.zeros(len(some))
-        right = match_labels(seen.covers[secret], some.points[:, secret])
-        for near in part.find_nearest(some.points[:, known]):
+        right = match_labels(view.covers[secret], some.points[:, secret])
+        for near in part.find_nearest(some.points[:, known_columns]):
             rows = np.column_stack([near.sum_weights(column) for column in table.T])
             result[near.part] = (rows * right[near.part]).sum(axis=1) / rows.sum(axis=1)
         return result
 
     shares = table.sum(axis=0) / table.sum()
-    blind = match_labels(seen.covers[secret], targets.points[:, secret]) @ shares
+    blind = match_labels(view.covers[secret], targets.points[:, secret]) @ shares
     return Estimate(
         "inference", "nearest row", "all other columns",
         success=Rate.from_chances(chances(targets), rng),
@@ -249,8 +251,8 @@ def estimate_by_anonymeter(
     # Without the folder of the script on the path, where a file has the name of the package.
     script = Path(__file__).with_name("anonymeter_risks.py")
     command = [str(python), "-P", str(script), str(folder / "job.json")]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    lines = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
     return {(line["release"], line["risk"]): line for line in lines}
 
 

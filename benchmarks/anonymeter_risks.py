@@ -34,19 +34,19 @@ def main() -> None:
 
     original, control = table("original"), table("control")
     np.random.seed(job["seed"])  # noqa: NPY002 - it draws from the global generator
-    known = [name for name in original.columns if name != job["secret"]]
+    known_columns = [name for name in original.columns if name != job["secret"]]
     for name in job["releases"]:
         release = table(name)
         common = {"ori": original, "syn": release, "control": control, "n_attacks": job["tries"]}
         ways: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "singling out": lambda given: tools.SinglingOutEvaluator(
-                **given, n_cols=job["columns"], seed=job["seed"], max_attempts=50 * job["tries"]
+            "singling out": lambda arguments: tools.SinglingOutEvaluator(
+                **arguments, n_cols=job["columns"], seed=job["seed"], max_attempts=50 * job["tries"]
             ),
-            "join": lambda given: tools.LinkabilityEvaluator(
-                **given, aux_cols=tuple(job["halves"]), n_neighbors=1
+            "join": lambda arguments: tools.LinkabilityEvaluator(
+                **arguments, aux_cols=tuple(job["halves"]), n_neighbors=1
             ),
-            "inference": lambda given: tools.InferenceEvaluator(
-                **given, aux_cols=known, secret=job["secret"], regression=False
+            "inference": lambda arguments: tools.InferenceEvaluator(
+                **arguments, aux_cols=known_columns, secret=job["secret"], regression=False
             ),
         }
         for risk, way in ways.items():

@@ -33,9 +33,9 @@ from incrowd.spec.file import SpecFile
 WAYS: dict[str, dict[str, Any]] = {
     "k-anonymity, OLA": {"method": "k-anonymity", "algorithm": "ola", "k": 5},
     "k-anonymity, Mondrian": {"method": "k-anonymity", "algorithm": "mondrian", "k": 5},
-    "(k,ε)": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
+    "(k, ε)-anonymity": {"method": "k-epsilon", "k": 5, "epsilon": 1.0},
     "safe, sample": {"epsilon": 1.0, "delta": 1e-6, "draw": "sample"},
-    "safe, counts": {"epsilon": 1.0, "delta": 1e-6, "draw": "counts"},
+    "safe, noisy counts": {"epsilon": 1.0, "delta": 1e-6, "draw": "counts"},
 }
 COLORS = ("#8c2d04", "#d94801", "#fd8d3c", "#4292c6", "#08519c")
 SECRETS = {
@@ -87,10 +87,10 @@ def attack_releases(subject: BenchmarkTable) -> dict[str, AttackReport]:
     return releases
 
 
-def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
+def group_estimates(reports: dict[str, AttackReport]) -> dict[str, dict[str, Estimate]]:
     """Return the estimates of each attack, by way to publish."""
     rows: dict[str, dict[str, Estimate]] = {}
-    for way, tried in found.items():
+    for way, tried in reports.items():
         for first in tried.estimates:
             name = (
                 first.name
@@ -101,14 +101,16 @@ def group_estimates(found: dict[str, AttackReport]) -> dict[str, dict[str, Estim
     return rows
 
 
-def format_estimate(one: Estimate | None) -> str:
+def format_estimate(estimate: Estimate | None) -> str:
     """One cell of the table."""
-    if one is None:
+    if estimate is None:
         return ""
-    allowed = one.bound is not None and one.success.low <= one.bound
-    mark = ("*" if allowed else "**") if one.succeeds else ""
-    rest = f"{one.guess.value:.3f}" + ("" if one.control is None else f", {one.control.value:.3f}")
-    return f"{mark}{one.success.value:.3f}{mark} ({rest})"
+    allowed = estimate.bound is not None and estimate.success.low <= estimate.bound
+    mark = ("*" if allowed else "**") if estimate.succeeds else ""
+    rest = f"{estimate.guess.value:.3f}" + (
+        "" if estimate.control is None else f", {estimate.control.value:.3f}"
+    )
+    return f"{mark}{estimate.success.value:.3f}{mark} ({rest})"
 
 
 def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) -> None:
@@ -137,7 +139,7 @@ def draw_figure(rows: dict[str, dict[str, Estimate]], path: Path, title: str) ->
     axes.set_yticks(range(len(rows)), list(rows))
     axes.invert_yaxis()
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("share of tries that succeed, with its 95 % interval")
+    axes.set_xlabel("share of successful attempts, with 95 % interval")
     axes.grid(axis="x", color="#e6e6e6")
     axes.set_axisbelow(True)
     axes.set_title(title, loc="left")
@@ -153,9 +155,11 @@ def time_million_rows() -> None:
         make_demo_table("census", rows=1_000_000),
         make_demo_table("census", rows=1_000_000, seed=2),
     )
-    (subject,) = (item for item in load_benchmark_tables(None) if item.name == "census")
+    (subject,) = (
+        candidate for candidate in load_benchmark_tables(None) if candidate.name == "census"
+    )
     for name, way in WAYS.items():
-        if name == "(k,ε)":
+        if name == "(k, ε)-anonymity":
             continue
         spec = make_attack_spec(subject, way)
         release = publish(table, spec)
@@ -185,7 +189,7 @@ def main() -> None:
             draw_figure(
                 rows,
                 folder / f"attacks-{subject.name.lower()}.png",
-                f"{subject.name}: who was tried",
+                f"{subject.name}: success rate of each attack",
             )
     if folder is not None:
         (folder / "attacks.json").write_text(json.dumps(every, indent=1), encoding="utf-8")

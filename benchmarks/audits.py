@@ -31,7 +31,11 @@ COLUMNS: dict[str, Any] = {
 NOISY = {"weight": {"role": "noisy", "precision": 1, "bounds": [40, 140]}}
 FINE = {"age": 0, "height": 0}
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+VALUES = {"sex": 2, "pregnant": 2, "age": 20, "smoker": 2, "region": 9, "month": 18, "quarter": 6,
+          "weight": 61, "diagnosis": 3}  # fmt: skip
 WAYS: dict[str, dict[str, Any]] = {
+    "synthetic, 3 columns": {"method": "synthetic", **BUDGET},
+    "synthetic, 9 columns": {"method": "synthetic", **BUDGET},
     "sample, fixed levels": {**BUDGET, "draw": "sample", "scheme": "fixed", "levels": FINE},
     "counts, fixed levels": {**BUDGET, "draw": "counts", "scheme": "fixed", "levels": FINE},
     "sample, searched": {**BUDGET, "draw": "sample", "scheme": "search"},
@@ -42,8 +46,15 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_audit_spec(way: dict[str, Any]) -> SpecFile:
+def make_audit_spec(name: str, way: dict[str, Any]) -> SpecFile:
     """Return a small spec for a way to publish."""
+    if way.get("method") == "synthetic":
+        wanted = VALUES if "9" in name else ("sex", "age", "region")
+        listed = {
+            column: {"role": "quasi", "hierarchy": {"flat": {"values": [*range(VALUES[column])]}}}
+            for column in wanted
+        }
+        return load_spec({"columns": listed, "release": way})
     noisy = NOISY if way.get("method") == "k-epsilon" else {}
     return load_spec({"columns": {**COLUMNS, **noisy}, "release": way})
 
@@ -52,7 +63,7 @@ def audit_methods(seconds: float) -> None:
     """Audit every way to publish."""
     for name, way in WAYS.items():
         start = time.perf_counter()
-        result = audit(make_audit_spec(way), seconds=seconds)
+        result = audit(make_audit_spec(name, way), seconds=seconds)
         print(f"{name} ({time.perf_counter() - start:.0f} s by the clock)")
         for line in result.format_lines():
             print(f"  {line}")
@@ -80,7 +91,8 @@ def audit_variants() -> None:
 def count_false_alarms(number: int) -> None:
     """How often a correct method seems wrong."""
     for name in ("sample, fixed levels", "counts, fixed levels"):
-        result = [audit(make_audit_spec(WAYS[name]), seconds=0.5, workers=1) for _ in range(number)]
+        file = make_audit_spec(name, WAYS[name])
+        result = [audit(file, seconds=0.5, workers=1) for _ in range(number)]
         allowed = [item.accounted for item in result]
         wrong = sum(
             item.epsilon > limit for item, limit in zip(result, allowed, strict=True) if limit

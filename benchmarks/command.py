@@ -58,7 +58,7 @@ class TimedCommand:
         variables = {**os.environ, "PYTHONPATH": str(self.source), "XDG_STATE_HOME": state}
         variables.pop("PYTHONDONTWRITEBYTECODE", None)
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run(
+        process = subprocess.run(
             self.command,
             cwd=home / "run",
             env=variables,
@@ -70,7 +70,7 @@ class TimedCommand:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
         self.processor.append(used)
-        return done.stdout
+        return process.stdout
 
 
 def write_spec(data: Path, home: Path) -> tuple[Path, Path]:
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--baseline", type=Path)
     args = parser.parse_args()
-    own = Path(__file__).resolve().parent.parent / "src"
+    source = Path(__file__).resolve().parent.parent / "src"
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         table, spec = write_spec(args.data.resolve(), home)
@@ -104,14 +104,14 @@ def main() -> None:
             ".write_parquet('table.parquet')"
         )
         jobs = [
-            TimedCommand("publish", publish, own),
+            TimedCommand("publish", publish, source),
             *([TimedCommand("publish, baseline", publish, args.baseline)] if args.baseline else []),
-            TimedCommand("nothing", [sys.executable, "-c", "pass"], own),
-            TimedCommand("load the libraries", [sys.executable, "-c", LIBRARIES], own),
-            TimedCommand("Polars reads and writes", [sys.executable, "-c", copied], own),
+            TimedCommand("nothing", [sys.executable, "-c", "pass"], source),
+            TimedCommand("load the libraries", [sys.executable, "-c", LIBRARIES], source),
+            TimedCommand("Polars reads and writes", [sys.executable, "-c", copied], source),
         ]
         steps: dict[str, list[float]] = {}
-        walk = TimedCommand("steps", [sys.executable, "-c", STEPS, str(spec), "release"], own)
+        walk = TimedCommand("steps", [sys.executable, "-c", STEPS, str(spec), "release"], source)
         for job in (*jobs, walk):  # so that modules are compiled
             job.run(home)
         for _ in range(args.repeat):
@@ -123,9 +123,11 @@ def main() -> None:
     print(f"{'seconds':24} {'clock':>7} {'median':>7} {'cpu':>7} {'median':>7}")
     for job in jobs:
         both = job.clock[1:], job.processor[1:]
-        text = [f"{figure(item):7.3f}" for item in both for figure in (min, statistics.median)]
+        text = [
+            f"{figure(timings):7.3f}" for timings in both for figure in (min, statistics.median)
+        ]
         print(f"{job.name:24} {' '.join(text)}")
-    print("steps: " + ", ".join(f"{name} {min(item):.3f}" for name, item in steps.items()))
+    print("steps: " + ", ".join(f"{name} {min(timings):.3f}" for name, timings in steps.items()))
 
 
 if __name__ == "__main__":

@@ -101,8 +101,8 @@ def compare_ways(
             write_table(path, rows)
         for way in [*ways] * 3:
             command = [sys.executable, script, "--way", way, str(path)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            seconds, memory_, answer_ = done.split()
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            seconds, memory_, answer_ = output.split()
             run = (float(seconds), float(memory_), int(answer_))
             best[way] = min(best.get(way, run), run)
     return best

@@ -43,23 +43,27 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_release(spec: SpecFile, counted: CountedTable) -> MethodResult:
+def make_release(spec: SpecFile, counted_table: CountedTable) -> MethodResult:
     """Return a release, nothing of it written."""
-    return make_method(spec).make(counted, MakeContext(SystemRandomness(), local_engine()))
+    return make_method(spec).make(counted_table, MakeContext(SystemRandomness(), local_engine()))
 
 
 def print_losses(subject: BenchmarkTable, number: int) -> None:
     """Print the loss of each way at each epsilon."""
-    counted = make_method(subject.change_release(scheme="search")).count(subject.table)
-    assert isinstance(counted, CountedTable)
+    counted_table = make_method(subject.change_release(scheme="search")).count(subject.table)
+    assert isinstance(counted_table, CountedTable)
     for name, way in WAYS.items():
         line = f"{subject.name:10}{name:16}"
         for epsilon in (0.5, 1.0, 2.0):
             spec = subject.change_release(scheme="search", epsilon=epsilon, **way)
-            result = [make_release(spec, counted).products[0].measure() for _ in range(number)]
-            loss = [item.loss for item in result]
+            result = [
+                make_release(spec, counted_table).products[0].measure() for _ in range(number)
+            ]
+            loss = [evaluation.loss for evaluation in result]
             missing, surplus = (
-                np.mean([getattr(item, what) / item.rows_original for item in result])
+                np.mean(
+                    [getattr(evaluation, what) / evaluation.rows_original for evaluation in result]
+                )
                 for what in ("suppressed", "surplus")
             )
             line += (
@@ -76,43 +80,47 @@ def print_usefulness(subject: BenchmarkTable, number: int) -> None:
     ways = dict(WAYS)
     if subject.target is not None:
         ways["counts, target"] = {"draw": "counts", "k": 5, "target": subject.target}
-    known, unseen = frame.filter(pl.Series(~apart)), frame.filter(pl.Series(apart))
+    training, unseen = frame.filter(pl.Series(~apart)), frame.filter(pl.Series(apart))
     for name, way in ways.items():
         spec = subject.change_release(scheme="search", epsilon=1.0, **way)
-        counted = make_method(spec).count(open_table(known))
-        assert isinstance(counted, CountedTable)
-        test = _count_tuples(counted, unseen)
-        told: list[Accuracy] = []
+        counted_table = make_method(spec).count(open_table(training))
+        assert isinstance(counted_table, CountedTable)
+        test = _count_tuples(counted_table, unseen)
+        accuracies: list[Accuracy] = []
         off = []
         for _ in range(number):
-            (product,) = make_release(spec, counted).products
-            off.append(compute_marginal_errors(_make_pair(counted, product)))
+            (product,) = make_release(spec, counted_table).products
+            off.append(compute_marginal_errors(_make_pair(counted_table, product)))
             if subject.target is not None:
                 accuracy = evaluate_labels(
-                    counted, counted.axes, product.shown, target=subject.target, held_out=test
+                    counted_table,
+                    counted_table.axes,
+                    product.shown,
+                    target=subject.target,
+                    held_out=test,
                 ).utility.accuracy
                 assert accuracy is not None
-                told.append(accuracy)
+                accuracies.append(accuracy)
         line = f"{subject.name:10}{name:16}"
         line += "".join(f"{value:8.4f}" for value in np.mean(off, axis=0))
-        if told:
-            right = np.mean([item.released for item in told])
-            area = np.mean([item.auc_released or 0.0 for item in told])
-            line += f"   accuracy {right:.4f} (original {told[0].original:.4f})"
-            line += f", AUC {area:.4f} (original {told[0].auc_original or 0.0:.4f})"
+        if accuracies:
+            right = np.mean([figures.released for figures in accuracies])
+            area = np.mean([figures.auc_released or 0.0 for figures in accuracies])
+            line += f"   accuracy {right:.4f} (original {accuracies[0].original:.4f})"
+            line += f", AUC {area:.4f} (original {accuracies[0].auc_original or 0.0:.4f})"
         print(line, flush=True)
 
 
-def _count_tuples(counted: CountedTable, frame: pl.DataFrame) -> Frequencies:
+def _count_tuples(counted_table: CountedTable, frame: pl.DataFrame) -> Frequencies:
     coders = {
         name: hierarchy.encode
-        for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+        for name, hierarchy in zip(counted_table.names, counted_table.hierarchies, strict=True)
     }
-    return open_table(frame).count(counted.names, coders)
+    return open_table(frame).count(counted_table.names, coders)
 
 
-def _make_pair(counted: CountedTable, product: Product) -> TablePair:
-    return build_pair(counted, counted.axes, product.shown)
+def _make_pair(counted_table: CountedTable, product: Product) -> TablePair:
+    return build_pair(counted_table, counted_table.axes, product.shown)
 
 
 def compute_marginal_errors(pair: TablePair) -> list[float]:
@@ -148,26 +156,26 @@ def print_slice_errors(subject: BenchmarkTable, number: int) -> None:
     narrow = subject.drop_one_column()
     for name in ("sample", "counts"):
         spec = narrow.change_release(draw=name, slices=3, epsilon=1.0)
-        counted = make_method(spec).count(narrow.table)
-        assert isinstance(counted, CountedTable)
-        result = [make_release(spec, counted).measure()[0] for _ in range(number)]
-        error = np.mean([item.association_error for item in result])
-        loss = np.mean([item.loss for item in result])
+        counted_table = make_method(spec).count(narrow.table)
+        assert isinstance(counted_table, CountedTable)
+        result = [make_release(spec, counted_table).measure()[0] for _ in range(number)]
+        error = np.mean([evaluation.association_error for evaluation in result])
+        loss = np.mean([evaluation.loss for evaluation in result])
         print(f"{subject.name:10}{name:10}{error:8.4f} of V, loss {loss:.4f}", flush=True)
 
 
 def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    listed = load_benchmark_tables(data)
+    tables = load_benchmark_tables(data)
     print(f"{'table':10}{'way':16}loss at epsilon = 0.5, 1, 2")
-    for subject in listed:
+    for subject in tables:
         print_losses(subject, number)
     print(f"\n{'table':10}{'way':16}one-, two- and three-way marginals at epsilon = 1")
-    for subject in listed:
+    for subject in tables:
         print_usefulness(subject, min(number, 5))
     print("\nslices of three, eight columns, epsilon = 1 in all")
-    for subject in listed:
+    for subject in tables:
         if subject.left_out:
             print_slice_errors(subject, max(number // 3, 1))
 

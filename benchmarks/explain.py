@@ -171,13 +171,13 @@ def draw_many_releases() -> Figure:
     """Epsilon of 1 to 32 releases, each of which costs 0.25 alone."""
     numbers, delta = [1, 2, 4, 8, 16, 32], 1e-6
     counts = plan_counts(epsilon=0.25, delta=1e-8, k=K).noise
-    drawn = plan(epsilon=0.25, delta=delta)
+    sample_plan = plan(epsilon=0.25, delta=delta)
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     axes = figure.subplots()
     events: tuple[tuple[str, str, Event], ...] = (
         ("counts, geometric noise: as in one table", ORANGE, counts),
         ("counts, Gaussian noise: as in slices", GREEN, GaussianCounts(r=100, variance=238)),
-        ("samples", BLUE, SafeRelease(k=drawn.k, beta=drawn.beta)),
+        ("samples", BLUE, SafeRelease(k=sample_plan.k, beta=sample_plan.beta)),
     )
     axes.plot(
         numbers, [0.25 * m for m in numbers], color=RED, linestyle=":", label="0.25 times as many"

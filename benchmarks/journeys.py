@@ -183,8 +183,8 @@ class JourneyRunner:
                 if not missing:
                     return True
                 what = f"{len(missing)} of {len(self.names)} columns not found, such as"
-                seen = ", ".join(sorted(map(str, result))[:3])
-                self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {seen}"))
+                names_read = ", ".join(sorted(map(str, result))[:3])
+                self.told.failures.append(("init", f"{what} '{missing[0]}'; it read: {names_read}"))
                 (self.folder / "spec.yaml").unlink()
         return False
 
@@ -199,9 +199,9 @@ class JourneyRunner:
             kind = "flat" if column.get("hierarchy") == "flat" else kind
             self.told.draft[str(name)] = f"{column['role']} {kind}".strip()
         person = (trial.person,) if trial.person else ()
-        known = {*trial.identifiers, *trial.dropped, *person}
+        known_columns = {*trial.identifiers, *trial.dropped, *person}
         unpublished = {name for name, drafted in self.told.draft.items() if " " not in drafted}
-        self.told.lost = [name for name in self.names if name in unpublished - known]
+        self.told.lost = [name for name in self.names if name in unpublished - known_columns]
         for name in (*trial.identifiers, *person):
             set_role(columns[name], "identifier")
         for name in trial.dropped:
@@ -247,38 +247,38 @@ class JourneyRunner:
         if method == "k-epsilon":
             set_role(spec["columns"][self.trial.noisy], "noisy")
         self.save_spec(spec, name)
-        made = self.publish_and_check(method, name, method)
-        if made.outcome != "done" and (edits := self.trial.edits.get(method)):
+        result = self.publish_and_check(method, name, method)
+        if result.outcome != "done" and (edits := self.trial.edits.get(method)):
             for path, value in edits.items():
                 set_entry(spec, path, value)
                 self.told.edits.append(f"{method}: {path}: {value}")
             self.save_spec(spec, name)
-            made = self.publish_and_check(method, name, f"{method}-again")
-        return made
+            result = self.publish_and_check(method, name, f"{method}-again")
+        return result
 
     def publish_and_check(self, method: str, spec: str, output: str) -> ReleaseResult:
         """Publish into a folder, and hold it against the table."""
         step = self.run_step(f"publish {method}", "publish", spec, "-o", output)
-        made = ReleaseResult(outcome=step.outcome, seconds=step.seconds)
+        result = ReleaseResult(outcome=step.outcome, seconds=step.seconds)
         certificate = self.folder / output / "certificate.json"
         if not certificate.exists():
-            return made
+            return result
         sealed = json.loads(certificate.read_text())
         rows = [part["release"]["rows"] for part in sealed.get("slices") or [sealed]]
-        made.rows, made.share = sum(rows), sum(rows) / len(rows) / self.told.people
-        if not made.rows:
-            made.outcome = "empty"
+        result.rows, result.share = sum(rows), sum(rows) / len(rows) / self.told.people
+        if not result.rows:
+            result.outcome = "empty"
             if step.status == 0:
                 self.told.silent.append(method)
-        made.verified = self.run_step(f"verify {method}", "verify", output).status == 0
+        result.verified = self.run_step(f"verify {method}", "verify", output).status == 0
         if len(rows) > 1:
-            return made
+            return result
         data = f"{output}/data.parquet"
-        given = ("--original", self.file, "--released", data, "--spec", spec, "--json")
-        step = self.run_step(f"evaluate {method}", "evaluate", *given)
+        arguments = ("--original", self.file, "--released", data, "--spec", spec, "--json")
+        step = self.run_step(f"evaluate {method}", "evaluate", *arguments)
         if step.status == 0:
-            made.loss = json.loads(step.out)["loss"]
-        return made
+            result.loss = json.loads(step.out)["loss"]
+        return result
 
 
 def run_command(name: str, words: Sequence[str], folder: Path) -> CommandStep:
@@ -316,9 +316,9 @@ def set_role(column: Any, role: str) -> None:
     if role != "sensitive":
         for entry in ("hierarchy", "other"):
             column.pop(entry, None)
-    kept = [entry for entry in column.pop("confirm", ()) if entry != "role" and entry in column]
-    if kept:
-        column["confirm"] = kept
+    entries = [entry for entry in column.pop("confirm", ()) if entry != "role" and entry in column]
+    if entries:
+        column["confirm"] = entries
 
 
 def set_entry(spec: Any, path: str, value: Any) -> None:
@@ -337,9 +337,9 @@ def run_trial(trial: Trial, program: str, *, size: bool) -> Journey:
         walk = JourneyRunner(trial, program, folder, size=size)
         return walk.run_journey()
     except Exception as error:  # noqa: BLE001 - one table must not end the others
-        told = walk.told if walk else Journey(trial.name, trial.kind, 0, 0, 0)
-        told.failures.append(("trial", f"{type(error).__name__}: {error}"[:600]))
-        return told
+        journey = walk.told if walk else Journey(trial.name, trial.kind, 0, 0, 0)
+        journey.failures.append(("trial", f"{type(error).__name__}: {error}"[:600]))
+        return journey
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -351,18 +351,18 @@ HEAD = (
 )
 
 
-def format_journey(told: dict[str, Any]) -> str:
+def format_journey(journey: dict[str, Any]) -> str:
     """Return a table in one line."""
-    releases = told["releases"]
+    releases = journey["releases"]
     cells = "".join(f"{format_release(releases.get(method)):>15}" for method in METHODS)
-    spent = [told["seconds"].get(step) for step in ("init", "check")]
+    spent = [journey["seconds"].get(step) for step in ("init", "check")]
     spent += [releases.get(method, {}).get("seconds") for method in METHODS]
     times = "/".join("-" if s is None else f"{s:.1f}" for s in spent)
-    size = f"{told['rows']:,} x {told['columns']}"
+    size = f"{journey['rows']:,} x {journey['columns']}"
     return (
-        f"{told['name']:17}{told['kind']:14}{size:>15}{len(told['edits']):>6}"
-        f"{told['confirmations']:>5}{len(told['lost']):>5}{cells}{times:>25}"
-        f"{len(told['warnings']):>5}  {format_faults(told)}"
+        f"{journey['name']:17}{journey['kind']:14}{size:>15}{len(journey['edits']):>6}"
+        f"{journey['confirmations']:>5}{len(journey['lost']):>5}{cells}{times:>25}"
+        f"{len(journey['warnings']):>5}  {format_faults(journey)}"
     )
 
 
@@ -376,51 +376,55 @@ def format_release(release: dict[str, Any] | None) -> str:
     return f"{release['share']:.1%} {lost}{'' if release['verified'] else '!'}"
 
 
-def format_faults(told: dict[str, Any]) -> str:
+def format_faults(journey: dict[str, Any]) -> str:
     """Tracebacks, and empty releases that did not say so."""
-    faults = [f"traceback in {step}" for step in told["tracebacks"]]
-    return ", ".join([*faults, *(f"{method} empty, not said" for method in told["silent"])]) or "-"
+    faults = [f"traceback in {step}" for step in journey["tracebacks"]]
+    return (
+        ", ".join([*faults, *(f"{method} empty, not said" for method in journey["silent"])]) or "-"
+    )
 
 
 def list_notes(every: list[dict[str, Any]]) -> Iterator[str]:
     """Return what was edited, and what failed, with the messages."""
-    for told in every:
-        yield from (f"edit     {told['name']}: {edit}" for edit in told["edits"])
-    for told in every:
-        if told["lost"]:
-            yield f"lost     {told['name']}: {', '.join(told['lost'])}"
-    for told in every:
-        yield from (f"failure  {told['name']}, {step}: {why}" for step, why in told["failures"])
+    for journey in every:
+        yield from (f"edit     {journey['name']}: {edit}" for edit in journey["edits"])
+    for journey in every:
+        if journey["lost"]:
+            yield f"lost     {journey['name']}: {', '.join(journey['lost'])}"
+    for journey in every:
+        yield from (
+            f"failure  {journey['name']}, {step}: {why}" for step, why in journey["failures"]
+        )
 
 
 def compare_runs(before: Path, after: Path) -> None:
     """Print two runs side by side, a line for each table."""
     old, new = (
-        {told["name"]: told for told in json.loads(path.read_text())["journeys"]}
+        {journey["name"]: journey for journey in json.loads(path.read_text())["journeys"]}
         for path in (before, after)
     )
     heads = "".join(f"{method:>32}" for method in METHODS)
-    counted = ("edits", "lost", "failures", "tracebacks")
-    counts = "".join(f"{what:>12}" for what in ("ask", *counted))
+    keys = ("edits", "lost", "failures", "tracebacks")
+    counts = "".join(f"{what:>12}" for what in ("ask", *keys))
     print(f"{'table':17}{counts}{heads}{'seconds':>16}")
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [run.get(name) for run in (old, new)]
-        request = [told and str(told["confirmations"]) for told in pair]
-        every = [[told and str(len(told[what])) for told in pair] for what in counted]
+        request = [journey and str(journey["confirmations"]) for journey in pair]
+        every = [[journey and str(len(journey[what])) for journey in pair] for what in keys]
         counts = "".join(f"{format_change(both):>12}" for both in (request, *every))
-        made = [
-            [one and format_release(one["releases"].get(method)) for one in pair]
+        releases = [
+            [journey and format_release(journey["releases"].get(method)) for journey in pair]
             for method in METHODS
         ]
-        cells = "".join(f"{format_change(both):>32}" for both in made)
-        spent = format_change([told and f"{sum_seconds(told):.1f}" for told in pair])
+        cells = "".join(f"{format_change(both):>32}" for both in releases)
+        spent = format_change([journey and f"{sum_seconds(journey):.1f}" for journey in pair])
         print(f"{name:17}{counts}{cells}{spent:>16}")
 
 
-def sum_seconds(told: dict[str, Any]) -> float:
+def sum_seconds(journey: dict[str, Any]) -> float:
     """Of init, check and every publish."""
-    every = [release["seconds"] or 0.0 for release in told["releases"].values()]
-    return float(sum([*told["seconds"].values(), *every]))
+    every = [release["seconds"] or 0.0 for release in journey["releases"].values()]
+    return float(sum([*journey["seconds"].values(), *every]))
 
 
 def format_change(pair: list[Any]) -> str:
@@ -450,9 +454,9 @@ def main() -> None:
     for trial in TRIALS:
         if args.only and trial.name not in args.only:
             continue
-        told = asdict(run_trial(trial, program, size=args.size_public))
-        every.append(told)
-        print(format_journey(told), flush=True)
+        journey = asdict(run_trial(trial, program, size=args.size_public))
+        every.append(journey)
+        print(format_journey(journey), flush=True)
         if args.output:
             result = {"program": program, "version": version, "journeys": every}
             args.output.write_text(json.dumps(result, indent=1) + "\n")

@@ -118,8 +118,8 @@ def run_publish(job: AnonymizationJob, api: Any) -> Answer:
     how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
     spec = {"table": job.table, "columns": columns, "release": {"method": "k-anonymity", **how}}
     with tempfile.TemporaryDirectory() as folder:
-        made = api.publish(None, spec, output=Path(folder) / "release")
-    return made.certificate.release.rows, lambda: made.evaluation.loss
+        release = api.publish(None, spec, output=Path(folder) / "release")
+    return release.certificate.release.rows, lambda: release.evaluation.loss
 
 
 def run_anjana(job: AnonymizationJob, api: Any) -> Answer:
@@ -128,8 +128,8 @@ def run_anjana(job: AnonymizationJob, api: Any) -> Answer:
     levels = {
         c: dict(enumerate(map(list, zip(*job.read_hierarchy(c), strict=True)))) for c in job.columns
     }
-    made = api.k_anonymity(frame, [], job.columns, job.k, 100 * job.suppression, levels)
-    return len(made), lambda: compute_loss(job, count_covered_leaves(job, made), len(frame))
+    released = api.k_anonymity(frame, [], job.columns, job.k, 100 * job.suppression, levels)
+    return len(released), lambda: compute_loss(job, count_covered_leaves(job, released), len(frame))
 
 
 def run_crowds(job: AnonymizationJob, api: Any) -> Answer:
@@ -139,9 +139,9 @@ def run_crowds(job: AnonymizationJob, api: Any) -> Answer:
     for column in job.columns:
         values, *levels, _ = zip(*job.read_hierarchy(column), strict=True)  # it adds the top itself
         rules[column] = rule([dict(zip(values, to, strict=True)).__getitem__ for to in levels])
-    made, _ = api.anonymize(frame, rules, k=job.k, max_sup=100 * job.suppression)
-    return len(made), lambda: compute_loss(
-        job, count_covered_leaves(job, made.fillna("*")), len(frame)
+    released, _ = api.anonymize(frame, rules, k=job.k, max_sup=100 * job.suppression)
+    return len(released), lambda: compute_loss(
+        job, count_covered_leaves(job, released.fillna("*")), len(frame)
     )
 
 
@@ -181,8 +181,8 @@ def run_lighthouse(job: AnonymizationJob, api: Any) -> Answer:
                     nodes[path] = trees[column].create_node(path[0], parent=nodes[path[1:]])
         trees[column].add_default_geometric_sizes()
     log, cores = logging.getLogger(), os.cpu_count() if len(frame) > 1_000_000 else None
-    made, *_ = api.k_anonymize(log, frame, job.columns, job.k, trees, "row", parallelism=cores)
-    return len(made), lambda: None
+    released, *_ = api.k_anonymize(log, frame, job.columns, job.k, trees, "row", parallelism=cores)
+    return len(released), lambda: None
 
 
 def run_pycanon(job: AnonymizationJob, api: Any) -> Answer:
@@ -213,14 +213,14 @@ def read_frame(job: AnonymizationJob, *, numbers: bool = False) -> Any:
     return frame[job.columns]
 
 
-def count_covered_leaves(job: AnonymizationJob, made: Any) -> dict[str, Any]:
+def count_covered_leaves(job: AnonymizationJob, released: Any) -> dict[str, Any]:
     """How many leaves each row covers, where a data frame shows labels of hierarchies."""
     covered = {}
     for column in job.columns:
         counter: Counter[str] = Counter()
         for level in zip(*job.read_hierarchy(column), strict=True):
             counter |= Counter(level)  # the larger, where two levels have the same label
-        covered[column] = made[column].map(counter)
+        covered[column] = released[column].map(counter)
     return covered
 
 
@@ -330,9 +330,9 @@ def prepare_environment(packages: list[str], envs: Path) -> str:
     create = [sys.executable, "-m", "venv", "--clear", str(home)]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
     for command in [] if ready.exists() else [create, install]:
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError("not installed, " + "".join(done.stderr.splitlines()[-1:]))
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            raise RuntimeError("not installed, " + "".join(process.stderr.splitlines()[-1:]))
     ready.touch()
     return python
 

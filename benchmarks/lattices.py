@@ -52,9 +52,9 @@ class SearchJob:
     def title(self) -> str:
         """The table, and what is asked where it is not the usual."""
         usual = SearchJob(self.name, self.path)
-        own = [str(getattr(self, x)) for x in ("k", "suppression", "loss")
+        settings = [str(getattr(self, x)) for x in ("k", "suppression", "loss")
                if getattr(self, x) != getattr(usual, x)]  # fmt: skip
-        return ", ".join([self.name, *own])
+        return ", ".join([self.name, *settings])
 
 
 def make_hierarchy(values: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
@@ -85,11 +85,11 @@ def save_frame(path: Path, frame: Any, columns: Sequence[str]) -> None:
     """Save a data frame, each column in the order of its values; what is missing is null."""
     codes, ladders = [], []
     for name in columns:
-        held = np.sort(np.asarray(frame[name].dropna().unique()))
-        texts = [str(value) for value in held.tolist()]
+        values = np.sort(np.asarray(frame[name].dropna().unique()))
+        texts = [str(value) for value in values.tolist()]
         ladders.append(make_hierarchy(texts, choose_widths(len(texts))))
-        known = dict(zip(held.tolist(), range(len(held)), strict=True))
-        codes.append([known.get(value, len(held)) for value in frame[name].tolist()])
+        code_by_value = dict(zip(values.tolist(), range(len(values)), strict=True))
+        codes.append([code_by_value.get(value, len(values)) for value in frame[name].tolist()])
     save_tuples(path, np.array(codes).T, ladders)
 
 
@@ -102,9 +102,9 @@ def save_adult(path: Path, data: Path, columns: Sequence[str] = ()) -> None:
     for name in columns or header:
         with (data / f"{source.stem}_hierarchy_{name}.csv").open() as file:
             lines = list(csv.reader(file, delimiter=";"))
-        known = {line[0]: code for code, line in enumerate(lines)}
+        code_by_value = {line[0]: code for code, line in enumerate(lines)}
         at = header.index(name)
-        codes.append([known.get(row[at], len(lines) + 1) for row in rows])
+        codes.append([code_by_value.get(row[at], len(lines) + 1) for row in rows])
         ladders.append(lines)
     save_tuples(path, np.array(codes).T, ladders)
 
@@ -122,8 +122,8 @@ def save_random_table(
     draw = np.random.default_rng(seed)
     hidden, columns, ladders = draw.random(rows), [], []
     for at, (*inner, size) in enumerate(widths):
-        own = np.where(draw.random(rows) < related, hidden, draw.random(rows))
-        columns.append((size * own**power).astype(int))
+        position = np.where(draw.random(rows) < related, hidden, draw.random(rows))
+        columns.append((size * position**power).astype(int))
         ladders.append(make_hierarchy([f"{'v' * (at % 2)}{code}" for code in range(size)], inner))
     save_tuples(path, np.column_stack(columns), ladders)
 
@@ -217,11 +217,11 @@ def run_search(job: SearchJob) -> dict[str, Any]:
     from incrowd.codes.frequency import Frequencies
     from incrowd.codes.hierarchy import build_from_rows
 
-    kept = np.load(f"{job.path}.npz")
+    arrays = np.load(f"{job.path}.npz")
     hierarchies = [
         build_from_rows(rows) for rows in json.loads(Path(f"{job.path}.json").read_text())
     ]
-    frequencies = Frequencies(kept["codes"], kept["counts"])
+    frequencies = Frequencies(arrays["codes"], arrays["counts"])
     lattice = Lattice((0,) * len(hierarchies), tuple(h.height - 1 for h in hierarchies))
     limit = int(job.suppression * frequencies.total)
     start, worked = time.perf_counter(), time.process_time()
@@ -241,13 +241,13 @@ def run_search(job: SearchJob) -> dict[str, Any]:
 
 def search_in_process(job: SearchJob, source: Path | None) -> dict[str, Any]:
     """Search in a process of one version."""
-    own = Path(__file__).resolve().parent.parent / "src" if source is None else source
-    known = {**os.environ, "PYTHONPATH": str(own), "OPENBLAS_NUM_THREADS": "1"}
+    source_path = Path(__file__).resolve().parent.parent / "src" if source is None else source
+    environment = {**os.environ, "PYTHONPATH": str(source_path), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--search", json.dumps(asdict(job))]
-    done = subprocess.run(command, env=known, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    answer: dict[str, Any] = json.loads(done.stdout)
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(process.stderr.strip().splitlines()[-1])
+    answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for side in runs:
                 line += f"{side[0]['looks']:8,}"
                 for what in ("seconds", "processor"):
-                    line += f"{statistics.median(item[what] for item in side):8.2f}"
+                    line += f"{statistics.median(measurement[what] for measurement in side):8.2f}"
             same = all(run[0]["levels"] == last["levels"] for run in runs)
             line += "" if len(sides) == 1 else "  same" if same else "  OTHER"
             if not same:

@@ -32,9 +32,9 @@ from incrowd.publication import publish
 from incrowd.spec.build import build_hierarchy
 
 WAYS: dict[str, tuple[dict[str, str], str]] = {
-    "counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
+    "noisy counts": ({"draw": "counts", "scheme": "search"}, "#0b4f8a"),
     "sample": ({"draw": "sample", "scheme": "search"}, "#e9a23b"),
-    "sample, mondrian": ({"draw": "sample", "scheme": "mondrian"}, "#c1440e"),
+    "sample, Mondrian": ({"draw": "sample", "scheme": "mondrian"}, "#c1440e"),
 }
 
 
@@ -50,23 +50,23 @@ def draw_crowds() -> Figure:
             np.exp(epsilon) * chance + delta, 1 - np.exp(-epsilon) * (1 - chance - delta), 1.0
         )
         limit.append(chance)
-    axes.plot(people, limit, color="#cccccc", linewidth=6, label="the limit of any release")
+    axes.plot(people, limit, color="#cccccc", linewidth=6, label="limit of any release")
     for k, color in ((1, "#2a9d8f"), (5, "#0b4f8a")):
         counts = plan_counts(epsilon=epsilon, delta=delta, k=k)
         sides = [(counts.noise, 1 - counts.chance)]
         if counts.chance and isinstance(counts.noise, GeometricCounts):
             sides.append((GeometricCounts(counts.r - 1, counts.noise.epsilon), counts.chance))
-        shown = [
+        chances = [
             sum(
                 share * build_event_law(event).compute_tail(event.r + k - int(n))
                 for event, share in sides
             )
             for n in people
         ]
-        axes.plot(people, shown, color=color, label=f"counts, k = {k}")
+        axes.plot(people, chances, color=color, label=f"noisy counts, k = {k}")
     for words, first, color in (
-        ("sample, smallest crowd", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
-        ("sample, 90 % kept", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
+        ("sample, smallest crowd size", plan(epsilon=epsilon, delta=delta), "#e9a23b"),
+        ("sample of 90 % of rows", plan(epsilon=epsilon, delta=delta, keep=0.9), "#c1440e"),
     ):
         axes.plot(people, binom.sf(first.k - 1, people, first.beta), color=color, label=words)
     axes.axhline(0.5, color="#dddddd", linewidth=1, zorder=0)
@@ -93,8 +93,8 @@ def draw_planes(census: BenchmarkTable) -> Figure:
         hierarchy = build_hierarchy(column, folder=Path())
         readers.append(LabelReader(name, Axis(hierarchy, hierarchy.ordered)))
     for axes, (way, (changes, _)) in zip(panels, WAYS.items(), strict=True):
-        made = publish(census.table, replace(census, spec=spec).change_release(**changes))
-        data = made.data.group_by(names).len()
+        release = publish(census.table, replace(census, spec=spec).change_release(**changes))
+        data = release.data.group_by(names).len()
         boxes = []
         for age, school, rows in data.iter_rows():
             x, y = (
@@ -112,18 +112,18 @@ def draw_planes(census: BenchmarkTable) -> Figure:
             )  # fmt: skip
         axes.set(
             xlim=(15, 95), ylim=(0, 16), xlabel="age",
-            title=f"{way}: {made.certificate.table.release.rows:,} rows in {len(boxes)} cells",
+            title=f"{way}: {release.certificate.table.release.rows:,} rows in {len(boxes)} groups",
         )  # fmt: skip
         axes.title.set_fontsize(10)
     panels[0].set_ylabel("education, Preschool to Doctorate")
     return figure
 
 
-def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
+def draw_losses(tables: list[BenchmarkTable], number: int) -> Figure:
     """Loss against epsilon, a panel for each table."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0)
-    for axes, subject in zip(figure.subplots(1, len(listed), sharey=True), listed, strict=True):
+    for axes, subject in zip(figure.subplots(1, len(tables), sharey=True), tables, strict=True):
         for way, (changes, color) in WAYS.items():
             values = [
                 np.mean(
@@ -141,7 +141,7 @@ def draw_losses(listed: list[BenchmarkTable], number: int) -> Figure:
         axes.set_xscale("log")
         axes.set_xticks(budgets, [f"{e:g}" for e in budgets])
         axes.minorticks_off()
-        axes.set(title=subject.name, xlabel="epsilon", ylim=(0, 1))
+        axes.set(title=subject.name, xlabel="ε", ylim=(0, 1))
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("normalized loss")
     figure.axes[0].legend(frameon=False)
@@ -158,15 +158,18 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
     associations: Any = useful.associations
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
+    # Both against the table at its own values; a pair that the wide release suppresses counts as 0.
+    shown = {frozenset((pair.first, pair.second)): pair.released for pair in associations}
     error = [
-        np.mean([abs(p.original - p.released) for p in pairs]) for pairs in (associations, many)
+        np.mean([abs(p.original - shown.get(frozenset((p.first, p.second)), 0.0)) for p in many]),
+        np.mean([abs(p.original - p.released) for p in many]),
     ]
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     titles = (
-        "in the table",
-        f"one wide table: mean error {error[0]:.3f}",
-        f"{len(narrow.certificate.tables)} slices of three: mean error {error[1]:.3f}",
+        "table",
+        f"one wide release: mean error {error[0]:.3f}",
+        f"{len(narrow.certificate.tables)} slices of three columns: mean error {error[1]:.3f}",
     )
     for axes, title, pairs, which in zip(
         panels,
@@ -190,12 +193,12 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
 def main() -> None:
     folder = Path(sys.argv[1])
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    listed = load_benchmark_tables(None)
+    tables = load_benchmark_tables(None)
     for name, figure in (
         ("crowds", draw_crowds()),
-        ("schemes", draw_planes(listed[0])),
-        ("slices", draw_heat_map(listed[0])),
-        ("loss", draw_losses(listed, number)),
+        ("schemes", draw_planes(tables[0])),
+        ("slices", draw_heat_map(tables[0])),
+        ("loss", draw_losses(tables, number)),
     ):
         figure.savefig(folder / f"{name}.png", dpi=110)
 

@@ -41,10 +41,10 @@ def measure_release(way: str, rows: int) -> dict[str, float]:
     """Seconds of the steps, and bytes of the pages."""
     kind, release = WAYS[way]
     file = parse_spec(SPECS[kind])
-    known = dict(file.document["release"])
+    settings = dict(file.document["release"])
     if release.get("method", "safe") != "safe":
-        known = {}
-    document = {**json.loads(json.dumps(file.document)), "release": {**known, **release}}
+        settings = {}
+    document = {**json.loads(json.dumps(file.document)), "release": {**settings, **release}}
     document.pop("table", None)
     if release.get("method") == "k-epsilon":
         document["columns"]["weight"] = {"role": "noisy", "precision": 0.1, "bounds": [20, 300]}
@@ -57,24 +57,24 @@ def measure_release(way: str, rows: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.perf_counter()
-        made = publish(
+        published = publish(
             table, document, output=Path(folder) / "release",
             step=step,
         )  # fmt: skip
         step("end")
-        taken = dict.fromkeys(STEPS, 0.0)
+        seconds = dict.fromkeys(STEPS, 0.0)
         busy = 0.0
         for (name, since, used), (_, until, then) in pairwise(began):
-            if name in taken:
-                taken[name] += until - since
+            if name in seconds:
+                seconds[name] += until - since
                 busy += then - used
         sizes = {
-            "report.html": (made.curator / "report.html").stat().st_size,
-            "certificate.html": (made.folder / "certificate.html").stat().st_size,
+            "report.html": (published.curator / "report.html").stat().st_size,
+            "certificate.html": (published.folder / "certificate.html").stat().st_size,
         }
     return {
-        **taken,
-        "sum": sum(taken.values()),
+        **seconds,
+        "sum": sum(seconds.values()),
         "cpu": busy,
         "publish": began[-1][1] - start,
         **sizes,

@@ -39,7 +39,7 @@ def publish_by_hand(path: Path, folder: Path) -> int:
     coins = pl.Series(np.random.default_rng().random(rows) < BETA)
     columns = ["zip", "sex", "birth_year", "race", "party"]
     start = (pl.col("birth_year") - 1900) // 8 * 8 + 1900
-    drawn = (
+    sample = (
         pl.scan_parquet(path)
         .filter(coins)
         .with_columns(
@@ -49,8 +49,8 @@ def publish_by_hand(path: Path, folder: Path) -> int:
         .collect(engine="streaming")
         .lazy()
     )
-    large = drawn.group_by(columns).len().filter(pl.col("len") >= K)
-    drawn.join(large, on=columns, how="semi").sink_parquet(folder / "data.parquet")
+    large = sample.group_by(columns).len().filter(pl.col("len") >= K)
+    sample.join(large, on=columns, how="semi").sink_parquet(folder / "data.parquet")
     return pl.scan_parquet(folder / "data.parquet").select(pl.len()).collect().item()  # type: ignore[no-any-return]
 
 

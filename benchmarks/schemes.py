@@ -98,18 +98,20 @@ def load_benchmark_tables(data: Path | None) -> list[BenchmarkTable]:
 def print_kept_rows(subject: BenchmarkTable, setting: str, epsilon: float, number: int) -> None:
     """Publish so often, and print what was kept."""
     spec = subject.change_release(**SETTINGS[setting], epsilon=epsilon)
-    made = [publish(subject.table, spec) for _ in range(number)]
-    losses = [item.evaluation.loss for item in made]
-    rows = np.mean([item.evaluation.rows_released for item in made])
+    releases = [publish(subject.table, spec) for _ in range(number)]
+    losses = [release.evaluation.loss for release in releases]
+    rows = np.mean([release.evaluation.rows_released for release in releases])
     line = (
         f"{subject.name:10}{setting:16}{epsilon:8g}{np.mean(losses):9.4f} +- {np.std(losses):.4f}"
         f"{rows:10,.0f}"
     )
     if subject.target is not None:
-        result = [evaluate(subject.table, x.data, spec, target=subject.target) for x in made[:5]]
-        told = [x.utility.accuracy for x in result if x.utility and x.utility.accuracy]
-        line += f"{np.mean([item.released for item in told]):8.1%}"
-        line += f" (original {told[0].original:.1%}, guessing {told[0].majority:.1%})"
+        result = [
+            evaluate(subject.table, x.data, spec, target=subject.target) for x in releases[:5]
+        ]
+        accuracies = [x.utility.accuracy for x in result if x.utility and x.utility.accuracy]
+        line += f"{np.mean([release.released for release in accuracies]):8.1%}"
+        line += f" (original {accuracies[0].original:.1%}, guessing {accuracies[0].majority:.1%})"
     print(line, flush=True)
 
 
@@ -119,17 +121,18 @@ def print_associations(subject: BenchmarkTable, name: str, number: int, **change
     spec = narrow.change_release(**changes)
     errors, strong, largest = [], [], []
     for _ in range(number):
-        made = publish(narrow.table, spec)
-        result = evaluate(narrow.table, made, spec)
+        release = publish(narrow.table, spec)
+        result = evaluate(narrow.table, release, spec)
         pairs: Any = result.utility.associations if result.utility else result.associations
         off = {pair: abs(pair.original - pair.released) for pair in pairs}
         errors.append(np.mean(list(off.values())))
         strong.append(np.mean([error for pair, error in off.items() if pair.original > STRONG]))
         largest.append(max(off.values()))
-    parameters = made.certificate.tables[0].parameters
+    parameters = release.certificate.tables[0].parameters
     print(
-        f"{subject.name:10}{name:34}{len(made.certificate.tables):4} tables{np.mean(errors):9.4f}"
-        f"{np.mean(strong):9.4f}{np.mean(largest):9.4f}   k = {int(float(parameters['k']))}, "
+        f"{subject.name:10}{name:34}{len(release.certificate.tables):4} tables"
+        f"{np.mean(errors):9.4f}{np.mean(strong):9.4f}{np.mean(largest):9.4f}   "
+        f"k = {int(float(parameters['k']))}, "
         + (f"r = {parameters['r']}" if "r" in parameters else f"beta = {parameters['beta']}"),
         flush=True,
     )
@@ -138,14 +141,14 @@ def print_associations(subject: BenchmarkTable, name: str, number: int, **change
 def main() -> None:
     data = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    listed = load_benchmark_tables(data)
+    tables = load_benchmark_tables(data)
     print(f"{'table':10}{'scheme':16}{'epsilon':>8}{'loss':>9}{'spread':>10}{'rows':>10}  accuracy")
-    for subject in listed:
+    for subject in tables:
         for setting in SETTINGS:
             for epsilon in (0.5, 1.0, 2.0):
                 print_kept_rows(subject, setting, epsilon, number)
     print(f"\n{'table':10}{'eight columns in':45}{'all':>9}{'strong':>9}{'largest':>9}")
-    for subject in listed:
+    for subject in tables:
         if subject.left_out:
             for name, changes in (
                 ("one table, search", {"scheme": "search"}),
@@ -158,8 +161,10 @@ def main() -> None:
             ):
                 for draw in ("counts", "sample"):
                     if draw == "sample" or changes.get("scheme") != "mondrian":
-                        own = f"{draw}: {name}"
-                        print_associations(subject, own, max(number // 3, 1), draw=draw, **changes)
+                        title = f"{draw}: {name}"
+                        print_associations(
+                            subject, title, max(number // 3, 1), draw=draw, **changes
+                        )
 
 
 if __name__ == "__main__":

@@ -43,9 +43,11 @@ def count_adult(data: Path) -> CountedTable:
     return count_tuples(table, ColumnHierarchies(columns))
 
 
-def make_full_lattice(counted: CountedTable) -> Lattice:
+def make_full_lattice(counted_table: CountedTable) -> Lattice:
     """All schemes."""
-    return Lattice((0,) * len(counted.names), tuple(h.height - 1 for h in counted.hierarchies))
+    return Lattice(
+        (0,) * len(counted_table.names), tuple(h.height - 1 for h in counted_table.hierarchies)
+    )
 
 
 def choose_scheme(
@@ -74,20 +76,21 @@ def make_counted_table(rows: int, sizes: Sequence[int], seed: int = 0) -> Counte
     return CountedTable(names, tuple(hierarchies), (0,) * len(sizes), tuples)
 
 
-def time_search(name: str, counted: CountedTable) -> None:
+def time_search(name: str, counted_table: CountedTable) -> None:
     """Time the time of one search, beside counting the tuples of one scheme."""
     split = split_for_samples(epsilon=1.0, delta=1e-6, selections=[0.05])
     pairs = [draw for draw in split.draws if isinstance(draw, SafeRelease)]
-    rollups, lattice = Rollups(counted.hierarchies, counted.frequencies), make_full_lattice(counted)
+    rollups = Rollups(counted_table.hierarchies, counted_table.frequencies)
+    lattice = make_full_lattice(counted_table)
     start = time.perf_counter()
     rollups.count_cells(tuple(level // 2 for level in lattice.high))
     once = time.perf_counter() - start
     start = time.perf_counter()
     choose_scheme(rollups, lattice, pairs, Fraction(1, 20))
-    taken = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     print(
-        f"{name:12}{len(counted.frequencies):12,} tuples{lattice.size:10,} schemes{taken:8.2f} s"
-        f"{taken / once:10,.0f} times one scheme"
+        f"{name:12}{len(counted_table.frequencies):12,} tuples{lattice.size:10,} schemes"
+        f"{seconds:8.2f} s{seconds / once:10,.0f} times one scheme"
     )
 
 

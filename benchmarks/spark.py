@@ -168,8 +168,8 @@ def publish_sample(frame: DataFrame, levels: dict[str, int], least: int) -> Data
     """Draw rows, recode, count, keep what is large enough, repeat."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    drawn = frame.where(F.rand() < BETA).select(*_alias_columns(recode_columns(levels)))
-    cells = drawn.groupBy(*levels).agg(F.count(F.lit(1)).alias("n")).where(F.col("n") >= least)
+    sample = frame.where(F.rand() < BETA).select(*_alias_columns(recode_columns(levels)))
+    cells = sample.groupBy(*levels).agg(F.count(F.lit(1)).alias("n")).where(F.col("n") >= least)
     return repeat_cells(cells, list(levels))
 
 
@@ -313,8 +313,8 @@ def start_session(master: str) -> tuple[SparkSession, float]:
         "spark.driver.host": "127.0.0.1", "spark.driver.memory": f"{MEMORY}g",
         "spark.executor.memory": f"{MEMORY}g", "spark.ui.enabled": "false",
     }  # fmt: skip
-    made: Any = spark_engine(master, settings)
-    spark_session: SparkSession = made.session
+    engine: Any = spark_engine(master, settings)
+    spark_session: SparkSession = engine.session
     spark_session.range(1000).count()
     return spark_session, time.perf_counter() - start
 
@@ -340,7 +340,9 @@ def measure_way(
                 for step, seconds in steps.sum_seconds().items():
                     run.steps.setdefault(step, []).append(seconds)
             table = release.certificate.table
-            levels = {column: item.level or 0 for column, item in table.scheme.items()}
+            levels = {
+                column: column_scheme.level or 0 for column, column_scheme in table.scheme.items()
+            }
             with measure_time(processors, run.by_hand, run.by_hand_cpu):
                 read = spark.read.parquet(str(path))
                 hand = way.by_hand(read, levels, release.certificate.threshold)
@@ -387,9 +389,9 @@ def start_cluster(workers: int) -> Iterator[tuple[str, dict[str, str]]]:
     cluster.MEMORY = MEMORY
     with (
         tempfile.TemporaryDirectory(prefix="spark-bench-") as folder,
-        cluster.start_cluster(Path(folder), workers) as made,
+        cluster.start_cluster(Path(folder), workers) as running,
     ):
-        yield made.master, made.make_environment() | {"XDG_STATE_HOME": folder}
+        yield running.master, running.make_environment() | {"XDG_STATE_HOME": folder}
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -420,10 +422,10 @@ def main(arguments: argparse.Namespace) -> None:
             )
             assert child.stdout is not None
             for line in child.stdout:
-                told = json.loads(line)
-                starts |= {workers: told["start"]} if "start" in told else {}
-                if "run" in told:
-                    runs.append(RunMeasurements(**told["run"]))
+                message = json.loads(line)
+                starts |= {workers: message["start"]} if "start" in message else {}
+                if "run" in message:
+                    runs.append(RunMeasurements(**message["run"]))
                     print_run(runs[-1])
             if child.wait():
                 sys.exit(child.returncode)
@@ -452,8 +454,8 @@ def parse_options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    asked = parse_options()
-    if asked.master:
-        run_measurements(asked)
+    options = parse_options()
+    if options.master:
+        run_measurements(options)
     else:
-        main(asked)
+        main(options)

@@ -85,8 +85,8 @@ def print_page_times(browser: StudioBrowser, work: str, spec: str, repeat: int) 
             assert answer.status == 303, answer.text  # the page it leads to was fetched, too
             answers.append(time.perf_counter() - start)
             ends.append(answers[-1] + wait_until_settled(browser, answer.place))
-        shown = f"{statistics.median(answers):8.3f}{statistics.median(ends):10.3f}"
-        print(f"  click {name:17}{shown}", flush=True)
+        figures = f"{statistics.median(answers):8.3f}{statistics.median(ends):10.3f}"
+        print(f"  click {name:17}{figures}", flush=True)
 
 
 def open_demo_table(running: RunningStudio, kind: str, rows: int) -> tuple[StudioBrowser, str]:
@@ -155,8 +155,8 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, nargs="+", default=[30_162, 10_000_000])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--release", type=int, help="rows of a table to publish meanwhile")
-    given = parser.parse_args()
-    if given.release:
-        measure_while_publishing(given.release)
+    options = parser.parse_args()
+    if options.release:
+        measure_while_publishing(options.release)
     else:
-        main(given)
+        main(options)

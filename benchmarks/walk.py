@@ -53,12 +53,16 @@ class CallTrace:
 
     def record_call(self, frame: FrameType, event: str, _argument: object) -> None:
         """Record one call (a profiling function of ``sys.setprofile``)."""
-        if event != "call" or not (here := _find_function(frame)):
+        if event != "call" or not (function := _find_function(frame)):
             return
-        if here not in self.making and here not in self.judging and self.files[-1:] != [here[0]]:
-            self.files.append(here[0])
+        if (
+            function not in self.making
+            and function not in self.judging
+            and self.files[-1:] != [function[0]]
+        ):
+            self.files.append(function[0])
             self.made += self.step not in JUDGING
-        (self.judging if self.step in JUDGING else self.making).add(here)
+        (self.judging if self.step in JUDGING else self.making).add(function)
 
     @property
     def returns(self) -> int:

@@ -48,11 +48,11 @@ def upward(root: Path) -> list[str]:
     """The imports that point to a later room, or from the check of a release to its making."""
     result = []
     for path in sorted(root.rglob("*.py")):
-        here = path.relative_to(root).parts[0].removesuffix(".py")
+        folder = path.relative_to(root).parts[0].removesuffix(".py")
         for name in imported(path):
-            if here in ROOMS and name.startswith("incrowd.") and room(name) in ROOMS:
-                later = ROOMS.index(room(name)) > ROOMS.index(here)
-                shared = here == "release" and name.startswith(FORBIDDEN)
+            if folder in ROOMS and name.startswith("incrowd.") and room(name) in ROOMS:
+                later = ROOMS.index(room(name)) > ROOMS.index(folder)
+                shared = folder == "release" and name.startswith(FORBIDDEN)
                 result += [f"{path.relative_to(root)} imports {name}"] if later or shared else []
     return result
 
@@ -62,14 +62,14 @@ def test_no_import_points_upward() -> None:
 
 
 def test_an_upward_import_would_be_found(tmp_path: Path) -> None:
-    for here, name in (
+    for folder, name in (
         ("codes", "from incrowd.spec.model import Column"),
         ("release", "from incrowd.anonymize.safe_sample import safe"),
         ("release", "from incrowd.privacy import randomness"),
         ("methods/safe", "import incrowd.publication"),
         ("evaluation", "from incrowd.publication import publish"),
     ):
-        path = tmp_path / here / "planted.py"
+        path = tmp_path / folder / "planted.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"def late():\n    {name}\n", encoding="utf-8")
         assert len(upward(tmp_path)) == 1, name
@@ -106,14 +106,14 @@ def test_nothing_outside_looks_inside_an_engine() -> None:
 
 
 def test_a_look_inside_an_engine_would_be_found(tmp_path: Path) -> None:
-    for here, name, result in (
+    for folder, name, result in (
         ("release", "from incrowd.engine.local.parquet import chunks", 1),
         ("curate", "from incrowd.engine import local", 1),
         ("methods/safe", "import incrowd.engine.local.table as tables", 1),
         ("methods/safe", "from incrowd.engine.source import local_engine", 0),
         ("engine", "from incrowd.engine.local.table import LocalTable", 0),
     ):
-        path = tmp_path / here / "planted.py"
+        path = tmp_path / folder / "planted.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"def late():\n    {name}\n", encoding="utf-8")
         assert len(inside(tmp_path)) == result, name
@@ -121,8 +121,8 @@ def test_a_look_inside_an_engine_would_be_found(tmp_path: Path) -> None:
 
 
 def test_files_are_named_by_things_and_stay_small() -> None:
-    here = Path(__file__).parent
-    for root, most in ((ROOT, 450), (here, 500)):
+    tests_root = Path(__file__).parent
+    for root, most in ((ROOT, 450), (tests_root, 500)):
         for path in root.rglob("*.py"):
             lines = _lines_of_code(path.read_text(encoding="utf-8"))
             assert lines <= most, f"{path.relative_to(root)} has {lines} lines"
@@ -143,7 +143,7 @@ def test_a_test_lies_in_the_room_of_what_it_tests() -> None:
         room, about = ROOT / path.parent.name, path.stem.removeprefix("test_")
         names = {"_".join(x.relative_to(room).with_suffix("").parts) for x in room.rglob("*.py")}
         elsewhere = path.parent.name in ("journeys", "docs")
-        known = elsewhere or any(about.startswith(name) for name in names)
-        assert known, f"no module of {room.name} is called like {path.name}"
+        is_known = elsewhere or any(about.startswith(name) for name in names)
+        assert is_known, f"no module of {room.name} is called like {path.name}"
         for name in imported(path):
             assert not any(part.startswith("test_") for part in name.split(".")[:-1]), path.name

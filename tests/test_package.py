@@ -72,10 +72,10 @@ def test_the_wheel_holds_every_file_of_the_package(built: Distributions, tmp_pat
     assert shipped(built.wheel) == in_the_tree()
     assert "incrowd/py.typed" in shipped(built.wheel)
     less = tmp_path / "less.whl"
-    with zipfile.ZipFile(built.wheel) as whole, zipfile.ZipFile(less, "w") as part:
-        for name in whole.namelist():
+    with zipfile.ZipFile(built.wheel) as archive, zipfile.ZipFile(less, "w") as part:
+        for name in archive.namelist():
             if name != "incrowd/evaluation/report/templates/report.html":
-                part.writestr(name, whole.read(name))
+                part.writestr(name, archive.read(name))
     assert in_the_tree() - shipped(less) == {"incrowd/evaluation/report/templates/report.html"}
 
 
@@ -156,7 +156,7 @@ def test_the_oldest_versions_are_those_that_are_asked_for() -> None:
 
 
 def test_the_citation_names_the_version() -> None:
-    known = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert known["version"] == incrowd.__version__
-    assert known["license"] == PROJECT["license"]
-    assert known["authors"] == [{"name": "The Incrowd developers"}]
+    citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == incrowd.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == [{"name": "The Incrowd developers"}]

@@ -93,8 +93,8 @@ class Finding:
     @property
     def studio_remedy(self) -> str:
         """The way out in the studio."""
-        result = self.entry.studio_remedy
-        return self.remedy if result is None else fill_template(result, self.values)
+        template = self.entry.studio_remedy
+        return self.remedy if template is None else fill_template(template, self.values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, for JSON."""
@@ -114,23 +114,23 @@ def make_finding(code: str, column: str | None = None, /, **values: Value) -> Fi
     return Finding(code, catalog()[code].severity, column, values)
 
 
-def sort_findings(found: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return errors first, then warnings, then notes; each in the order given."""
     order = list(Severity)
-    return sorted(found, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
-def count_findings(found: Iterable[Finding]) -> str:
+def count_findings(findings: Iterable[Finding]) -> str:
     """Say how many errors and warnings there are.
 
     >>> count_findings([])
     'No errors, no warnings.'
     """
-    listed = [finding.severity for finding in found]
+    severities = [finding.severity for finding in findings]
     errors, warnings = (
         f"{number or 'no'} {word}{'' if number == 1 else 's'}"
         for word in ("error", "warning")
-        for number in [listed.count(Severity(word))]
+        for number in [severities.count(Severity(word))]
     )
     return f"{errors[0].upper()}{errors[1:]}, {warnings}."
 
@@ -163,8 +163,8 @@ class _TemplateFormatter(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec.startswith("?"):
-            shown = self.format_field(value, "")
-            return format_spec[1:].replace(_HIDDEN_AS, shown) if value else ""
+            text = self.format_field(value, "")
+            return format_spec[1:].replace(_HIDDEN_AS, text) if value else ""
         if value is None:
             return ""
         if "|" in format_spec:

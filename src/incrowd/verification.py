@@ -25,21 +25,21 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     who wrote it: ``key`` is the public key that must have signed, in hexadecimal or as the path
     of a PEM file. Without it, nobody can notice that a signature was taken away.
     """
-    files = verify_files(folder, key=key)
-    if any(not _is_mark(item) for item in files):
-        return files
+    findings = verify_files(folder, key=key)
+    if any(not _is_mark(finding) for finding in findings):
+        return findings
     certificate = read_certificate(Path(folder))
     if certificate.synthetic is None:
-        return files
+        return findings
     from incrowd.methods.synthetic.verify import check_model
 
     try:
-        return [*files, *check_model(Path(folder), certificate)]
+        return [*findings, *check_model(Path(folder), certificate)]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
         reason = (str(error).splitlines() or [repr(error)])[0]
-        return [*files, make_finding("DATA_NOT_CHECKED", problem=reason)]
+        return [*findings, make_finding("DATA_NOT_CHECKED", problem=reason)]
 
 
 def _is_mark(finding: Finding) -> bool:

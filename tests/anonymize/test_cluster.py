@@ -34,8 +34,8 @@ def halves() -> Axis:
     return Axis(build_from_rows(rows), ordered=False)
 
 
-def arrays(held: Held) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Members]:
-    return np.array(list(held), np.int32), np.array(list(held.values()), np.int64)
+def arrays(point_counts: Held) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Members]:
+    return np.array(list(point_counts), np.int32), np.array(list(point_counts.values()), np.int64)
 
 
 @st.composite
@@ -64,16 +64,16 @@ def box_cost(points: list[Point]) -> float:
     return (result + two) / 2
 
 
-def greedy(held: Held, k: int) -> list[list[Point]]:
+def greedy(point_counts: Held, k: int) -> list[list[Point]]:
     """k-member clustering as described, of few points: ties go to the first point."""
-    pointses = [[point] for point, count in held.items() if count >= k]
-    left = [point for point, count in held.items() if count < k]
+    pointses = [[point] for point, count in point_counts.items() if count >= k]
+    left = [point for point, count in point_counts.items() if count < k]
     anchors = left[:1]
-    while sum(held[point] for point in left) >= k:
+    while sum(point_counts[point] for point in left) >= k:
         anchors = [max(left, key=lambda point: box_cost([*anchors, point]))]
         inside = list(anchors)
         left.remove(inside[0])
-        while sum(held[point] for point in inside) < k:
+        while sum(point_counts[point] for point in inside) < k:
             nearest = min(left, key=lambda point: box_cost([*inside, point]))
             inside.append(nearest)
             left.remove(nearest)
@@ -84,28 +84,30 @@ def greedy(held: Held, k: int) -> list[list[Point]]:
             continue
 
         def raised(inside: list[Point], point: Point = point) -> float:
-            rows = sum(held[x] for x in inside)
+            rows = sum(point_counts[x] for x in inside)
             after = box_cost([*inside, point])
-            return (after - box_cost(inside)) * rows + after * held[point]
+            return (after - box_cost(inside)) * rows + after * point_counts[point]
 
         min(pointses, key=raised).append(point)
     return pointses
 
 
-def classes(held: Held, members: Members) -> set[frozenset[Point]]:
+def classes(point_counts: Held, members: Members) -> set[frozenset[Point]]:
     pointses: dict[int, set[Point]] = {}
-    for point, member in zip(held, members.tolist(), strict=True):
+    for point, member in zip(point_counts, members.tolist(), strict=True):
         pointses.setdefault(member, set()).add(point)
     assert sorted(pointses) == list(range(len(pointses)))
     return {frozenset(inside) for inside in pointses.values()}
 
 
 @settings(max_examples=80)
-@given(held=tables(), k=st.integers(1, 6))
-def test_clusters_are_those_of_the_plain_algorithm(held: Held, k: int) -> None:
-    points, counts = arrays(held)
+@given(point_counts=tables(), k=st.integers(1, 6))
+def test_clusters_are_those_of_the_plain_algorithm(point_counts: Held, k: int) -> None:
+    points, counts = arrays(point_counts)
     members = cluster_points(AXES, points, counts, k=k)
-    assert classes(held, members) == {frozenset(inside) for inside in greedy(held, k)}
+    assert classes(point_counts, members) == {
+        frozenset(inside) for inside in greedy(point_counts, k)
+    }
     assert np.array_equal(members, cluster_points(AXES, points, counts, k=k))
     sizes = np.bincount(members, weights=counts)
     assert sizes.min() >= min(k, counts.sum())
@@ -118,27 +120,27 @@ def test_clusters_are_those_of_the_plain_algorithm(held: Held, k: int) -> None:
 
 def test_a_cluster_worked_by_hand() -> None:
     """From 0, the farthest is 16; it takes in its neighbors. 5 is left over, and near 0 to 4."""
-    held: Held = {(0,): 1, (1,): 1, (4,): 1, (5,): 1, (15,): 1, (14,): 1, (16,): 1}
-    points, counts = arrays(held)
+    point_counts: Held = {(0,): 1, (1,): 1, (4,): 1, (5,): 1, (15,): 1, (14,): 1, (16,): 1}
+    points, counts = arrays(point_counts)
     members = cluster_points([numbers(17)], points, counts, k=3)
-    assert classes(held, members) == {
+    assert classes(point_counts, members) == {
         frozenset({(16,), (15,), (14,)}), frozenset({(0,), (1,), (4,), (5,)}),
     }  # fmt: skip
 
 
 def test_weights_decide_what_is_near() -> None:
-    held: Held = {(0, 0): 1, (0, 8): 1, (8, 0): 1, (8, 8): 1}
-    points, counts = arrays(held)
+    point_counts: Held = {(0, 0): 1, (0, 8): 1, (8, 0): 1, (8, 8): 1}
+    points, counts = arrays(point_counts)
     axes = [numbers(9), numbers(9)]
     for weights, pair in (([3.0, 1.0], {(0, 0), (0, 8)}), ([1.0, 3.0], {(0, 0), (8, 0)})):
         members = cluster_points(axes, points, counts, k=2, weights=np.array(weights))
-        assert frozenset(pair) in classes(held, members)
+        assert frozenset(pair) in classes(point_counts, members)
 
 
 def large(seed: int) -> Held:
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, 60, (900, 2)).tolist()
-    return dict(Counter((x, y) for x, y in drawn))
+    points = rng.integers(0, 60, (900, 2)).tolist()
+    return dict(Counter((x, y) for x, y in points))
 
 
 @pytest.mark.parametrize("rows", [1, 100, 4096])
@@ -148,8 +150,8 @@ def test_blocks_and_shortlists_keep_k_and_every_row(
 ) -> None:
     monkeypatch.setattr(module, "_BLOCK_ROWS", rows)
     monkeypatch.setattr(module, "_SHORTLIST", shortlist)
-    held, k = large(1), 4
-    points, counts = arrays(held)
+    point_counts, k = large(1), 4
+    points, counts = arrays(point_counts)
     axes = [numbers(60), numbers(60)]
     members = cluster_points(axes, points, counts, k=k)
     sizes = np.bincount(members, weights=counts)
@@ -164,8 +166,8 @@ def test_blocks_and_shortlists_keep_k_and_every_row(
 
 
 def test_clusters_lose_less_than_classes_by_chance() -> None:
-    held, k = large(2), 5
-    points, counts = arrays(held)
+    point_counts, k = large(2), 5
+    points, counts = arrays(point_counts)
     axes = [numbers(60), numbers(60)]
     members = cluster_points(axes, points, counts, k=k)
     result = bound_classes(points, counts, members)
@@ -177,10 +179,10 @@ def test_clusters_lose_less_than_classes_by_chance() -> None:
 
 def test_a_column_of_more_values_than_are_told_apart() -> None:
     """Three thousand values are measured in steps, and far is still far."""
-    held: Held = {(x,): 1 for x in (0, 1, 2, 1500, 1501, 1502, 2997, 2998, 2999)}
-    points, counts = arrays(held)
+    point_counts: Held = {(x,): 1 for x in (0, 1, 2, 1500, 1501, 1502, 2997, 2998, 2999)}
+    points, counts = arrays(point_counts)
     members = cluster_points([numbers(3000)], points, counts, k=3)
-    assert classes(held, members) == {
+    assert classes(point_counts, members) == {
         frozenset({(0,), (1,), (2,)}), frozenset({(1500,), (1501,), (1502,)}),
         frozenset({(2997,), (2998,), (2999,)}),
     }  # fmt: skip
@@ -210,17 +212,17 @@ def test_one_tuple_of_each_class_stands_for_its_rows(
 
 def test_the_tuple_is_drawn_by_rows() -> None:
     """Fails once in a million runs; tuples drawn alike, or off by a row, would be noticed."""
-    repeats, held = 30_000, np.array([1, 2, 7])
+    repeats, class_counts = 30_000, np.array([1, 2, 7])
     turned = np.random.default_rng(4).permutation(3 * repeats)
-    members, counts = np.repeat(np.arange(repeats), 3), np.tile(held, repeats)
+    members, counts = np.repeat(np.arange(repeats), 3), np.tile(class_counts, repeats)
     published = np.zeros(3 * repeats, np.int64)
     published[turned] = duplicate_rows(members[turned], counts[turned], SystemRandomness())
-    shown = published.reshape(repeats, 3)
-    assert (shown.sum(axis=1) == 10).all()
-    seen = (shown > 0).sum(axis=0)
+    times = published.reshape(repeats, 3)
+    assert (times.sum(axis=1) == 10).all()
+    observed = (times > 0).sum(axis=0)
 
     def p_value(shares: list[float]) -> float:
-        return float(stats.chisquare(seen, np.array(shares) * repeats).pvalue)
+        return float(stats.chisquare(observed, np.array(shares) * repeats).pvalue)
 
     assert p_value([0.1, 0.2, 0.7]) > FALSE_ALARM
     for wrong in ([1 / 3] * 3, [0.12, 0.2, 0.68], [0.1, 0.18, 0.72]):

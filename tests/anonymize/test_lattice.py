@@ -63,9 +63,9 @@ def hierarchy(draw: st.DrawFn) -> Hierarchy:
 def tables(draw: st.DrawFn) -> Table:
     """Two to four columns; every code of level 0 may occur, null and outside among them."""
     hierarchies = [hierarchy(draw) for _ in range(draw(st.integers(2, 4)))]
-    codes = [st.integers(0, item.outside) for item in hierarchies]
-    held = st.tuples(st.tuples(*codes), st.integers(1, 5))
-    distinct = draw(st.lists(held, min_size=1, max_size=12))
+    codes = [st.integers(0, tree.outside) for tree in hierarchies]
+    rows = st.tuples(st.tuples(*codes), st.integers(1, 5))
+    distinct = draw(st.lists(rows, min_size=1, max_size=12))
     return Table(hierarchies, [row for row, count in distinct for _ in range(count)])
 
 
@@ -150,8 +150,10 @@ def test_cells_of_coarser_nodes_are_those_of_the_tuples(table: Table, data: st.D
     assert len(above.frequencies) <= above.bound_cells(low)
     for node in table.nodes():
         if all(level >= least for level, least in zip(node, low, strict=True)):
-            for own, other in zip(above.count_cells(node), rollups.count_cells(node), strict=True):
-                assert own.tolist() == other.tolist()
+            for cells, expected in zip(
+                above.count_cells(node), rollups.count_cells(node), strict=True
+            ):
+                assert cells.tolist() == expected.tolist()
 
 
 def test_buckets_decide_without_counting_classes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,16 +187,22 @@ def test_the_sorted_and_the_dense_path_agree(seed: int, k: int) -> None:
     ]
     codes = merge_tuples(rng.integers(0, 4, (30, 2)).astype(np.int32), rng.integers(1, 4, 30))
     dense, sorted_ = Rollups(few, codes), Rollups(many, codes)
-    item, two = dense.count_classes((0, 0), k=k), sorted_.count_classes((0, 0), k=k)
-    assert item is not None
-    assert two is not None
-    assert (
-        dense.decode_keys((0, 0), item.keys).tolist()
-        == sorted_.decode_keys((0, 0), two.keys).tolist()
+    dense_classes, sorted_classes = (
+        dense.count_classes((0, 0), k=k),
+        sorted_.count_classes((0, 0), k=k),
     )
-    assert item.sizes.tolist() == two.sizes.tolist()
-    assert item.lost.tolist() == two.lost.tolist()
-    assert dense.find_members((0, 0), item).tolist() == sorted_.find_members((0, 0), two).tolist()
+    assert dense_classes is not None
+    assert sorted_classes is not None
+    assert (
+        dense.decode_keys((0, 0), dense_classes.keys).tolist()
+        == sorted_.decode_keys((0, 0), sorted_classes.keys).tolist()
+    )
+    assert dense_classes.sizes.tolist() == sorted_classes.sizes.tolist()
+    assert dense_classes.lost.tolist() == sorted_classes.lost.tolist()
+    assert (
+        dense.find_members((0, 0), dense_classes).tolist()
+        == sorted_.find_members((0, 0), sorted_classes).tolist()
+    )
 
 
 @given(table=tables(), sensitive=st.lists(st.integers(0, 3), min_size=60, max_size=60))
@@ -235,14 +243,14 @@ def test_lost_are_classes_that_break_a_rule_and_surely_lost_those_of_monotone_ru
 
 
 def test_rules_of_every_column_must_be_monotone() -> None:
-    item = build_from_rows([("a",), ("b",)])
+    tree = build_from_rows([("a",), ("b",)])
     base = merge_tuples(np.array([[0], [1]], dtype=np.int32), np.array([3, 4]))
     codes, overall = np.zeros(2, np.int32), np.array([7])
     plain = SensitiveColumn(codes, overall, (DistinctRule(1), DistinctRule(2)))
     mixed = SensitiveColumn(codes, overall, (DistinctRule(1), ClosenessRule(0.1)))
-    assert Rollups([item], base).is_monotone
-    assert Rollups([item], base, [plain]).is_monotone
-    assert not Rollups([item], base, [plain, mixed]).is_monotone
+    assert Rollups([tree], base).is_monotone
+    assert Rollups([tree], base, [plain]).is_monotone
+    assert not Rollups([tree], base, [plain, mixed]).is_monotone
 
 
 @given(table=tables())
@@ -272,15 +280,15 @@ def test_more_combinations_than_numbers_are_counted_all_the_same() -> None:
     for node in ((0,) * 11, (0,) * 10 + (1,)):  # 62**11 cells, and 62**10, which fit
         result = rollups.count_classes(node, k=2)
         assert result is not None
-        shown = rollups.decode_keys(node, result.keys)
-        seen = dict(zip(map(tuple, shown.tolist()), result.sizes.tolist(), strict=True))
+        cell_codes = rollups.decode_keys(node, result.keys)
+        seen = dict(zip(map(tuple, cell_codes.tolist()), result.sizes.tolist(), strict=True))
         last = 5 if node[10] == 0 else 0
         expected = {(0,) * 11: 4 if last else 5, (7,) + (0,) * 10: 2}
         if last:
             expected[(*(0,) * 10, 5)] = 1
         assert seen == expected
         assert (
-            shown[rollups.find_members(node, result)].tolist()
+            cell_codes[rollups.find_members(node, result)].tolist()
             == (codes if last else codes * ([1] * 10 + [0]))[np.lexsort(codes.T[::-1])].tolist()
         )
 

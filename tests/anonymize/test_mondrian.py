@@ -56,7 +56,7 @@ class Case:
             k=self.k,
             weights=np.array(self.weights),
             cut=self.cut,
-            protected=list(protected),
+            sensitive_columns=list(protected),
         )
 
     def labels(self, at: int, code: int) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ class Case:
         if code < len(rows):
             return rows[code]
         rooted = len({row[-1] for row in rows}) == 1 and len(rows[0]) > 1
-        own = ("null", "outside")[code - len(rows)]
-        return (own,) * (len(rows[0]) - rooted) + (rows[0][-1],) * rooted
+        label = ("null", "outside")[code - len(rows)]
+        return (label,) * (len(rows[0]) - rooted) + (rows[0][-1],) * rooted
 
     def size(self, inside: Class) -> int:
         return sum(self.counts[point] for point in inside)
@@ -107,15 +107,20 @@ class Case:
 
     def apart(self, at: int, inside: Class) -> list[Class] | None:
         """The children of the smallest group that holds the class, small ones put together."""
-        shown = {point: self.labels(at, self.codes[point][at]) for point in inside}
+        labels_by_point = {point: self.labels(at, self.codes[point][at]) for point in inside}
         height = len(self.rows[at][0])
         level = next(
-            (x for x in range(height) if len({labels[x] for labels in shown.values()}) == 1), height
+            (
+                x
+                for x in range(height)
+                if len({labels[x] for labels in labels_by_point.values()}) == 1
+            ),
+            height,
         )
         parts: dict[str, Class] = {}
         for code in range(len(self.rows[at]) + 2):  # groups in the order of their first value
             label = self.labels(at, code)[level - 1]
-            parts[label] = [point for point in inside if shown[point][level - 1] == label]
+            parts[label] = [point for point in inside if labels_by_point[point][level - 1] == label]
         large = [part for part in parts.values() if self.size(part) >= self.k]
         rest = [x for part in parts.values() if self.size(part) < self.k for x in part]
         if large and 0 < self.size(rest) < self.k:
@@ -135,7 +140,7 @@ class Case:
                     continue
                 parts = (self.between if self.ordered[at] else self.apart)(at, inside)
                 if parts:
-                    return [item for part in parts for item in self.divided(part)]
+                    return [leaf for part in parts for leaf in self.divided(part)]
         return [inside]
 
 
@@ -252,11 +257,11 @@ def test_protected_classes_satisfy_the_rules_or_are_the_whole_table(
     """Each row has a value of its own, so that one tuple may have several."""
     rows = [point for point, count in enumerate(case.counts) for _ in range(count)]
     values = st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows))
-    held = Counter(zip(rows, data.draw(values), strict=True))
-    secrets = np.array([value for _, value in held], np.int32)
-    overall = np.bincount(secrets, weights=list(held.values()), minlength=3).astype(np.int64)
-    tuples = [point for point, _ in held]
-    case.codes, case.counts = [case.codes[point] for point in tuples], list(held.values())
+    row_counts = Counter(zip(rows, data.draw(values), strict=True))
+    secrets = np.array([value for _, value in row_counts], np.int32)
+    overall = np.bincount(secrets, weights=list(row_counts.values()), minlength=3).astype(np.int64)
+    tuples = [point for point, _ in row_counts]
+    case.codes, case.counts = [case.codes[point] for point in tuples], list(row_counts.values())
     result = partition(case.members([SensitiveColumn(secrets, overall, tuple(rules))]))
     of_tuple: dict[Point, frozenset[int]] = {}
     for inside in result:
@@ -275,11 +280,10 @@ def test_rules_are_read_from_the_rows_of_each_class() -> None:
     counts = np.array([2, 2, 2, 2])
     diseases = np.array([0, 1, 0, 1], np.int32)
     distinct = SensitiveColumn(diseases, np.array([4, 4]), (DistinctRule(2),))
-    assert partition(partition_points([ages], points, counts, k=2, protected=[distinct])) == {
-        frozenset({0, 1}), frozenset({2, 3}),
-    }  # fmt: skip
+    members = partition_points([ages], points, counts, k=2, sensitive_columns=[distinct])
+    assert partition(members) == {frozenset({0, 1}), frozenset({2, 3})}
     apart = SensitiveColumn(np.array([0, 0, 1, 1], np.int32), np.array([4, 4]), (DistinctRule(2),))
-    assert partition(partition_points([ages], points, counts, k=2, protected=[apart])) == {
+    assert partition(partition_points([ages], points, counts, k=2, sensitive_columns=[apart])) == {
         frozenset({0, 1, 2, 3})
     }
 
@@ -287,11 +291,11 @@ def test_rules_are_read_from_the_rows_of_each_class() -> None:
 def numbered(*values: int, size: int, k: int, cut: Cut) -> list[list[int]]:
     """The classes of single numbers, each as the values in it."""
     axis = Axis(build_from_rows([(str(x), "*") for x in range(size)]), ordered=True)
-    held = Counter(values)
-    points = np.array([[value] for value in held], np.int32)
-    members = partition_points([axis], points, np.array(list(held.values())), k=k, cut=cut)
+    value_counts = Counter(values)
+    points = np.array([[value] for value in value_counts], np.int32)
+    members = partition_points([axis], points, np.array(list(value_counts.values())), k=k, cut=cut)
     result: dict[int, list[int]] = {}
-    for value, member in zip(held, members.tolist(), strict=True):
+    for value, member in zip(value_counts, members.tolist(), strict=True):
         result.setdefault(member, []).append(value)
     return sorted(sorted(inside) for inside in result.values())
 
@@ -389,19 +393,19 @@ def test_a_domain_far_larger_than_the_table() -> None:
     """So many values that only those met are counted."""
     rng = np.random.default_rng(2)
     rows: list[Rows] = [[(str(x),) for x in range(40_000)], [(str(x),) for x in range(50)]]
-    drawn = np.column_stack([rng.integers(0, 40_000, 80), rng.integers(0, 50, 80)])
-    codes: list[Point] = [tuple(row) for row in drawn.tolist()]
+    values = np.column_stack([rng.integers(0, 40_000, 80), rng.integers(0, 50, 80)])
+    codes: list[Point] = [tuple(row) for row in values.tolist()]
     codes += [(0, 0), (39_999, 0), (0, 49), (39_999, 49)]
     case = Case(rows, [True, True], codes, [], [], 5, "balanced")
     case.counts = rng.integers(1, 4, len(codes)).tolist()
     axes, points, counts = case.axes(), np.array(codes, np.int32), np.array(case.counts)
     cuts: list[Cut] = ["balanced", "median"]
     for case.cut, case.weights in itertools.product(cuts, ([1.0, 1.0], [1.0, 0.25])):
-        got = partition_points(
+        members = partition_points(
             axes, points, counts, k=5, weights=np.array(case.weights), cut=case.cut
         )
         expected = case.divided(list(range(len(codes))))
-        assert partition(got) == {frozenset(inside) for inside in expected}
+        assert partition(members) == {frozenset(inside) for inside in expected}
 
 
 def test_too_few_rows_are_one_class_and_none_are_none() -> None:

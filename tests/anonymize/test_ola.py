@@ -29,15 +29,15 @@ def check_optimal(case: LatticeCase) -> None:
         with pytest.raises(NoSchemeError, match=f"k = {case.k} and at most {case.limit} rows"):
             find_optimal_node(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
         return
-    got = find_optimal_node(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
-    assert got.levels in within
-    suppressed, loss = within[got.levels]
-    assert got.suppressed == suppressed
-    assert got.loss == pytest.approx(loss, abs=1e-9)
-    assert got.loss == pytest.approx(min(loss for _, loss in within.values()), abs=1e-9)
-    assert 1 <= got.evaluated <= case.lattice.size
+    optimum = find_optimal_node(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
+    assert optimum.levels in within
+    suppressed, loss = within[optimum.levels]
+    assert optimum.suppressed == suppressed
+    assert optimum.loss == pytest.approx(loss, abs=1e-9)
+    assert optimum.loss == pytest.approx(min(loss for _, loss in within.values()), abs=1e-9)
+    assert 1 <= optimum.evaluated <= case.lattice.size
     if case.name in ("discernibility", "class-size"):  # of whole numbers, so ties are exact
-        for child in case.lattice.iterate_children(got.levels):
+        for child in case.lattice.iterate_children(optimum.levels):
             assert child not in within or within[child][1] > loss
 
 
@@ -69,14 +69,14 @@ def check_minimal(case: LatticeCase) -> None:
         with pytest.raises(NoSchemeError):
             find_minimal_nodes(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
         return
-    got = find_minimal_nodes(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
-    assert {scheme.levels for scheme in got} == expected
-    assert len(got) == len(expected)
-    for scheme in got:
+    minimal = find_minimal_nodes(case.make_rollups(), case.lattice, **search)  # type: ignore[arg-type]
+    assert {scheme.levels for scheme in minimal} == expected
+    assert len(minimal) == len(expected)
+    for scheme in minimal:
         assert scheme.suppressed == judged[scheme.levels][0]
         assert scheme.loss == pytest.approx(judged[scheme.levels][1], abs=1e-9)
         assert 1 <= scheme.evaluated <= case.lattice.size
-    losses = [scheme.loss for scheme in got]
+    losses = [scheme.loss for scheme in minimal]
     assert losses == sorted(losses)
 
 
@@ -188,30 +188,30 @@ def plain(name: LossName, *, k: int, limit: int) -> LatticeCase:
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_search_looks_at_few_nodes_and_tells_how_far_it_is(name: LossName) -> None:
     case = plain(name, k=5, limit=12)
-    told: list[tuple[int, int]] = []
+    progress_calls: list[tuple[int, int]] = []
 
     def progress(decided: int, nodes: int) -> None:
-        told.append((decided, nodes))
+        progress_calls.append((decided, nodes))
 
-    got = find_optimal_node(
+    optimum = find_optimal_node(
         case.make_rollups(), case.lattice, k=5, limit=12, loss=name, progress=progress
     )
     judged = [case.judge_node(node) for node in case.nodes]
     best = min(loss for suppressed, loss in judged if suppressed <= 12)
-    assert got.loss == pytest.approx(best, abs=1e-9)
-    assert got.evaluated < case.lattice.size / 3
-    decided = [done for done, _ in told]
+    assert optimum.loss == pytest.approx(best, abs=1e-9)
+    assert optimum.evaluated < case.lattice.size / 3
+    decided = [count for count, _ in progress_calls]
     assert decided == sorted(decided)
     assert decided[0] < decided[-1]
-    assert {nodes for _, nodes in told} == {256}
+    assert {nodes for _, nodes in progress_calls} == {256}
     assert decided[-1] == 256
-    told.clear()
+    progress_calls.clear()
     minimal_nodes = find_minimal_nodes(
         case.make_rollups(), case.lattice, k=5, limit=12, loss=name, progress=progress
     )
     assert minimal_nodes[0].evaluated < case.lattice.size / 3
-    assert told[-1] == (256, 256)
-    assert all(got.loss <= scheme.loss + 1e-12 for scheme in minimal_nodes)
+    assert progress_calls[-1] == (256, 256)
+    assert all(optimum.loss <= scheme.loss + 1e-12 for scheme in minimal_nodes)
 
 
 def test_the_same_search_gives_the_same_answer() -> None:
@@ -232,23 +232,26 @@ def test_a_table_worked_by_hand() -> None:
     values, 1/3. So the values win where a row may go, and the tens where none may.
     """
     ages = build_from_rows([(str(x), str(x // 10), ROOT) for x in (20, 21, 30, 31)])
-    held = merge_tuples(np.array([[0], [1], [2], [3]], np.int32), np.array([3, 1, 2, 2]))
+    frequencies = merge_tuples(np.array([[0], [1], [2], [3]], np.int32), np.array([3, 1, 2, 2]))
     lattice = Lattice((0,), (2,))
-    optimal_node = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=1)
+    optimal_node = find_optimal_node(Rollups([ages], frequencies), lattice, k=2, limit=1)
     assert (optimal_node.levels, optimal_node.suppressed) == ((0,), 1)
     assert optimal_node.loss == pytest.approx(1 / 8)
-    none = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=0)
+    none = find_optimal_node(Rollups([ages], frequencies), lattice, k=2, limit=0)
     assert (none.levels, none.suppressed) == ((1,), 0)
     assert none.loss == pytest.approx(1 / 3)
     pair = [
-        scheme.levels for scheme in find_minimal_nodes(Rollups([ages], held), lattice, k=2, limit=0)
+        scheme.levels
+        for scheme in find_minimal_nodes(Rollups([ages], frequencies), lattice, k=2, limit=0)
     ]
     assert pair == [(1,)]
-    sizes = find_optimal_node(Rollups([ages], held), lattice, k=2, limit=1, loss="discernibility")
+    sizes = find_optimal_node(
+        Rollups([ages], frequencies), lattice, k=2, limit=1, loss="discernibility"
+    )
     # as they are: 9 + 4 + 4 and 8 for the lost row; in tens: 16 + 16
     assert sizes.loss == pytest.approx(25 / 64)
     assert find_optimal_node(
-        Rollups([ages], held), lattice, k=2, limit=0, loss="class-size"
+        Rollups([ages], frequencies), lattice, k=2, limit=0, loss="class-size"
     ).loss == pytest.approx(4)
 
 

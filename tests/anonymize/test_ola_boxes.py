@@ -34,7 +34,9 @@ def stopped(case: LatticeCase, seconds: float | None) -> Optimum:
 
 def check(case: LatticeCase, seconds: float) -> bool:
     """Whether a stopped search ended with the optimum; what it says must be true in any case."""
-    losses = [loss for gone, loss in map(case.judge_node, case.nodes) if gone <= case.limit]
+    losses = [
+        loss for rows_lost, loss in map(case.judge_node, case.nodes) if rows_lost <= case.limit
+    ]
     if not losses:
         with pytest.raises(NoSchemeError):
             stopped(case, seconds)
@@ -101,8 +103,10 @@ def deep(columns: int) -> tuple[Rollups, Lattice]:
     rows = [[str(x), *(f"{w}: {x // w}" for w in (2, 4, 8, 16)), "*"] for x in range(32)]
     hidden = rng.integers(0, 32, (400, 1))
     codes = (hidden + rng.integers(0, 9, (400, columns))) % 32
-    held = merge_tuples(codes.astype(np.int32), np.ones(400, dtype=np.int64))
-    return Rollups([build_from_rows(rows)] * columns, held), Lattice((0,) * columns, (5,) * columns)
+    frequencies = merge_tuples(codes.astype(np.int32), np.ones(400, dtype=np.int64))
+    return Rollups([build_from_rows(rows)] * columns, frequencies), Lattice(
+        (0,) * columns, (5,) * columns
+    )
 
 
 @pytest.fixture
@@ -138,13 +142,17 @@ def test_a_lattice_beyond_the_list_is_searched_to_its_end() -> None:
     """6**10 schemes, 60 million: told from fewer than ten thousand."""
     rollups, lattice = deep(10)
     assert lattice.size > MOST_NODES
-    told: list[tuple[int, int]] = []
+    progress_calls: list[tuple[int, int]] = []
     optimal_node = find_optimal_node(
-        rollups, lattice, k=5, limit=20, progress=lambda done, all_: told.append((done, all_))
+        rollups,
+        lattice,
+        k=5,
+        limit=20,
+        progress=lambda done, all_: progress_calls.append((done, all_)),
     )
     assert optimal_node.is_exact
     assert optimal_node.evaluated < 10_000
-    assert told == sorted(told)
-    assert told[-1] == (lattice.size, lattice.size)
+    assert progress_calls == sorted(progress_calls)
+    assert progress_calls[-1] == (lattice.size, lattice.size)
     again = find_optimal_node(rollups, lattice, k=5, limit=20, seconds=1e9)
     assert again == optimal_node

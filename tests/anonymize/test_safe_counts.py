@@ -30,9 +30,9 @@ def test_nothing_is_shown_of_fewer_than_k_and_all_of_a_crowd(
     sizes = [*range(1, k), k, 2 * event.r + k - 1, 2 * event.r + k]
     for seed in range(200):
         noisy_counts = draw_noisy_counts(cells(sizes), event, k=k, bits=SeededRandomness(seed))
-        kept = set(noisy_counts.codes[:, 0].tolist())
-        assert not kept & set(range(k - 1))
-        assert len(sizes) - 1 in kept
+        published = set(noisy_counts.codes[:, 0].tolist())
+        assert not published & set(range(k - 1))
+        assert len(sizes) - 1 in published
         true = np.array(sizes)[noisy_counts.codes[:, 0]]
         assert (noisy_counts.counts >= event.r + k).all()
         assert (np.abs(noisy_counts.counts - true) <= event.r).all()

@@ -125,8 +125,8 @@ WHOLES: list[tuple[SearchProblem, Event, int, int, bool]] = [
 def test_choice_and_counts_together_stay_within_the_accounted_delta(
     problem: SearchProblem, event: Event, k: int, most: int, tight: bool, epsilon: Fraction
 ) -> None:
-    whole = Counts(problem, epsilon, event, k)
-    present, absent = compute_delta_usage(whole, epsilon, list_neighbor_tables(problem, most))
+    counts_law = Counts(problem, epsilon, event, k)
+    present, absent = compute_delta_usage(counts_law, epsilon, list_neighbor_tables(problem, most))
     assert present <= 1 + 1e-9
     assert absent <= 1 + 1e-9
     assert max(present, absent) > (0.99 if tight else 0.3)
@@ -273,7 +273,7 @@ def test_a_target_moves_the_score_by_what_is_claimed_and_no_less() -> None:
     for table, less in list_neighbor_tables(TOLD, 5):
         pairs = zip(compute_scores(TOLD, table), compute_scores(TOLD, less), strict=True)
         moved += [first - other for first, other in pairs]
-    (item,) = TOLD.ramps
-    most = 3 * 1024 * item.d
+    (ramp,) = TOLD.ramps
+    most = 3 * 1024 * ramp.d
     assert -most <= min(moved) < -most / 2
     assert most / 2 < max(moved) <= most

@@ -57,26 +57,26 @@ def made(
     )  # fmt: skip
 
 
-@given(listed=rows, seed=st.integers(0, 5), rounds=st.integers(1, 4))
+@given(pairs=rows, seed=st.integers(0, 5), rounds=st.integers(1, 4))
 def test_every_point_lies_in_its_box_and_boxes_do_not_overlap(
-    listed: list[tuple[int, int]], seed: int, rounds: int
+    pairs: list[tuple[int, int]], seed: int, rounds: int
 ) -> None:
-    points = np.array(listed, np.int32)
+    points = np.array(pairs, np.int32)
     result = made(points, rounds, seed, Fraction(1, 10))
     low, high = result.low[result.members], result.high[result.members]
     assert ((low <= points) & (points <= high)).all()
-    for item in range(len(result.low)):
-        for other in range(item):
-            apart = (result.high[item] < result.low[other]) | (
-                result.high[other] < result.low[item]
+    for box in range(len(result.low)):
+        for other_box in range(box):
+            apart = (result.high[box] < result.low[other_box]) | (
+                result.high[other_box] < result.low[box]
             )
             assert apart.any()
 
 
-@given(listed=rows, seed=st.integers(0, 5))
-def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], seed: int) -> None:
+@given(pairs=rows, seed=st.integers(0, 5))
+def test_boxes_do_not_depend_on_where_rows_lie(pairs: list[tuple[int, int]], seed: int) -> None:
     """Every box can be named without the table: halves of halves, and groups."""
-    points = np.array(listed, np.int32)
+    points = np.array(pairs, np.int32)
     result = made(points, 3, seed, Fraction(1, 10))
     runs = {(0, 8), (7, 7), (8, 8)}
     pending = [(0, 6)]
@@ -97,25 +97,25 @@ def test_boxes_do_not_depend_on_where_rows_lie(listed: list[tuple[int, int]], se
 
 
 @settings(max_examples=50)
-@given(listed=rows, extra=st.tuples(st.integers(0, 8), st.integers(0, 6)), power=st.integers(1, 3))
+@given(pairs=rows, extra=st.tuples(st.integers(0, 8), st.integers(0, 6)), power=st.integers(1, 3))
 def test_a_row_raises_the_scores_of_its_own_cell_by_little(
-    listed: list[tuple[int, int]], extra: tuple[int, int], power: int
+    pairs: list[tuple[int, int]], extra: tuple[int, int], power: int
 ) -> None:
     """By 0 to W D in every column, and by nothing in any other cell: what the proof rests on."""
-    points = np.array([*listed, extra], np.int32)
+    points = np.array([*pairs, extra], np.int32)
     cells = made(points, 2, 1, Fraction(1, 10))
     scores = []
     for count in (0, 1):
-        counts = np.append(np.ones(len(listed), np.int64), count)
+        counts = np.append(np.ones(len(pairs), np.int64), count)
         this = _CutRound(AXES, points, counts, cells, RAMP, power, ONES / 2)
         scores.append(
             np.column_stack([this._score_cuts(this._find_parts(at), at) for at in range(2)])
         )
     moved = scores[1] - scores[0]
-    own = cells.members[-1]
-    assert (np.delete(moved, own, axis=0) == 0).all()
-    assert (moved[own] >= 0).all()
-    assert (moved[own] <= W * RAMP.d).all()
+    own_cell = cells.members[-1]
+    assert (np.delete(moved, own_cell, axis=0) == 0).all()
+    assert (moved[own_cell] >= 0).all()
+    assert (moved[own_cell] <= W * RAMP.d).all()
 
 
 def test_scores_by_hand() -> None:

@@ -82,20 +82,23 @@ from incrowd.release.write import write_scheme
 def test_looking_at_cells_without_rows_would_change_no_output(
     problem: MondrianProblem, table: Table, ghosts: list[tuple[int, ...]]
 ) -> None:
-    whole = MondrianLaw(problem)
-    counted = whole.count_table(table)
-    known, seen = whole.list_ways(counted), whole.list_ways(add_empty_cells(counted, ghosts))
-    assert len(add_empty_cells(counted, ghosts).frequencies) > len(counted.frequencies)
-    assert seen == pytest.approx(known, rel=1e-9)
+    law = MondrianLaw(problem)
+    counted_table = law.count_table(table)
+    ways, ways_with_ghosts = (
+        law.list_ways(counted_table),
+        law.list_ways(add_empty_cells(counted_table, ghosts)),
+    )
+    assert len(add_empty_cells(counted_table, ghosts).frequencies) > len(counted_table.frequencies)
+    assert ways_with_ghosts == pytest.approx(ways, rel=1e-9)
 
 
 class FirstScores(MondrianLaw):
     """Stops at the first round."""
 
     def _list_next_choices(
-        self, whole: CountedTable, number: int
+        self, table: CountedTable, number: int
     ) -> Iterator[tuple[Choice, float]]:
-        return iter(()) if number else super()._list_next_choices(whole, number)
+        return iter(()) if number else super()._list_next_choices(table, number)
 
 
 def test_scores_are_what_the_docstring_says() -> None:
@@ -119,11 +122,11 @@ def test_scores_are_what_the_docstring_says() -> None:
     }
     for start, scored in expected.items():
         limits = (1, start, 1, 1)
-        whole = FirstScores(
+        first_scores = FirstScores(
             MondrianProblem(columns, limits, (first,), (ONCE, HALF), "balanced", levels="2: 1")
         )
-        assert not list(whole.list_products(whole.count_table(table)))
-        assert whole._heard.tolist() == scored
+        assert not list(first_scores.list_products(first_scores.count_table(table)))
+        assert first_scores._heard.tolist() == scored
 
 
 def test_a_cell_that_stays_is_not_cut_later() -> None:
@@ -131,8 +134,8 @@ def test_a_cell_that_stays_is_not_cut_later() -> None:
     table = (("0",),) * 4 + (("3",),)
     shares = []
     for rounds in ((HALF,), (HALF, ONCE), (HALF, ONCE, TWICE)):
-        whole = MondrianLaw(make_cut_problem(NUMBERS, start=[2], pair=(2, 0.5), rounds=rounds))
-        ways = whole.list_ways(whole.count_table(table))
+        law = MondrianLaw(make_cut_problem(NUMBERS, start=[2], pair=(2, 0.5), rounds=rounds))
+        ways = law.list_ways(law.count_table(table))
         shares.append(sum(share for (_, _, cells), share in ways.items() if cells[0][0] == ("*",)))
     assert 0.01 < shares[0] < 0.99
     assert shares == pytest.approx([shares[0]] * 3)
@@ -151,11 +154,13 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(module, "sample_one_sided_noise", heard)
     draw = np.random.default_rng(1)
     frame = pl.DataFrame({"0": draw.integers(0, 4, 400), "1": draw.choice(["x", "y"], 400)})
-    made = publish_unjudged(frame, make_crowded_problem(ONCE, ONCE).file, bits=SeededRandomness(1))
-    *selections, one_of = made.certificate.events
+    release = publish_unjudged(
+        frame, make_crowded_problem(ONCE, ONCE).file, bits=SeededRandomness(1)
+    )
+    *selections, one_of = release.certificate.events
     assert [epsilon for epsilon, _ in request] == [event["epsilon"] for event in selections]
     pairs = [make_ramp(event["k"], event["beta"]) for event in one_of["events"]]
-    chosen = make_ramp(made.certificate.k, float(made.certificate.parameters["beta"]))
+    chosen = make_ramp(release.certificate.k, float(release.certificate.parameters["beta"]))
     expected = [max(pair.d for pair in pairs), chosen.d, chosen.d]
     assert [sensitivity for _, sensitivity in request] == [W * d for d in expected]
     spent = Accountant([*(Selection(event["epsilon"]) for event in selections), OneOf(
@@ -164,36 +169,40 @@ def test_what_noise_is_asked_for_is_what_is_charged(monkeypatch: pytest.MonkeyPa
     assert spent.delta(epsilon=3.0) <= 0.01
 
 
-def drawn_boxes(whole: MondrianLaw, table: Table, copies: int) -> dict[Any, int]:
+def drawn_boxes(law: MondrianLaw, table: Table, copies: int) -> dict[Any, int]:
     """How often real cuts, of so many copies of a table at once, make each set of cells."""
-    problem, counted = whole.problem, whole.count_table(table)
-    axes = {at: make_contiguous(axis) for at, axis in enumerate(counted.axes)}
-    points = locate_points(list(axes.values()), counted.frequencies.codes)
-    weights = whole.scheme._list_weights(counted.names)
+    problem, counted_table = law.problem, law.count_table(table)
+    axes = {at: make_contiguous(axis) for at, axis in enumerate(counted_table.axes)}
+    points = locate_points(list(axes.values()), counted_table.frequencies.codes)
+    weights = law.scheme._list_weights(counted_table.names)
     levels = [limit if isinstance(limit, int) else limit[1] for limit in problem.limits]
-    start = schemes._make_boxes(axes, counted, levels, weights / weights.sum())
+    start = schemes._make_boxes(axes, counted_table, levels, weights / weights.sum())
     many = CellPartition(
         np.tile(start.low, (copies, 1)),
         np.tile(start.high, (copies, 1)),
         (start.members + len(start.low) * np.arange(copies)[:, None]).ravel(),
         np.tile(start.beside, copies),
     )
-    counts = np.tile(counted.frequencies.counts, copies)
-    made = cut_cells(
+    counts = np.tile(counted_table.frequencies.counts, copies)
+    partition = cut_cells(
         list(axes.values()), np.tile(points, (copies, 1)), counts, many,
-        ramp=problem.ramps[0], epsilons=problem.epsilons[1:], power=whole.scheme._power,
+        ramp=problem.ramps[0], epsilons=problem.epsilons[1:], power=law.scheme._power,
         shares=weights / weights.sum(), bits=SeededRandomness(7),
     )  # fmt: skip
-    labels = [axis.make_labels(made.low[:, at], made.high[:, at]) for at, axis in axes.items()]
-    shown = np.stack([codes[made.members].reshape(copies, -1) for _, codes in labels], axis=2)
+    labels = [
+        axis.make_labels(partition.low[:, at], partition.high[:, at]) for at, axis in axes.items()
+    ]
+    label_codes = np.stack(
+        [codes[partition.members].reshape(copies, -1) for _, codes in labels], axis=2
+    )
     result: dict[Any, int] = {}
-    for ways, times in zip(*np.unique(shown, axis=0, return_counts=True), strict=True):
+    for ways, times in zip(*np.unique(label_codes, axis=0, return_counts=True), strict=True):
         cells: dict[Row, int] = {}
-        for codes, size in zip(ways, counted.frequencies.counts.tolist(), strict=True):
+        for codes, size in zip(ways, counted_table.frequencies.counts.tolist(), strict=True):
             row = tuple(texts[code] for (texts, _), code in zip(labels, codes, strict=True))
             cells[row] = cells.get(row, 0) + size
-        listed = tuple(sorted(cells.items(), key=str))
-        result[listed] = result.get(listed, 0) + int(times)
+        output = tuple(sorted(cells.items(), key=str))
+        result[output] = result.get(output, 0) + int(times)
     return result
 
 
@@ -209,12 +218,11 @@ def test_real_cuts_follow_the_law(problem: MondrianProblem, table: Table) -> Non
     """Within six deviations, so a false alarm is rarer than 1e-7; with 1.2 times less noise not."""
     copies = 20_000
 
-    def worst(whole: MondrianLaw) -> float:
+    def worst(law: MondrianLaw) -> float:
         laws = {
-            cells: share
-            for (_, _, cells), share in whole.list_ways(whole.count_table(table)).items()
+            cells: share for (_, _, cells), share in law.list_ways(law.count_table(table)).items()
         }
-        result = drawn_boxes(whole, table, copies)
+        result = drawn_boxes(law, table, copies)
         assert result.keys() <= laws.keys()
         return max(
             abs(result.get(cells, 0) - copies * share) / math.sqrt(copies * share * (1 - share) + 1)
@@ -232,16 +240,16 @@ def test_real_cuts_follow_the_law(problem: MondrianProblem, table: Table) -> Non
 # Columns that do not list their values.
 
 
-def files(whole: MondrianLaw, table: Table, folder: Path) -> dict[Output, set[bytes]]:
+def files(law: MondrianLaw, table: Table, folder: Path) -> dict[Output, set[bytes]]:
     """Whatever a reader gets, over all choices and coins: what it shows, and every byte of it."""
     result: dict[Output, set[bytes]] = {}
-    counted = whole.count_table(table)
+    counted_table = law.count_table(table)
     for coins in list_coin_outcomes(len(table)):
-        for product, pair, _ in whole.list_products(counted, partial(FixedCoins, coins)):
+        for product, pair, _ in law.list_products(counted_table, partial(FixedCoins, coins)):
             rows = tuple(product.data.to_frame().rows())
-            listed = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
+            output = tuple(sorted(((row, rows.count(row)) for row in set(rows)), key=str))
             levels = tuple(column.level for column in product.scheme.values())
-            result.setdefault(((pair, levels), listed), set()).add(written(product, folder))
+            result.setdefault(((pair, levels), output), set()).add(written(product, folder))
     return result
 
 
@@ -272,14 +280,14 @@ def test_nothing_tells_of_a_value_that_only_one_person_has(
     column: str, level: int, others: tuple[str, str], lonely: tuple[str | None, ...], tmp_path: Path
 ) -> None:
     """What shows the same is the same to the byte, and a crowd of one changes nothing at all."""
-    whole = MondrianLaw(
+    law = MondrianLaw(
         make_cut_problem(column, PAIR, start=[level, 1], pair=(2, 0.5), rounds=(HALF,))
     )
     table: Table = ((others[0], "x"),) * 2 + ((others[1], "y"),) * 2
-    without = files(whole, table, tmp_path)
+    without = files(law, table, tmp_path)
     assert len(without) > 5
     for value in lonely:
-        with_ = files(whole, (*table, (value, "x")), tmp_path)
+        with_ = files(law, (*table, (value, "x")), tmp_path)
         assert len(with_.keys() & without.keys()) > 5
         for same in with_.keys() | without.keys():
             assert len(with_.get(same, set()) | without.get(same, set())) == 1
@@ -289,24 +297,24 @@ def test_nothing_tells_of_a_value_that_only_one_person_has(
 
 def test_a_listed_value_may_show_its_box_but_an_open_one_its_level_alone() -> None:
     """All labels are known from the spec and the levels: none is made of values met."""
-    whole = MondrianLaw(make_cut_problem(MASK, NUMBERS, start=[1, 2], pair=(1, 0.5)))
+    law = MondrianLaw(make_cut_problem(MASK, NUMBERS, start=[1, 2], pair=(1, 0.5)))
     table = (("00", "0"), ("01", "3"), ("10", "3"), ("11", None))
-    shown = {
+    published_rows = {
         row
-        for _, _, cells in whole.list_ways(whole.count_table(table))
+        for _, _, cells in law.list_ways(law.count_table(table))
         for row, _ in cells
     }  # fmt: skip
-    assert {row[0] for row in shown} == {"0*", "1*"}
-    assert {row[1] for row in shown} == {"*", "0-1", "2-3", "0", "3", None}
+    assert {row[0] for row in published_rows} == {"0*", "1*"}
+    assert {row[1] for row in published_rows} == {"*", "0-1", "2-3", "0", "3", None}
 
 
 def test_an_empty_table_is_made_like_any_other() -> None:
     """It neighbors a table of one row; who learns that it failed knows which of them it was."""
-    whole = MondrianLaw(PLAIN)
+    law = MondrianLaw(PLAIN)
     context = MakeContext(SeededRandomness(1), local_engine())
-    item = whole.scheme.make_product(whole.count_table((("0",),)), whole.problem.split, context)
-    assert item.rows == 0
-    none = whole.scheme.make_product(whole.count_table(()), whole.problem.split, context)
+    product = law.scheme.make_product(law.count_table((("0",),)), law.problem.split, context)
+    assert product.rows == 0
+    none = law.scheme.make_product(law.count_table(()), law.problem.split, context)
     assert none.rows == 0
 
 

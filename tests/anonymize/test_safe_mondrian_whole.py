@@ -110,8 +110,10 @@ def test_what_is_shown_of_cells_is_what_all_coins_of_the_sample_give() -> None:
             cells = Frequencies(codes, np.array(sizes, dtype=np.int64))
             result: dict[tuple[tuple[int, int], ...], float] = {}
             for coins in list_coin_outcomes(sum(sizes)):
-                kept = sample_cells(cells, k=pair.k, beta=pair.beta, bits=FixedCoins(coins))
-                at = tuple(zip(kept.codes[:, 0].tolist(), kept.counts.tolist(), strict=True))
+                published = sample_cells(cells, k=pair.k, beta=pair.beta, bits=FixedCoins(coins))
+                at = tuple(
+                    zip(published.codes[:, 0].tolist(), published.counts.tolist(), strict=True)
+                )
                 weight = pair.beta ** sum(coins) * (1 - pair.beta) ** (len(coins) - sum(coins))
                 result[at] = result.get(at, 0.0) + weight
             assert result == pytest.approx(compute_released_law(sizes, pair))
@@ -127,28 +129,28 @@ CROWDS = list(list_crowd_pairs(("0", "x"), range(60, 66)))
 def test_crowds_stay_within_the_accounted_delta_and_every_round_is_needed(
     problem: MondrianProblem, tight: float
 ) -> None:
-    whole, at = MondrianLaw(problem), make_epsilon_grid(problem)
-    delta_usage = compute_delta_usage(whole, CROWDS, at)
+    law, at = MondrianLaw(problem), make_epsilon_grid(problem)
+    delta_usage = compute_delta_usage(law, CROWDS, at)
     assert max(max(both) for both in delta_usage) <= 1 + 1e-9
     assert min(delta_usage[0]) > tight
-    first_alone = compute_delta_usage(whole, CROWDS, at, problem.list_events(rounds=1))
+    first_alone = compute_delta_usage(law, CROWDS, at, problem.list_events(rounds=1))
     assert max(max(both) for both in first_alone) > 1.1
 
 
 @pytest.mark.parametrize(
-    "one", [Ramp(20, 0.5, 60, 1000, 1000), make_ramp(20, 0.5), make_ramp(5, 0.1)]
+    "ramp", [Ramp(20, 0.5, 60, 1000, 1000), make_ramp(20, 0.5), make_ramp(5, 0.1)]
 )
 @pytest.mark.parametrize("rounds", [(ONCE, HALF), (HALF, ONCE)])
 def test_the_choices_alone_lose_what_they_spend_and_hardly_less(
-    one: Ramp, rounds: tuple[Fraction, Fraction]
+    ramp: Ramp, rounds: tuple[Fraction, Fraction]
 ) -> None:
     """The boxes before the sample: the largest log ratio is the sum of the epsilons, nearly."""
-    whole = MondrianLaw(MondrianProblem((SLIGHT, PAIR), (2, 1), (one,), (ONCE, *rounds)))
+    law = MondrianLaw(MondrianProblem((SLIGHT, PAIR), (2, 1), (ramp,), (ONCE, *rounds)))
     worst = 0.0
-    for pair in list_crowd_pairs(("0", "x"), range(one.a + 1, one.a + 12)):
+    for pair in list_crowd_pairs(("0", "x"), range(ramp.a + 1, ramp.a + 12)):
         with_, without = ({}, {})  # type: dict[Any, float], dict[Any, float]
         for table, laws in zip(pair, (with_, without), strict=True):
-            for (_, _, cells), share in whole.list_ways(whole.count_table(table)).items():
+            for (_, _, cells), share in law.list_ways(law.count_table(table)).items():
                 boxes = tuple(row for row, _ in cells)
                 laws[boxes] = laws.get(boxes, 0.0) + share
         assert with_.keys() == without.keys()
@@ -187,7 +189,7 @@ class OnTheSample(MondrianLaw):
         distribution: Distribution = {}
         (pair,) = self.problem.pairs
         for coins in list_coin_outcomes(len(table)):
-            sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
+            sample = tuple(row for row, is_kept in zip(table, coins, strict=True) if is_kept)
             weight = pair.beta ** len(sample) * (1 - pair.beta) ** (len(table) - len(sample))
             for (_, levels, cells), share in self.list_ways(self.count_table(sample)).items():
                 output = (pair, levels), tuple((row, n) for row, n in cells if n >= pair.k)
@@ -198,22 +200,22 @@ class OnTheSample(MondrianLaw):
 class DataExtremes(MondrianLaw):
     """Boxes that end at the first and last value met."""
 
-    def adjust_boxes(self, made: CellPartition, points: Any) -> CellPartition:
-        low, high = np.full_like(made.low, np.iinfo(np.int32).max), np.full_like(made.high, -1)
-        np.minimum.at(low, made.members, points)
-        np.maximum.at(high, made.members, points)
-        return replace(made, low=low, high=high)
+    def adjust_boxes(self, boxes: CellPartition, points: Any) -> CellPartition:
+        low, high = np.full_like(boxes.low, np.iinfo(np.int32).max), np.full_like(boxes.high, -1)
+        np.minimum.at(low, boxes.members, points)
+        np.maximum.at(high, boxes.members, points)
+        return replace(boxes, low=low, high=high)
 
 
 class NoEmptyParts(MondrianLaw):
     """A cut is no candidate where all rows would fall into one part."""
 
-    def list_possible(self, cell: int, own: npt.NDArray[np.int64]) -> list[int]:
-        here, staying = self._round._cells.members == cell, len(own) - 1
+    def list_possible(self, cell: int, scores: npt.NDArray[np.int64]) -> list[int]:
+        is_inside, staying = self._round._cells.members == cell, len(scores) - 1
         return [
             at
-            for at in super().list_possible(cell, own)
-            if at == staying or len(np.unique(self._round._find_parts(at)[here])) > 1
+            for at in super().list_possible(cell, scores)
+            if at == staying or len(np.unique(self._round._find_parts(at)[is_inside])) > 1
         ]
 
 

@@ -25,21 +25,21 @@ Output = tuple[tuple[tuple[int, ...], int], ...]
 def table(*cells: int) -> Frequencies:
     """So many rows in cell 0, cell 1, ..."""
     codes = np.arange(len(cells), dtype=np.int32)[:, None]
-    held = np.array(cells, dtype=np.int64)
-    return Frequencies(codes[held > 0], held[held > 0])
+    counts = np.array(cells, dtype=np.int64)
+    return Frequencies(codes[counts > 0], counts[counts > 0])
 
 
 def distribution(frequencies: Frequencies, k: int, beta: Fraction) -> dict[Output, Fraction]:
     """The exact distribution of outputs of the implemented mechanism, over all its coins."""
     outcome: dict[Output, Fraction] = {}
     rows = frequencies.total
-    for drawn in itertools.product((True, False), repeat=rows):
-        result = sample_cells(frequencies, k=k, beta=float(beta), bits=FixedCoins(drawn))
+    for coins in itertools.product((True, False), repeat=rows):
+        result = sample_cells(frequencies, k=k, beta=float(beta), bits=FixedCoins(coins))
         output: Output = tuple(
             (tuple(codes), count)
             for codes, count in zip(result.codes.tolist(), result.counts.tolist(), strict=True)
         )
-        weight = beta ** sum(drawn) * (1 - beta) ** (rows - sum(drawn))
+        weight = beta ** sum(coins) * (1 - beta) ** (rows - sum(coins))
         outcome[output] = outcome.get(output, Fraction(0)) + weight
     return outcome
 
@@ -75,13 +75,13 @@ def p_value(seen: Counter[int], releases: int, count: int, beta: float, k: int) 
     """Chi-square of how often a cell showed each number, against Binomial(count, beta) cut at k."""
     pmf = stats.binom.pmf(np.arange(count + 1), count, beta)
     cut = np.append(pmf[:k].sum(), pmf[k:]) * releases
-    shown = np.array([seen[0], *(seen[j] for j in range(k, count + 1))], dtype=float)
+    observed = np.array([seen[0], *(seen[j] for j in range(k, count + 1))], dtype=float)
     if sum(seen[j] for j in range(1, k)):
         return 0.0  # a number that must never be shown
     common = cut >= 10
-    shown = np.append(shown[common], shown[~common].sum())
+    observed = np.append(observed[common], observed[~common].sum())
     cut = np.append(cut[common], max(cut[~common].sum(), 1e-9))
-    return float(stats.chisquare(shown, cut * shown.sum() / cut.sum()).pvalue)
+    return float(stats.chisquare(observed, cut * observed.sum() / cut.sum()).pvalue)
 
 
 def test_counts_follow_the_binomial_cut_at_k_and_nothing_close_to_it() -> None:
@@ -100,23 +100,23 @@ def test_counts_follow_the_binomial_cut_at_k_and_nothing_close_to_it() -> None:
 def test_two_releases_share_no_sample() -> None:
     cells = merge_tuples(np.arange(50_000, dtype=np.int32)[:, None], np.full(50_000, 30))
     bits = SystemRandomness()
-    shown = []
+    releases = []
     for _ in range(2):
         result = sample_cells(cells, k=1, beta=0.5, bits=bits)
-        drawn = np.zeros(50_000)
-        drawn[result.codes[:, 0]] = result.counts
-        shown.append(drawn)
-    correlation = float(np.corrcoef(shown[0], shown[1])[0, 1])
+        counts = np.zeros(50_000)
+        counts[result.codes[:, 0]] = result.counts
+        releases.append(counts)
+    correlation = float(np.corrcoef(releases[0], releases[1])[0, 1])
     assert abs(correlation) * math.sqrt(50_000) < 5
 
 
 def test_the_order_is_that_of_the_codes_and_nothing_else() -> None:
     draw = np.random.default_rng(1)
     codes = draw.integers(0, 4, (500, 3)).astype(np.int32)
-    held = draw.integers(1, 9, 500)
-    tuples = merge_tuples(codes, held)
+    counts = draw.integers(1, 9, 500)
+    tuples = merge_tuples(codes, counts)
     turned = draw.permutation(500)
-    two = merge_tuples(codes[turned], held[turned])
+    two = merge_tuples(codes[turned], counts[turned])
     first = sample_cells(tuples, k=2, beta=0.9, bits=FixedCoins((True,) * tuples.total))
     second = sample_cells(two, k=2, beta=0.9, bits=FixedCoins((True,) * tuples.total))
     assert first.codes.tolist() == second.codes.tolist() == sorted(first.codes.tolist())

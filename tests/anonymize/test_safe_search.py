@@ -51,9 +51,9 @@ def hierarchies(draw: st.DrawFn, most: int = 5) -> Hierarchy:
 
 @st.composite
 def problems(draw: st.DrawFn) -> SearchProblem:
-    listed = draw(st.lists(hierarchies(), min_size=1, max_size=3))
+    trees = draw(st.lists(hierarchies(), min_size=1, max_size=3))
     low, high = [], []
-    for hierarchy in listed:
+    for hierarchy in trees:
         ends = sorted(draw(st.tuples(*[st.integers(0, hierarchy.height - 1)] * 2)))
         low.append(ends[0] if draw(st.booleans()) else 0)
         high.append(ends[1] if draw(st.booleans()) else hierarchy.height - 1)
@@ -62,10 +62,10 @@ def problems(draw: st.DrawFn) -> SearchProblem:
         make_ramp(*pair) for pair in draw(st.lists(pairs, min_size=1, max_size=3, unique=True))
     ]
     weight = st.sampled_from([1.0, 1.0, 0.5, 3.0, 0.1])
-    weights = draw(st.lists(weight, min_size=len(listed), max_size=len(listed)))
+    weights = draw(st.lists(weight, min_size=len(trees), max_size=len(trees)))
     power = draw(st.integers(1, 3))
     return SearchProblem(
-        tuple(listed), Lattice(tuple(low), tuple(high)), tuple(ramps), power, tuple(weights)
+        tuple(trees), Lattice(tuple(low), tuple(high)), tuple(ramps), power, tuple(weights)
     )
 
 
@@ -141,8 +141,8 @@ def test_a_row_raises_every_score_by_zero_to_the_sensitivity(data: st.DataObject
     before, after = compute_scores(problem, table), compute_scores(problem, (*table, row))
     assert before == compute_defined_scores(problem, table)
     for number, first in enumerate(problem.ramps):
-        here = slice(number * problem.lattice.size, (number + 1) * problem.lattice.size)
-        for low, high in zip(before[here], after[here], strict=True):
+        span = slice(number * problem.lattice.size, (number + 1) * problem.lattice.size)
+        for low, high in zip(before[span], after[span], strict=True):
             assert isinstance(low, int)
             assert 0 <= high - low <= W * first.d
 
@@ -207,9 +207,9 @@ def test_a_bound_is_no_wider_than_what_it_promises() -> None:
     state.score_node((1,))
     assert wide[0, 0] == pytest.approx(W * problem.ramps[0].b * len(table), rel=1e-6)
     assert state._bound[0, 0] < wide[0, 0]
-    item = problem.ramps[0]
+    ramp = problem.ramps[0]
     tight = W * (
-        int(item.compute_psi(np.array([43]))[0]) + int(item.compute_psi(np.array([12]))[0])
+        int(ramp.compute_psi(np.array([43]))[0]) + int(ramp.compute_psi(np.array([12]))[0])
     )
     assert state._bound[0, 0] == pytest.approx(tight, rel=1e-6)
 

@@ -57,7 +57,7 @@ class OnTheSample(SearchLaw):
         distribution: Distribution = {}
         (first,) = self.problem.ramps
         for coins in list_coin_outcomes(len(table)):
-            sample = tuple(row for row, kept in zip(table, coins, strict=True) if kept)
+            sample = tuple(row for row, is_kept in zip(table, coins, strict=True) if is_kept)
             weight = first.beta ** len(sample) * (1 - first.beta) ** (len(table) - len(sample))
             for number, share in enumerate(self.compute_choices(sample)):
                 cells = drop_small_cells(
@@ -149,10 +149,10 @@ def test_a_scheme_chosen_from_the_published_sample_is_not_covered() -> None:
     The row is drawn with one of two others. A scheme chosen apart from the sample can show
     only one of the two pairs, and delta counts on that.
     """
-    own = make_ramp(
+    pair_ramp = make_ramp(
         2, 1 - 1e-9
     )  # the ramp for a crowd of k rows, as they are counted in the sample
-    crowd = Ramp(2, 0.25, own.a, own.b, own.d)
+    crowd = Ramp(2, 0.25, pair_ramp.a, pair_ramp.b, pair_ramp.d)
     problem = SearchProblem(
         (TWO, TWO), Lattice((0, 0), (1, 1)), (crowd,), power=3, weights=(0.1, 5.0)
     )

@@ -43,9 +43,9 @@ def by_definition(rows: Mapping[Row, int], first: int = 0, second: int = 1) -> i
     for x in {row[first] for row in rows}:
         for y in {row[second] for row in rows}:
             both = sum(n for row, n in rows.items() if (row[first], row[second]) == (x, y))
-            item = sum(n for row, n in rows.items() if row[first] == x)
-            other = sum(n for row, n in rows.items() if row[second] == y)
-            score += max(Fraction(0), both - Fraction(item * other, total))
+            first_rows = sum(n for row, n in rows.items() if row[first] == x)
+            second_rows = sum(n for row, n in rows.items() if row[second] == y)
+            score += max(Fraction(0), both - Fraction(first_rows * second_rows, total))
     return math.floor(U * score)
 
 

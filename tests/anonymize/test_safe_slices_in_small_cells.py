@@ -48,8 +48,8 @@ def test_the_score_is_what_the_docstring_says(rows: dict[Row, int], least: int) 
     )
     many = {row: n * 2**29 for row, n in rows.items()}
     if many:  # products that no longer fit into 64 bits
-        got = compute_dependence(count_listed_rows(many), 0, 1, least * 2**29)
-        assert got == by_definition(many, least * 2**29)
+        score = compute_dependence(count_listed_rows(many), 0, 1, least * 2**29)
+        assert score == by_definition(many, least * 2**29)
 
 
 def test_small_cells_count_nothing() -> None:
@@ -136,6 +136,6 @@ def test_slices_are_chosen_by_what_survives() -> None:
     table = Frequencies(codes, np.ones(rows, dtype=np.int64))
     for least, first in ((0, (0, 2)), (60, (1, 3))):
         slices = choose_slices(
-            table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), least=least
+            table, 2, 2, epsilons=[Fraction(10**6)], bits=SeededRandomness(1), threshold=least
         )
         assert slices[0] == first

@@ -55,7 +55,7 @@ def test_all_choices_together_stay_within_the_sum_of_the_epsilons(
 
 
 def grown(rows: Mapping[Row, int], row: Row) -> tuple[Table, Table]:
-    before = tuple(itertools.chain.from_iterable([item] * n for item, n in rows.items()))
+    before = tuple(itertools.chain.from_iterable([record] * n for record, n in rows.items()))
     return (*before, row), before
 
 

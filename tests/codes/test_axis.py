@@ -83,8 +83,8 @@ def smallest(rows: Rows, other: str | None, values: list[str]) -> tuple[str | No
 def test_a_run_of_a_tree_is_its_smallest_group(tree: tuple[Rows, str | None]) -> None:
     rows, other = tree
     axis = Axis(build_from_rows(rows, other=other), ordered=False)
-    low, high, held = runs(axis)
-    expected = [smallest(rows, other, values) for values in held]
+    low, high, value_sets = runs(axis)
+    expected = [smallest(rows, other, values) for values in value_sets]
     assert texts(axis, low, high) == [label for label, _ in expected]
     assert axis.compute_cost(low, high) == pytest.approx([paid for _, paid in expected])
 
@@ -106,13 +106,15 @@ def test_levels_and_parts_of_a_tree(tree: tuple[Rows, str | None]) -> None:
     """A run is told apart, one level below its smallest group, into that group's children."""
     rows, other = tree
     axis = Axis(build_from_rows(rows, other=other), ordered=False)
-    low, high, held = runs(axis)
+    low, high, value_sets = runs(axis)
     levels = axis.find_levels(low, high)
-    for at, values in enumerate(held):
+    for at, values in enumerate(value_sets):
         if NULL in values or OUTSIDE in values:
             continue
-        shown = [[row[level] for level in range(len(row))] for row in rows if row[0] in values]
-        alike = [len({labels[level] for labels in shown}) == 1 for level in range(len(rows[0]))]
+        label_rows = [[row[level] for level in range(len(row))] for row in rows if row[0] in values]
+        alike = [
+            len({labels[level] for labels in label_rows}) == 1 for level in range(len(rows[0]))
+        ]
         level = alike.index(True) if any(alike) else len(alike)
         assert levels[at] == level
         if level:
@@ -128,15 +130,15 @@ numbers = st.lists(
 )
 
 
-@given(found=numbers, other=st.sampled_from([None, "other"]))
-def test_a_run_of_numbers_is_an_interval(found: list[Decimal], other: str | None) -> None:
-    axis = Axis(build_from_rows([(str(x), "*") for x in found], other=other), ordered=True)
-    low, high, held = runs(axis)
+@given(decimals=numbers, other=st.sampled_from([None, "other"]))
+def test_a_run_of_numbers_is_an_interval(decimals: list[Decimal], other: str | None) -> None:
+    axis = Axis(build_from_rows([(str(x), "*") for x in decimals], other=other), ordered=True)
+    low, high, value_sets = runs(axis)
     ordered = lined(axis)
-    assert [Decimal(x) for x in ordered[:-2]] == sorted(found)
+    assert [Decimal(x) for x in ordered[:-2]] == sorted(decimals)
     assert ordered[-2:] == [NULL, OUTSIDE]
-    costs, shown = axis.compute_cost(low, high).tolist(), texts(axis, low, high)
-    for values, paid, text in zip(held, costs, shown, strict=True):
+    costs, labels = axis.compute_cost(low, high).tolist(), texts(axis, low, high)
+    for values, paid, text in zip(value_sets, costs, labels, strict=True):
         if values == [NULL]:
             assert (text, paid) == (None, 0.0)
         elif values == [OUTSIDE]:
@@ -144,7 +146,7 @@ def test_a_run_of_numbers_is_an_interval(found: list[Decimal], other: str | None
         elif OUTSIDE in values or NULL in values:
             assert (text, paid) == ("*", 1.0)
         else:
-            assert paid == pytest.approx((len(values) - 1) / (len(found) - 1))
+            assert paid == pytest.approx((len(values) - 1) / (len(decimals) - 1))
             first, last = values[0], values[-1]
             plain = all(x.isdecimal() for x in ordered[:-2])
             interval = f"{first}-{last}" if plain else f"{first} to {last}"

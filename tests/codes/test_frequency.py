@@ -32,10 +32,10 @@ def test_merging_adds_the_counts_of_equal_tuples(rows: list[tuple[int, ...]]) ->
     expected: Counter[tuple[int, ...]] = Counter()
     for *codes, count in rows:
         expected[tuple(codes)] += count
-    got = frequencies(rows)
-    assert as_counter(got) == expected
-    assert len(got) == len(expected)
-    assert got.codes.tolist() == sorted(got.codes.tolist())
+    merged = frequencies(rows)
+    assert as_counter(merged) == expected
+    assert len(merged) == len(expected)
+    assert merged.codes.tolist() == sorted(merged.codes.tolist())
 
 
 @given(rows=tables, data=st.data())
@@ -61,8 +61,8 @@ def test_many_wide_columns_do_not_overflow() -> None:
 
 
 def test_parts_join() -> None:
-    item, two = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
-    assert as_counter(join_frequencies([item, two])) == {(1, 2): 7, (0, 0): 1}
+    first, second = frequencies([(1, 2, 3)]), frequencies([(1, 2, 4), (0, 0, 1)])
+    assert as_counter(join_frequencies([first, second])) == {(1, 2): 7, (0, 0): 1}
 
 
 def test_maps_between_levels_follow_the_hierarchy() -> None:

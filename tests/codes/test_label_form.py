@@ -62,19 +62,18 @@ def read(label: str, form: str) -> Range:
     """A label as a program would read it that knows the page alone."""
     if form == "numbers":
         return Range((Decimal(label), 0), (Decimal(label), 0))
-    first, second = PATTERNS[form]
-    beyond = second.fullmatch(label)
-    if beyond:
-        x = Decimal(beyond[1])
-        below = label.startswith("<")
-        return Range((-ENDLESS, 0), (x, -1)) if below else Range((x, 1), (ENDLESS, 0))
-    result = first.fullmatch(label)
-    assert result is not None, f"'{label}' does not fit '{form}'"
-    low, high = Decimal(result[1]), Decimal(result[2] or result[1])
-    return Range(
-        (-ENDLESS, 0) if label.startswith("<") else (low, 0),
-        (ENDLESS, 0) if ">" in label else (high, -1 if label.endswith(")") else 0),
-    )
+    found = [pattern.fullmatch(label) for pattern in PATTERNS[form]]
+    assert sum(match is not None for match in found) == 1, f"'{label}' does not fit '{form}'"
+    closed, lower, upper = found[:3]
+    low, high = (-ENDLESS, 0), (ENDLESS, 0)
+    if closed:
+        low = (Decimal(closed[1]), 0)
+        high = (Decimal(closed[2] or closed[1]), -1 if label.endswith(")") else 0)
+    elif lower:  # <5 leaves 5 out, <5-9 reaches to 9
+        high = (Decimal(lower[1]), -1 if label == f"<{lower[1]}" else 0)
+    elif upper:
+        low = (Decimal(upper[1]), 1) if upper[1] else (Decimal(upper[2]), 0)
+    return Range(low, high)
 
 
 def leaf(value: str) -> Range:
@@ -89,8 +88,8 @@ def leaf(value: str) -> Range:
 
 
 def covered(hierarchy: Hierarchy, label: str, form: str) -> list[int]:
-    shown = read(label, form)
-    return [at for at, value in enumerate(hierarchy.values) if shown.holds(leaf(value))]
+    span = read(label, form)
+    return [at for at, value in enumerate(hierarchy.values) if span.holds(leaf(value))]
 
 
 def assert_levels_are_read(hierarchy: Hierarchy) -> None:
@@ -125,12 +124,12 @@ def assert_boxes_are_read(hierarchy: Hierarchy, form: Form) -> None:
     assert find_axis_form(axis) == form
     reader = LabelReader("x", axis)
     # Whoever verifies a release knows the listed values, and no rule that made them.
-    listed = LabelReader("x", Axis(build_from_rows(hierarchy.list_rows()), ordered=True))
+    list_reader = LabelReader("x", Axis(build_from_rows(hierarchy.list_rows()), ordered=True))
     for low, high in runs(hierarchy):
         (label,), _ = axis.make_labels(np.array([low], np.int32), np.array([high], np.int32))
         assert label is not None
         assert reader.read_label(label)[0].tolist() == list(range(low, high + 1)), label
-        assert listed.read_label(label)[0].tolist() == list(range(low, high + 1)), label
+        assert list_reader.read_label(label)[0].tolist() == list(range(low, high + 1)), label
         if form in SPANS:
             codes = [code for code, at in enumerate(axis.positions.tolist())
                      if low <= at <= high and code < len(hierarchy.values)]  # fmt: skip
@@ -186,8 +185,8 @@ def test_boxes_over_whole_numbers_are_read_by_one_pattern(declared: dict[str, An
 def test_boxes_over_decimals_are_read_by_one_pattern(declared: dict[str, Any]) -> None:
     hierarchy = built(intervals=declared)
     form = find_axis_form(Axis(hierarchy, ordered=True))
-    whole = all(isinstance(parse_number_label(value), int) for value in hierarchy.values)
-    assert_boxes_are_read(hierarchy, form if whole else "a to b")
+    is_whole = all(isinstance(parse_number_label(value), int) for value in hierarchy.values)
+    assert_boxes_are_read(hierarchy, form if is_whole else "a to b")
 
 
 def test_boxes_over_decimals_with_open_ends_are_read_by_the_same_pattern() -> None:
@@ -246,15 +245,15 @@ def test_spans_in_another_order_are_called_by_their_outer_ends() -> None:
     values = ["60-79", "40-59", "20-39", "0-19"]
     hierarchy = built(order={"values": values, "runs": [2]})
     axis = Axis(hierarchy, ordered=True)
-    shown = {label: values[at : at + 2] for at, label in zip((0, 2), hierarchy.labels[1][:-2],
-                                                            strict=True)}  # fmt: skip
+    pairs = zip((0, 2), hierarchy.labels[1][:-2], strict=True)
+    values_by_label = {label: values[at : at + 2] for at, label in pairs}
     for low, high in runs(hierarchy):
         (label,), _ = axis.make_labels(np.array([low], np.int32), np.array([high], np.int32))
-        shown[label] = values[low : high + 1]
-    for label, held in shown.items():
-        ends = [int(end) for end in re.findall(r"\d+", " ".join(held))]
-        told = [int(end) for end in re.findall(r"\d+", str(label))]
-        assert (min(told), max(told)) == (min(ends), max(ends)), label
+        values_by_label[label] = values[low : high + 1]
+    for label, label_values in values_by_label.items():
+        ends = [int(end) for end in re.findall(r"\d+", " ".join(label_values))]
+        label_ends = [int(end) for end in re.findall(r"\d+", str(label))]
+        assert (min(label_ends), max(label_ends)) == (min(ends), max(ends)), label
 
 
 def test_orders_of_decimals_and_of_what_lies_beyond() -> None:
@@ -299,7 +298,7 @@ def test_dates_have_one_form_at_each_level(levels: list[str], first: dt.date, da
         for label in hierarchy.labels[at][:-2]:
             assert label is not None
             if level != "year":
-                assert any(item.fullmatch(label) for item in PATTERNS[LADDER[level]])
+                assert any(pattern.fullmatch(label) for pattern in PATTERNS[LADDER[level]])
     assert find_level_form(hierarchy, len(levels)) == "nothing"
     if levels[0] != "day":  # there are many
         assert_boxes_are_read(hierarchy, BOXES[levels[0]])  # type: ignore[arg-type]
@@ -323,7 +322,7 @@ def test_every_label_fits_the_pattern_of_the_form_that_is_claimed(labels: list[s
     form = find_form(labels)
     for label in labels:
         if form in PATTERNS:
-            assert any(item.fullmatch(label) for item in PATTERNS[form]), (form, label)
+            assert any(pattern.fullmatch(label) for pattern in PATTERNS[form]), (form, label)
         if form in SPANS:
             read(label, form)
 

@@ -76,10 +76,10 @@ def test_quotes_are_followed_as_character_by_character(
     text: str, columns: int, windows: bool
 ) -> None:
     text = text.replace("\n", "\r\n") if windows else text
-    got = find_fault(io.StringIO(text, newline=""), ",", columns)
+    fault = find_fault(io.StringIO(text, newline=""), ",", columns)
     expected = slowly(text, columns)
-    assert (got and (got.row, got.line)) == (expected and expected[:2])
-    assert expected is None or (got and expected[2] in got.problem)
+    assert (fault and (fault.row, fault.line)) == (expected and expected[:2])
+    assert expected is None or (fault and expected[2] in fault.problem)
 
 
 @settings(max_examples=300)

@@ -122,7 +122,7 @@ def test_spellings_of_one_value_are_a_warning_until_they_are_joined(tmp_path: Pa
     drafted = draft(table)
     (alike,) = drafted.findings()
     assert (alike.code, alike.column) == ("VALUES_ALIKE", "ward")
-    assert alike.values["listed"] == ["'W' and 'w'", "'new  town' and 'New Town'"]
+    assert alike.values["listed"] == ["'New Town' and 'new  town'", "'W' and 'w'"]
     assert "VALUES_ALIKE" in list_codes(check(table, drafted))
     groups = {"New Town": ["new  town", "New Town"], "W": ["W", "w"], "K": ["K"]}
     joined = load_spec(drafted).with_entry(("columns", "ward", "hierarchy"), {"groups": groups})

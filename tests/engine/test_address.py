@@ -44,9 +44,9 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("address", "shown"), SECRET)
-def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
-    assert hide_secrets(address) == shown
+@pytest.mark.parametrize(("address", "expected"), SECRET)
+def test_an_address_is_shown_without_its_password(address: str, expected: str) -> None:
+    assert hide_secrets(address) == expected
     assert not parse_address(address).doubtful
 
 
@@ -92,7 +92,7 @@ def test_no_message_repeats_a_password(
         open_table(address)
     assert "hunter2" not in "".join(traceback.format_exception(error.value))
     assert "\n" not in str(error.value)
-    done = run_command("init", address, "-o", str(tmp_path / "spec.yaml"))
-    assert done.returncode == 2
+    process = run_command("init", address, "-o", str(tmp_path / "spec.yaml"))
+    assert process.returncode == 2
     drivers = capfd.readouterr()  # what a library writes past Python
-    assert "hunter2" not in done.stdout + done.stderr + drivers.out + drivers.err
+    assert "hunter2" not in process.stdout + process.stderr + drivers.out + drivers.err

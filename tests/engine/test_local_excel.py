@@ -24,16 +24,18 @@ def workbook(folder: Path, *, left: int = 0, **sheets: Sequence[Sequence[Any]]) 
     path = folder / "t.xlsx"
     with Workbook(path) as book:
         formats = {"day": "yyyy-mm-dd", "time": "yyyy-mm-dd hh:mm", "clock": "hh:mm"}
-        known = {name: book.add_format({"num_format": form}) for name, form in formats.items()}
+        cell_formats = {
+            name: book.add_format({"num_format": form}) for name, form in formats.items()
+        }
         for name, rows in sheets.items():
             sheet = book.add_worksheet(name)
             for row, cells in enumerate(rows):
                 for column, cell in enumerate(cells, start=left):
                     if isinstance(cell, dt.datetime):
-                        form = known["time" if cell.hour else "day"]
+                        form = cell_formats["time" if cell.hour else "day"]
                         sheet.write_datetime(row, column, cell, form)
                     elif isinstance(cell, dt.time):
-                        sheet.write_datetime(row, column, cell, known["clock"])
+                        sheet.write_datetime(row, column, cell, cell_formats["clock"])
                     elif cell is not None:
                         sheet.write(row, column, cell)
     return path
@@ -109,7 +111,7 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "asked", "message"),
+    ("rows", "options", "message"),
     [
         ([["a"], [1]], {"sheet": "D"}, "Workbook 't.xlsx': no sheet 'D'. Its sheets are: A, B."),
         (
@@ -134,11 +136,11 @@ def test_a_sheet_can_be_named(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_sheet_is_said(
-    tmp_path: Path, rows: list[list[Any]], asked: dict[str, Any], message: str
+    tmp_path: Path, rows: list[list[Any]], options: dict[str, Any], message: str
 ) -> None:
     path = workbook(tmp_path, A=rows, B=[["b"], [1]])
     with pytest.raises(TableError) as error:
-        open_table(path, **asked)
+        open_table(path, **options)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
 

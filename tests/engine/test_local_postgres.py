@@ -43,11 +43,11 @@ def test_a_drafted_spec_holds_no_password(
         )
     ):
         spec = tmp_path / f"{number}.yaml"
-        done = run_command("init", f"{secret}#plain", "-o", str(spec))
-        assert done.returncode == 0, done.stderr
+        process = run_command("init", f"{secret}#plain", "-o", str(spec))
+        assert process.returncode == 0, process.stderr
         text = spec.read_text()
         drivers = capfd.readouterr()  # what a library writes past Python
-        assert "hunter2" not in text + done.stdout + done.stderr + drivers.out + drivers.err
+        assert "hunter2" not in text + process.stdout + process.stderr + drivers.out + drivers.err
         assert f"{postgres}#plain" in text
         assert open_table(f"{secret}#plain").values("a") == ["x"]
 

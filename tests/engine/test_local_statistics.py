@@ -121,12 +121,12 @@ def test_an_empty_table_and_a_column_of_nothing(tmp_path: Path) -> None:
 def test_the_library_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.sav").write_bytes(b"hello")
     monkeypatch.delitem(sys.modules, "pyreadstat")
-    known = builtins.__import__
+    original_import = builtins.__import__
 
     def refuse(name: str, *more: Any) -> Any:
         if name == "pyreadstat":
             raise ImportError(name)
-        return known(name, *more)
+        return original_import(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(

@@ -26,14 +26,14 @@ def test_tallies_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         "b": [f"x{i % 37:02}" for i in range(50)],
     }
     table = local_engine().from_columns(distinct)
-    whole = count_table_rows(table)
+    expected = count_table_rows(table)
     monkeypatch.setattr(local, "_PROBES", (10, 20))
     monkeypatch.setattr(local, "_PART_ROWS", 7)
     assert len(list(table.iter_tallies(["a", "b"]))) == 8
-    assert count_table_rows(table) == whole
+    assert count_table_rows(table) == expected
     column = Column.model_validate({"role": "quasi", "hierarchy": "flat"})
-    counted = count_tuples(table, ColumnHierarchies({"a": column, "b": column}))
-    assert (len(counted.frequencies), counted.frequencies.total) == (50, 50)
+    counted_table = count_tuples(table, ColumnHierarchies({"a": column, "b": column}))
+    assert (len(counted_table.frequencies), counted_table.frequencies.total) == (50, 50)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -48,12 +48,12 @@ def test_the_order_of_rows_is_told_by_codes(tmp_path: Path, ending: str) -> None
 
 
 def test_a_table_is_recognized_whatever_pieces_it_lies_in() -> None:
-    whole = pl.DataFrame({"a": list(range(5000)), "b": [str(x % 7) for x in range(5000)]})
-    pieces = pl.concat([whole[:1234], whole[1234:]], rechunk=False)
+    single_piece = pl.DataFrame({"a": list(range(5000)), "b": [str(x % 7) for x in range(5000)]})
+    pieces = pl.concat([single_piece[:1234], single_piece[1234:]], rechunk=False)
     assert pieces.n_chunks() == 2
-    marks = {open_table(frame).compute_fingerprint(b"key") for frame in (whole, pieces)}
+    marks = {open_table(frame).compute_fingerprint(b"key") for frame in (single_piece, pieces)}
     assert len(marks) == 1
-    assert open_table(whole[:4999]).compute_fingerprint(b"key") not in marks
+    assert open_table(single_piece[:4999]).compute_fingerprint(b"key") not in marks
 
 
 @pytest.mark.parametrize("name", ["^x$", "^.*$", "*", ""])

@@ -42,11 +42,11 @@ def test_a_title_is_skipped(
         monkeypatch.setattr(text, "_IN_MEMORY_BYTES", -1)
     content = (above + TABLE).replace("\n", ends)
     path = written(tmp_path, content.encode(encoding))
-    for item in (None, header):
-        table = open_table(path, header=item)
+    for option in (None, header):
+        table = open_table(path, header=option)
         assert table.columns == ("id", "age")
         assert sorted(table.values("id"), key=str) == ["a1", "a2"]
-        notes = (NOTE.format(header),) if item is None else ()
+        notes = (NOTE.format(header),) if option is None else ()
         assert table.origin == TableOrigin(header=header, notes=notes)
 
 

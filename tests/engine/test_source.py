@@ -232,8 +232,8 @@ def test_an_engine_opens_the_objects_of_its_library(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "planted_engine", planted)
     monkeypatch.setitem(_ENGINES, "planted", "planted_engine")
     frame = type("Frame", (), {"__module__": "planted.sql.frames"})
-    own = type("Own", (frame,), {"__module__": "elsewhere"})
-    for source in (frame(), own()):
+    subclass = type("Own", (frame,), {"__module__": "elsewhere"})
+    for source in (frame(), subclass()):
         open_table(source)
         assert engine.opened.pop()[0] is source  # type: ignore[index]
     open_table(pl.DataFrame({"a": [1]}))

@@ -24,11 +24,11 @@ def _worked(counts: tuple[int, int]) -> ProcessedRows:
     assert isinstance(table, SparkTable)
     codes = np.array([[0], [1]], dtype=np.int32)
     return table.process_classes(
-        {"job": lambda met: np.array([JOBS.index(str(item)) for item in met], dtype=np.int32)},
+        {"job": lambda met: np.array([JOBS.index(str(value)) for value in met], dtype=np.int32)},
         Frequencies(codes, np.array(counts, dtype=np.int64)),
         np.array([0, 1]),
         through=["note"],
-        read=[],
+        work_columns=[],
         work=keep_rows,
         bits=SeededRandomness(1),
     )
@@ -37,8 +37,8 @@ def _worked(counts: tuple[int, int]) -> ProcessedRows:
 def test_kept_text_without_characters_is_null() -> None:
     result = _worked((3, 2))
     labels, codes = result.kept["note"]
-    shown = sorted(str(labels[code]) for code in codes)
-    assert shown == ["None", "None", "None", "a", "a"]
+    texts = sorted(str(labels[code]) for code in codes)
+    assert texts == ["None", "None", "None", "a", "a"]
     assert len(labels) == 2
 
 

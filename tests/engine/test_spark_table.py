@@ -48,10 +48,10 @@ def test_values_of_counted_columns_are_not_looked_for_again(
     monkeypatch.setattr(module, "explain_failures", told)
     table = SparkEngine().from_columns(COLUMNS)
     table.gather_columns(["a", "b"]).count(["a", "b"], {"a": coded, "b": coded})
-    counted = list(request)
+    queries = list(request)
     assert set(table.values("a")) == {"x", "y", None}
     assert table.list_raw_values("b").get_column("raw").sort().to_list() == [1, 2]
-    assert counted == request != []
+    assert queries == request != []
 
 
 @pytest.mark.parametrize("together", [1, 4096])
@@ -102,8 +102,8 @@ def test_the_hash_that_is_taken_with_the_counts_is_that_of_a_pass_of_its_own(
         monkeypatch.setattr(module, "LARGE", large)
         table = SparkEngine().from_columns(people)
         assert table.hash_when_counted()
-        counted = table.gather_columns(["a", "b"], coarse=True).count(["a", "b"], same)
-        assert counted.counts.sum() == 300
+        frequencies = table.gather_columns(["a", "b"], coarse=True).count(["a", "b"], same)
+        assert frequencies.counts.sum() == 300
         with monkeypatch.context() as without:
             without.setattr(sums, "explain_failures", None)  # so that another pass would fail
             assert table.compute_fingerprint(b"key") == mark

@@ -101,7 +101,7 @@ def test_an_error_of_a_task_arrives_in_its_own_words() -> None:
 
     task = ClassTask(_refusing, (), 0, TaskRandomness(1))
     batch = pa.RecordBatch.from_arrays([pa.array([0, 0], pa.int64())], names=["m"])
-    (sent,) = list(task(iter([batch])))
-    error = pickle.loads(sent.column("told")[0].as_py())
+    (message_batch,) = list(task(iter([batch])))
+    error = pickle.loads(message_batch.column("told")[0].as_py())
     assert isinstance(error, IncrowdError)
     assert "'precision' parameter must be above 0" in str(error)

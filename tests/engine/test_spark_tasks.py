@@ -33,38 +33,40 @@ def cells(spark_session: object) -> SparkCells:
 
 
 def test_cells_are_drawn_by_their_law(cells: SparkCells) -> None:
-    drawn = cells.draw_cells(ALL, HalfDraw(), SystemRandomness())
-    assert drawn.original.codes[:, 0].tolist() == list(range(CELLS))  # each once
-    assert (drawn.original.counts == ROWS).all()
-    shown = drawn.shown.counts
+    drawn_cells = cells.draw_cells(ALL, HalfDraw(), SystemRandomness())
+    assert drawn_cells.original.codes[:, 0].tolist() == list(range(CELLS))  # each once
+    assert (drawn_cells.original.counts == ROWS).all()
+    counts = drawn_cells.shown.counts
     # Binomial(40, 1/2): the mean is 20 with deviation 0.058, the variance 10 with 0.26. Either is
     # five deviations off once in a million runs; a rate of 0.52 is ten off.
-    assert abs(shown.mean() - 20) < 0.3
-    assert abs(shown.var() - 10) < 1.3
-    assert abs(np.corrcoef(shown[:-1], shown[1:])[0, 1]) < 0.1
+    assert abs(counts.mean() - 20) < 0.3
+    assert abs(counts.var() - 10) < 1.3
+    assert abs(np.corrcoef(counts[:-1], counts[1:])[0, 1]) < 0.1
     again = cells.draw_cells(ALL, HalfDraw(), SystemRandomness())
-    assert (again.shown.counts != shown).mean() > 0.8  # 0.911 of independent draws differ
+    assert (again.shown.counts != counts).mean() > 0.8  # 0.911 of independent draws differ
 
 
 def test_a_task_that_is_run_again_does_not_draw_into_the_result_twice(
     cells: SparkCells, tmp_path: Path
 ) -> None:
-    drawn = cells.draw_cells(ALL, FailingDraw(folder=str(tmp_path)), SystemRandomness())
+    drawn_cells = cells.draw_cells(ALL, FailingDraw(folder=str(tmp_path)), SystemRandomness())
     lost = [int(number) for number in (tmp_path / "first").read_text().split()]
     assert len(lost) > 100
-    assert drawn.original.codes[:, 0].tolist() == list(range(CELLS))  # no cell twice, none lost
-    shown = drawn.shown.counts.tolist()
+    assert drawn_cells.original.codes[:, 0].tolist() == list(
+        range(CELLS)
+    )  # no cell twice, none lost
+    counts = drawn_cells.shown.counts.tolist()
     # The numbers that were lost stand nowhere in the result, in a row of twenty.
-    runs = {tuple(shown[at : at + 20]) for at in range(len(shown))}
+    runs = {tuple(counts[at : at + 20]) for at in range(len(counts))}
     assert not runs & {tuple(lost[at : at + 20]) for at in range(len(lost) - 19)}
 
 
 def test_what_is_hidden_is_summed_up(cells: SparkCells) -> None:
-    drawn = cells.draw_cells(ALL, HalfDraw(least=21, crowd=ROWS), SystemRandomness())
-    hidden = CELLS - len(drawn.shown)
+    drawn_cells = cells.draw_cells(ALL, HalfDraw(least=21, crowd=ROWS), SystemRandomness())
+    hidden = CELLS - len(drawn_cells.shown)
     assert 0.5 < hidden / CELLS < 0.63  # P[B(40, 1/2) <= 20] = 0.563
-    assert drawn.shown.counts.min() >= 21
-    rest = drawn.rest
+    assert drawn_cells.shown.counts.min() >= 21
+    rest = drawn_cells.rest
     assert (rest.rows, rest.cells, rest.likely) == (hidden * ROWS, hidden, hidden * ROWS)
     assert rest.sizes[5] == rest.rows == sum(rest.sizes)  # 40 lies from 32 to 63
     assert cells.draw_cells(ALL, HalfDraw(crowd=ROWS + 1), SystemRandomness()).rest.likely == 0
@@ -99,15 +101,15 @@ def test_tasks_have_bits_of_their_own() -> None:
     coders = {"c": lambda met: np.array([x or 0 for x in met], dtype=np.int32)}
     tuples = table.count(["c"], coders)
     members = np.arange(4000)
-    how = {"through": (), "read": ("x",), "work": draw_words}
+    how = {"through": (), "work_columns": ("x",), "work": draw_words}
     result = table.process_classes(coders, tuples, members, bits=SystemRandomness(), **how)  # type: ignore[arg-type]
     assert sum(result.parts) == 4000  # type: ignore[arg-type]
     assert len(result.parts) > 1  # several tasks
     assert len(set(result.columns["x"][0].tolist())) == 4000  # no word twice
-    item, two = (
+    first, second = (
         table.process_classes(coders, tuples, members, bits=SeededRandomness(1), **how)  # type: ignore[arg-type]
         for _ in range(2)
     )
-    order = [np.argsort(each.members) for each in (item, two)]
-    same = [each.columns["x"][0][at] for each, at in zip((item, two), order, strict=True)]
+    order = [np.argsort(each.members) for each in (first, second)]
+    same = [each.columns["x"][0][at] for each, at in zip((first, second), order, strict=True)]
     assert same[0].tolist() == same[1].tolist()  # a seed decides all of them, in tests

@@ -51,15 +51,15 @@ def test_tallies_count_every_row_and_null_is_a_value(make_table: MakeTable) -> N
 
 
 def test_counting_codes_equals_counting_values(make_table: MakeTable) -> None:
-    counted = count_tuples(make_table(PEOPLE), ColumnHierarchies(COLUMNS))
-    assert counted.frequencies.total == 6
-    assert len(counted.frequencies) == 5
+    counted_table = count_tuples(make_table(PEOPLE), ColumnHierarchies(COLUMNS))
+    assert counted_table.frequencies.total == 6
+    assert len(counted_table.frequencies) == 5
     labels = [
-        tuple(h.labels[0][code] for h, code in zip(counted.hierarchies, row, strict=True))
-        for row in counted.frequencies.codes.tolist()
+        tuple(h.labels[0][code] for h, code in zip(counted_table.hierarchies, row, strict=True))
+        for row in counted_table.frequencies.codes.tolist()
     ]
     # 120 lies outside 0 to 99 and is shown as the root; null stays null.
-    assert dict(zip(labels, counted.frequencies.counts.tolist(), strict=True)) == {
+    assert dict(zip(labels, counted_table.frequencies.counts.tolist(), strict=True)) == {
         ("32001", "39"): 2,
         ("32002", "41"): 1,
         (None, "39"): 1,
@@ -124,10 +124,10 @@ def test_labels_that_coincide_keep_their_parents(make_table: MakeTable) -> None:
         rolled = base.frequencies.roll_up(map_levels(base.hierarchies, [low], [high]))
         assert rolled.codes.tolist() == direct.codes.tolist()
         assert rolled.counts.tolist() == direct.counts.tolist()
-    seen = (
+    frequencies = (
         count_tuples(table, ColumnHierarchies({"c": column}), levels=[1]).merge_labels().frequencies
     )
-    assert sorted(seen.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
+    assert sorted(frequencies.counts.tolist()) == [1, 2, 3]  # null; B of z and *; A of x, y and q
 
 
 def test_one_row_each_is_one_row_each_and_fair(make_table: MakeTable) -> None:
@@ -194,7 +194,7 @@ def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None
     path = tmp_path / "table.csv"
     table.write(path)
     cells: Coded = (["x"], np.zeros(1, np.int32))
-    for item in (
+    for derived in (
         table,
         table.head(1),
         table.choose_row_per_person("a", SystemRandomness()),
@@ -203,7 +203,7 @@ def test_every_table_leads_to_its_engine(engine: Engine, tmp_path: Path) -> None
         engine.from_cells({"a": cells}, np.array([3])),
         engine.from_rows({"a": cells}, {}, ["a"]),
     ):
-        assert item.engine is engine
+        assert derived.engine is engine
 
 
 def test_rows_without_a_value_are_counted(make_table: MakeTable) -> None:

@@ -24,8 +24,8 @@ LABELS: dict[str, Coded] = {
 PLACES = {"sex": make_coder(["female", "male"]), "zip": make_coder(["01***", '"a", b\n', None])}
 
 
-def cells(engine: Engine, weighted: str | None = None) -> Table:
-    return engine.from_cells(LABELS, np.array([3, 1, 2]), weighted=weighted)
+def cells(engine: Engine, count_column: str | None = None) -> Table:
+    return engine.from_cells(LABELS, np.array([3, 1, 2]), count_column=count_column)
 
 
 def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
@@ -39,11 +39,11 @@ def test_cells_are_repeated_as_often_as_they_count(engine: Engine) -> None:
 
 def test_what_is_made_is_counted_by_its_labels(engine: Engine) -> None:
     """Two codes may have one label, and a label none but rows that count nothing."""
-    made: dict[str, Coded] = {
+    columns: dict[str, Coded] = {
         "sex": (["f", "m", "f"], codes(0, 1, 2, 1)),
         "zip": (["01", None], codes(0, 1, 0, 0)),
     }
-    table = engine.from_cells(made, np.array([3, 1, 2, 0]))
+    table = engine.from_cells(columns, np.array([3, 1, 2, 0]))
     assert sorted(table.values("sex"), key=str) == ["f", "m"]
     assert set(table.values("zip")) == {"01", None}
     coders = {"sex": make_coder(["f", "m"]), "zip": make_coder([None, "01"])}

@@ -40,15 +40,15 @@ def read(table: Any) -> Counter[str | None]:
 def workbook(path: Path, cells: Sequence[Any]) -> Path:
     with Workbook(path) as book:
         forms = {"day": "yyyy-mm-dd", "time": "yyyy-mm-dd hh:mm:ss", "clock": "hh:mm:ss"}
-        known = {name: book.add_format({"num_format": form}) for name, form in forms.items()}
+        cell_formats = {name: book.add_format({"num_format": form}) for name, form in forms.items()}
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, ["a", "b"])
         for row, cell in enumerate(cells, start=1):
             sheet.write(row, 1, "row")
             if isinstance(cell, dt.datetime):
-                sheet.write_datetime(row, 0, cell, known["time" if cell.hour else "day"])
+                sheet.write_datetime(row, 0, cell, cell_formats["time" if cell.hour else "day"])
             elif isinstance(cell, dt.time):
-                sheet.write_datetime(row, 0, cell, known["clock"])
+                sheet.write_datetime(row, 0, cell, cell_formats["clock"])
             elif cell is not None:
                 sheet.write(row, 0, cell)
     return path

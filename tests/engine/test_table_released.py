@@ -98,8 +98,8 @@ def test_the_same_rows_are_released_whatever_engine_counts_them(
         publish_unjudged(table, spec("k-anonymity"), output=tmp_path / folder)
         return (tmp_path / folder / "data.parquet").read_bytes()
 
-    here = local_engine().from_columns(PEOPLE)
-    assert shown(engine.from_columns(PEOPLE), "one") == shown(here, "other")
+    local_table = local_engine().from_columns(PEOPLE)
+    assert shown(engine.from_columns(PEOPLE), "one") == shown(local_table, "other")
 
 
 def test_the_engine_that_is_given_opens_the_table(engine: Engine, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_sample_hides_as_far_as_it_is_one() -> None:
     rng = np.random.default_rng(4)
     rows, others = made_up(4000, 1), made_up(4000, 2)
     drawn = [row for row in tens(rows) if rng.random() < 0.5]
-    here = build_scene(COLUMNS, rows, drawn, control=others, secrets=["ill"], drawn=0.5)
+    here = build_scene(COLUMNS, rows, drawn, control=others, secrets=["ill"], sample_rate=0.5)
     assert not attacked(here, "infer_by_background", everybody=here.everybody).succeeds
 
 

@@ -48,7 +48,7 @@ def test_in_classes_of_k_one_of_k_is_found() -> None:
 
 
 def test_a_row_that_was_not_drawn_is_not_found() -> None:
-    half = build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY[:40]), drawn=0.5)
+    half = build_scene(COLUMNS, EVERYBODY, tens(EVERYBODY[:40]), sample_rate=0.5)
     result = linked(half)
     assert result.details["expected"] == pytest.approx(0.5 * (0.5 / 10))  # half have no class
 
@@ -84,7 +84,7 @@ def test_people_who_are_not_there_are_named_as_surely_and_it_is_said() -> None:
 def test_of_a_cell_that_is_shown_rows_are_there_as_they_are_shown() -> None:
     """Of forty people alike ten rows are shown: each of them is named with one in forty."""
     rows: list[list[object]] = [[5, "f"]] * 40
-    few = build_scene(COLUMNS, rows, tens(rows[:10]), drawn=0.9)
+    few = build_scene(COLUMNS, rows, tens(rows[:10]), sample_rate=0.9)
     rng = np.random.default_rng(1)
     some = sample_people(few.everybody, 100, rng)
     linkage = attack_linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)

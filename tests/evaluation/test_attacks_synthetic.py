@@ -10,7 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from support.synthetic import make_patients, make_spec
 
-from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.arrays import Codes
+from incrowd.codes.frequency import Frequencies
 from incrowd.engine.source import local_engine
 from incrowd.evaluation.attacks.synthetic import attack_synthetic, find_members
 from incrowd.evaluation.synthetic import measure_synthetic
@@ -35,15 +36,21 @@ def _product(made: MethodResult) -> RowsProduct:
     return product
 
 
+def _second_rows(made: MethodResult) -> Codes:
+    rows = _product(made).second_rows
+    assert rows is not None
+    return rows
+
+
 def _attack(made: MethodResult) -> dict[str, Estimate]:
-    found = attack_synthetic(made, _product(made).second_rows, tries=400)
+    found = attack_synthetic(made, tries=400)
     return {f"{one.attack}: {one.name}": one for one in found.estimates}
 
 
 def test_honest_rows_withstand_every_attack() -> None:
     found = _attack(_make())
     assert {name.split(":")[0] for name in found} == {
-        "linkage", "singling-out", "inference", "membership",
+        "linkage", "join", "singling-out", "inference", "membership",
     }  # fmt: skip
     unbounded = [name for name, one in found.items() if one.succeeds and one.bound is None]
     assert not [name for name in unbounded if not name.startswith("inference")]
@@ -61,6 +68,7 @@ def test_copied_rows_are_linked_and_counted_beyond_chance() -> None:
     leaking = replace(made, products=(copied,))
     assert _attack(leaking)["linkage: a row equal to the person's"].succeeds
     equal = measure_synthetic(leaking)[0].equal_rows
+    assert equal.expected is not None
     assert equal.equal == equal.rows > 5 * equal.expected
 
 
@@ -81,7 +89,7 @@ def test_members_are_told_as_often_as_the_information_allows() -> None:
         for one in made.synthetic.measured
     ]
     people = _product(made).original.frequencies.codes[:100]
-    outside = _product(made).second_rows[:100]
+    outside = _second_rows(made)[:100]
     found = find_members(
         exact, made.synthetic.columns, _product(made).original.frequencies, people, outside,
         bound=None,
@@ -112,6 +120,5 @@ def _query(one: object, made: MethodResult) -> np.ndarray:
 
 
 def test_a_second_draw_is_of_the_same_size() -> None:
-    product = _product(_make())
-    again = merge_tuples(product.second_rows, np.ones(len(product.second_rows), dtype=np.int64))
-    assert again.total == product.shown.frequencies.total
+    made = _make()
+    assert len(_second_rows(made)) == _product(made).shown.frequencies.total

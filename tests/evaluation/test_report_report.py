@@ -57,7 +57,8 @@ def headings(page: str) -> list[str]:
 
 
 def pct(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f} %"
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')} %"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -155,8 +156,8 @@ def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
     made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     text = (
         "Suppression affects small groups more: 16.7 % of the rows of small groups (less than "
-        "10 % of the table) are suppressed, and 0.0 % of the rows of large groups. Most affected: "
-        "race c, 100.0 % of 6 rows; overall 0.6 %."
+        "10 % of the table) are suppressed, and 0 % of the rows of large groups. Most affected: "
+        "race c, 100 % of 6 rows; overall 0.6 %."
     )
     assert text in read_outline(page_of(made)).text
     assert text in summarize_release(made.certificate, made.evaluation).review.sentences

@@ -97,7 +97,7 @@ def smaller(frame: pl.DataFrame) -> pl.DataFrame:
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
     (result,) = list_verify_messages(resealed(classes, tmp_path / "copy", smaller))
-    assert result == "1 class is smaller than k = 5; the smallest has 4 rows."
+    assert result == "1 group is smaller than k = 5; the smallest has 4 rows."
 
 
 @pytest.mark.parametrize("label", ["1800-1850", "1950-1940", "1950-", "nineteen", "**"])

@@ -14,7 +14,7 @@ from incrowd.errors import IncrowdError
 
 def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     table, file = tmp_path / "voters.csv", tmp_path / "spec.yaml"
-    assert "Wrote 2,000 voters" in run_successfully(
+    assert "Wrote 2,000 fictional rows (voters)" in run_successfully(
         "sample", "voters", "--rows", "2000", "-o", str(table)
     )
     successfully = run_successfully("init", str(table), "-o", str(file))

@@ -12,8 +12,8 @@ from support.cli import run_command
 from support.covid import COLUMNS, FIXED, format_fixed_levels, make_covid_spec, make_covid_table
 from support.findings import list_codes
 from support.pages import read_outline
+from support.release_lines import describe_release
 
-from incrowd.cli.results import describe_release
 from incrowd.curate.check import check
 from incrowd.evaluation.evaluate import evaluate
 from incrowd.evaluation.report.summary import summarize_release
@@ -44,8 +44,8 @@ def positives(found: Evaluation) -> str:
     (result,) = (value for value in found.lost.values if value.labels == ("positive",))
     assert result.columns == ("result",)
     assert result.rows == TABLE.filter(pl.col("result") == "positive").height
-    lost = 100 * (1 - result.released / result.rows)
-    return f"result = positive ({lost:.1f} % of {result.rows:,} rows"
+    lost = f"{100 * (1 - result.released / result.rows):.1f}".removesuffix(".0")
+    return f"result = positive ({lost} % of {result.rows:,} rows"
 
 
 def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Release) -> None:
@@ -58,12 +58,16 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     assert "with result = positive (all of " in lines[1]
     assert "zip, day, clinic, group" in lines[2]
     terminal = describe_release(counts)
-    card = summarize_release(counts.certificate, counts.evaluation).loss.sentences
+    card = " ".join(summarize_release(counts.certificate, counts.evaluation).loss.sentences)
     page = read_outline(report_of(counts)).text
     for line in lines:
-        assert line in terminal
-        assert line in card
-        assert line in page
+        assert f"For you only: {line}" in terminal
+    lost = counts.evaluation.lost
+    assert f"most of all {lost.values[0].description}." in card
+    assert f"Suppressed columns: {', '.join(lost.nothing_shown)}." in card
+    assert card in page
+    for value in (*lost.values, *lost.pairs):
+        assert f"{value.name} {value.rows:,} {value.released:,} " in page
     stored = json.loads((counts.curator / "evaluation.json").read_text())["lost"]
     assert ["result"] in [value["columns"] for value in stored["values"]]
     assert stored["nothing_shown"] == list(HIDDEN)
@@ -153,7 +157,7 @@ def test_the_terminal_says_it_when_publishing_and_evaluating(tmp_path: Path) -> 
     spec.write_text(f"table: covid.parquet\n{COLUMNS}\nrelease: {{{SAFE}}}\n")
     stdout = run_command("publish", str(spec), "-o", str(tmp_path / "out")).stdout
     assert "result = positive (" in stdout
-    assert "suppressed columns: zip, day, clinic, group" in stdout
+    assert "Suppressed columns: zip, day, clinic, group" in stdout
     (data,) = (tmp_path / "out").glob("data.*")
     again = run_command(
         "evaluate", "--original", str(tmp_path / "covid.parquet"), "--released", str(data),

@@ -11,13 +11,14 @@ import polars as pl
 import pytest
 from support.covid import format_fixed_levels, make_covid_spec, make_covid_table
 from support.pages import read_outline
+from support.release_lines import describe_release
 
 from incrowd.cli.evaluation_facts import evaluation_facts
-from incrowd.cli.results import describe_release
 from incrowd.curate.explore import explore_schemes
 from incrowd.curate.tradeoff import compute_tradeoff
 from incrowd.engine.source import open_table
 from incrowd.evaluation.evaluate import evaluate
+from incrowd.findings import format_percent
 from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.publication import Release, publish
@@ -78,10 +79,11 @@ def test_evaluating_a_release_again_gives_the_figures_of_its_publication(
     filled = {name for name, value in stored.items() if value not in (None, [], {}, 0)}
     assert filled - {name for name, value in again.items() if value is not None} <= OWN
     words = read_outline((release.curator / "report.html").read_text()).text
-    assert f"{100 * again['loss']:.1f} %" in words
+    assert format_percent(again["loss"]) in words
     people = f"from one row of each of {again['rows_original']:,} people"
     assert (people in words) is (unit == UNITS[1])
-    assert f"relative error of {100 * again['utility']['query_error']:.1f} % (mean" in words
+    error = format_percent(again["utility"]["query_error"])
+    assert f"relative error of {error} (mean" in words
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -21,6 +21,7 @@ from support.pinned_randomness import PinnedRandomness
 from support.releases import forge_certificate, get_statement, list_files
 
 import incrowd as ic
+from incrowd.cli.results import private_facts
 from incrowd.engine import source
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
@@ -242,7 +243,7 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
     done = run_command(*publishing, str(tmp_path / "out"))
     assert done.returncode == 4  # a refusal, which spends nothing, is 1
     expected = done.stdout.partition("Published")[0]
-    assert expected.startswith("Forecast: crowd size 19 rows.")
+    assert expected.startswith("Forecast: groups need about 19 people")
     assert expected.count("\n") == 1
     assert done.stdout.removeprefix(expected).startswith(
         f"Published an empty release to {tmp_path / 'out'}/ and booked it in the ledger"
@@ -274,8 +275,6 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
     """A coarser level is named only where it would bring rows above the crowd."""
 
     def advised(values: list[str], levels: int) -> str:
-        from incrowd.cli.results import describe_release
-
         column = {"role": "quasi", "hierarchy": {"csv": str(tmp_path / "h.csv")}}
         (tmp_path / "h.csv").write_text("\n".join(f"v{i};g{i // levels};*" for i in range(40)))
         table = pl.DataFrame({"x": values, "y": [str(i % 3) for i in range(len(values))]})
@@ -285,7 +284,7 @@ def test_advice_holds(tmp_path: Path, draw: str, rows: int) -> None:
                 "epsilon": 1, "delta": 1e-6, "draw": draw, "levels": {"x": 0, "y": 0}}},
             output=tmp_path / f"out{len(values)}",
         )  # fmt: skip
-        return " ".join(describe_release(release))
+        return " ".join(text for _, text in private_facts(release))
 
     helps = advised([f"v{i % 40}" for i in range(rows)], levels=20)
     assert "Use a coarser level of 'x' or 'y'" in helps
@@ -300,12 +299,10 @@ def test_an_empty_release_by_chance_is_called_so(tmp_path: Path) -> None:
         def draw_words(self, count: int) -> Any:
             return super().draw_words(count) | np.uint64(1 << 63)  # no coin of a rate below a half
 
-    from incrowd.cli.results import describe_release
-
     table = pl.DataFrame({"x": ["a"] * 60})
     usual = {"k": 14, "beta": 0.2537, "epsilon": 1.0, "delta": None}
     release = made(tmp_path / "out", table, release=usual, bits=Unlucky(1))
-    text = " ".join(describe_release(release))
+    text = " ".join(text for _, text in private_facts(release))
     assert release.is_empty
     assert "empty by chance: 100 % of rows" in text
     assert "below the crowd size" not in text
@@ -410,5 +407,5 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
         text = (tmp_path / rows / "data.csv").read_text()
         (tmp_path / rows / "data.csv").write_text(text.replace("'@sum", "@sum"))
         assert list_verify_messages(tmp_path / rows) != []
-    with pytest.raises(IncrowdError, match="'formulas' belongs to 'format: csv'"):
+    with pytest.raises(IncrowdError, match="`formulas` is for `format: csv`"):
         publish(table, {**spec, "release": {**request, "format": "parquet"}}, output=tmp_path / "p")

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -33,7 +34,7 @@ def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The frame that each Python example makes of each file, in the order of the page."""
     files = [table.release.file for table in load_certificate(folder).tables]
     page = read_readme(folder)
-    codes = list_code_blocks(page, "python")
+    codes = [code for code in list_code_blocks(page, "python") if "\ndata = " in code]
     if "The other files are loaded in the same way." in page:
         codes = [code.replace(files[0], file) for file in files for code in codes]
     frames = []
@@ -93,6 +94,40 @@ def test_the_examples_for_python_load_what_was_released(
         assert not set(listed(frame, "code") if "code" in frame else []) - {
             "NA", "01234", "null", "a b", "*",
         }  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "writing"), RUN)
+def test_the_examples_for_python_count_what_was_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, writing: str
+) -> None:
+    release = readers.publish_reader_table(tmp_path / "out", method, writing)
+    table = load_certificate(tmp_path / "out").tables[0]
+    codes = list_code_blocks(read_readme(tmp_path / "out"), "python")
+    monkeypatch.chdir(tmp_path / "out")
+    names: dict[str, Any] = {}
+    exec(codes[0], names)
+    used = [code for code in codes if "\ndata = " not in code]
+    between = {"a-b": "-", "a to b": " to "}
+    ranges = [name for name in table.scheme if table.scheme[name].labels in between]
+    assert len(used) == 1 + bool(ranges)
+    assert _evaluate(used[0], names).sum() == table.release.rows
+    if ranges:
+        low, high = _evaluate(used[1], names)
+        frame = release.tables[0].to_frame().filter(pl.col(ranges[0]).str.contains("^-?[0-9]"))
+        counted = table.release.form == "counted"
+        weights = np.array(frame["count"].to_list() if counted else [1] * len(frame))
+        split = between[table.scheme[ranges[0]].labels]
+        ends = [list(map(float, label.split(split))) for label in frame[ranges[0]].to_list()]
+        for at, bound in ((0, low), (-1, high)):
+            expected = np.average([end[at] for end in ends], weights=weights)
+            assert bound == pytest.approx(expected)
+
+
+def _evaluate(code: str, names: dict[str, Any]) -> Any:
+    """Run all lines of an example, and return what the last one shows."""
+    *lines, last = code.strip().splitlines()
+    exec("\n".join(lines), names)
+    return eval(last, names)
 
 
 def test_labels_that_look_like_something_else_survive(
@@ -178,8 +213,9 @@ def test_the_examples_for_python_find_a_column_whatever_it_is_called(
 
 def run_r(folder: Path, *checks: str) -> None:
     assert RSCRIPT is not None
-    (code,) = list_code_blocks(read_readme(folder), "r")
-    script = "\n".join([code, *(f"stopifnot({check})" for check in checks)])
+    script = "\n".join(
+        [*list_code_blocks(read_readme(folder), "r"), *(f"stopifnot({check})" for check in checks)]
+    )
     done = subprocess.run(
         [RSCRIPT, "--vanilla", "-e", script], cwd=folder, capture_output=True, text=True,
         env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}, timeout=60,

@@ -210,7 +210,7 @@ def test_what_cannot_be_searched_is_refused_before_the_spend(
         ("objective: most", BASE, "objective"),
         ("search_epsilon: 0", BASE, "search_epsilon"),
         ("objective: rows", "epsilon: 1, scheme: fixed", "`objective` needs `scheme: search`"),
-        ("search_epsilon: 0.1", "epsilon: 1, scheme: fixed", "'search_epsilon' belongs to"),
+        ("search_epsilon: 0.1", "epsilon: 1, scheme: fixed", "`search_epsilon` needs"),
         ("levels: {sex: [1, 0]}", BASE, "the levels of 'sex' must rise"),
         (
             "objective: rows",

@@ -19,12 +19,13 @@ from support.unjudged import publish_unjudged
 import incrowd as ic
 from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding
 from incrowd.methods.registry import make_method
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import Certificate, hash_file
 from incrowd.release.ledger import Ledger
-from incrowd.spec.file import SpecError, SpecFile
+from incrowd.spec.file import SpecError, SpecFile, parse_spec
 
 DRAWN = f"{BUDGET}, values: drawn, {RULES}"
 
@@ -235,6 +236,20 @@ def _swap_smokers(rows: pl.DataFrame) -> pl.DataFrame:
     return swapped.sort(swapped.columns, nulls_last=True).select(rows["patient"], pl.all())
 
 
+def _respell(column: str, edit: Callable[[str], str]) -> Change:
+    """Change how one column of a measured table is written, and nothing that it says."""
+
+    def change(text: str) -> str:
+        head, *lines = text.splitlines()
+        at = head.split(",").index(column)
+        parts = [line.split(",") for line in lines]
+        return "\n".join(
+            [head, *(",".join([*p[:at], edit(p[at]), *p[at + 1 :]]) for p in parts)]
+        ) + "\n"  # fmt: skip
+
+    return lambda folder, known: _edit_table(folder, known, 1, change)
+
+
 FORGERIES: dict[str, tuple[Change, str]] = {
     "variances": (_lower_variance, "MEASUREMENTS_NOT_CHARGED"),
     "fractions": (
@@ -244,6 +259,26 @@ FORGERIES: dict[str, tuple[Change, str]] = {
     "counts": (
         lambda folder, known: _edit_table(folder, known, 1, _shift_count),
         "MEASURED_COUNTS_DIFFER",
+    ),
+    "digits of counts": (_respell("count", lambda text: f"{text}0417"), "MEASURED_COUNTS_DIFFER"),
+    "last digits of counts": (
+        _respell("count", lambda text: f"{float(text) + 0.002:.3f}"),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "signs of deviations": (_respell("sd", lambda text: f"+{text}"), "MEASURED_COUNTS_DIFFER"),
+    "digits of the model": (
+        _respell("model", lambda text: f"{text}0417"),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "ends of lines": (
+        lambda folder, known: _edit_table(
+            folder, known, 1, lambda text: text.replace("\n", "\r\n")
+        ),
+        "MEASURED_COUNTS_DIFFER",
+    ),
+    "required tables": (
+        lambda _, known: _edit_part(known, tables=[["pregnant", "weight", "diagnosis"]]),
+        "MEASURED_TABLES_MISSING",
     ),
     "model": (lambda folder, known: _edit_table(folder, known, 3, _shift_model), "MODEL_DIFFERS"),
     "tables": (_drop_tables, "MEASURED_TABLES_MISSING"),
@@ -272,7 +307,7 @@ def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("method: synthetic, epsilon: 1", "needs 'epsilon', above 0, and 'delta'"),
+        ("method: synthetic, epsilon: 1", "needs a budget. Add `epsilon`, above 0, and `delta`"),
         (f"{BUDGET}, k: 5", "`k` is not a setting of `method: synthetic`"),
         (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
         (f"{BUDGET}, rows: counted", "synthetic rows are not grouped"),
@@ -298,14 +333,14 @@ def _change(spec: SpecFile, *changes: tuple[tuple[str, ...], object]) -> SpecFil
     [
         (
             [(("columns", "region", "hierarchy"), {"flat": {}})],
-            "'region' has an open domain: .* List them",
+            "'region': its domain is open, .* List them",
         ),
         (
             [(("columns", "region", "hierarchy"), {"mask": {"length": 2}})],
-            "'region' has an open domain",
+            "'region': its domain is open",
         ),
-        ([(("columns", "region", "other"), "region 1")], "which is also a value"),
-        ([(("release", "target"), "patient")], "the column 'patient' has no entry"),
+        ([(("columns", "region", "other"), "region 1")], "is also a value"),
+        ([(("release", "target"), "patient")], "'patient': `release` names it"),
         (
             [(("release", "rules"), [{"never": {"sex": ["male", "female", None]}}])],
             "allows no row",
@@ -314,7 +349,7 @@ def _change(spec: SpecFile, *changes: tuple[tuple[str, ...], object]) -> SpecFil
             [(("release", "rules"), [{"if": {"sex": "male"}, "then": {"smoker": True}},
                                      {"if": {"sex": "male"}, "then": {"smoker": False}},
                                      {"never": {"sex": ["female", None]}}])],
-            "rules cannot be obeyed",
+            "contradict each other: .*{if: {sex: male}, then: {smoker: true}}; .*never",
         ),
         ([(("release", "rules"), [{"order": ["admitted", "age"]}])], "do not lie on one grid"),
         ([(("columns", "weight", "precision"), 2)], "does not divide"),
@@ -376,3 +411,67 @@ def test_a_check_forecasts_the_error() -> None:
         ic.check(make_patients(), make_spec(more="size: 90"))
     )
     assert "±" in ic.expect(None, spec).summarize()
+
+
+BIRTHS = """
+columns:
+  sex: {role: quasi, hierarchy: {flat: {values: [female, male]}}}
+  born: {role: quasi, hierarchy: {dates:
+    {from: 1895-01-01, to: 2024-12-31, levels: [LEVELS]}}}
+"""
+
+
+def test_a_check_warns_of_values_that_drown_in_noise() -> None:
+    """47,483 days of birth for 1,801 people; months as well, years not."""
+    table = pl.DataFrame({"sex": ["female"], "born": [dt.date(1950, 1, 1)]})
+
+    def find(levels: str, size: str) -> list[Finding]:
+        columns = BIRTHS.replace("LEVELS", levels)
+        findings = ic.check(table, parse_spec(f"{columns}{size}\nrelease: {{{BUDGET}}}\n"))
+        return [item for item in findings if item.code == "SYNTHETIC_VALUES_TOO_FINE"]
+
+    (finding,) = find("day, month, year", "size: 1801")
+    assert finding.column == "born"
+    assert finding.values["values"] == 47_483
+    assert finding.values["size"] == 1801
+    assert "coarser values, at most about" in finding.remedy
+    assert len(find("month, year", "size: 1801")) == 1
+    assert not find("year, decade", "size: 1801")
+    assert not find("day, month, year", "size: 1000000")
+    assert len(find("day, month, year", "")) == 1
+    assert not find("month, year", "")
+
+
+DAYS = "{from: 2020-01-01, to: 2021-12-31, levels: [day, month, year]}"
+STAYS = f"""
+columns:
+  sex: {{role: quasi, hierarchy: {{flat: {{values: [female, male]}}}}}}
+  admitted: {{role: quasi, hierarchy: {{dates: {DAYS}}}}}
+  discharged: {{role: quasi, hierarchy: {{dates: {DAYS}}}}}
+  control: {{role: quasi, hierarchy: {{dates: {DAYS}}}}}
+"""
+
+
+@pytest.mark.parametrize("values", ["labels", "drawn"])
+def test_days_are_in_order_where_no_model_holds_all_pairs_of_them(
+    values: str, tmp_path: Path
+) -> None:
+    """731 days each: the model orders months, and days within a month are drawn in order."""
+    draw = np.random.default_rng(1)
+    days = np.cumsum(np.stack([draw.integers(0, 650, 1500), *draw.integers(0, 30, (2, 1500))]), 0)
+    dates = [[dt.date(2020, 1, 1) + dt.timedelta(int(day)) for day in part] for part in days]
+    names = ("admitted", "discharged", "control")
+    table = pl.DataFrame({"sex": draw.choice(["female", "male"], 1500)}).with_columns(
+        **{name: pl.Series(part) for name, part in zip(names, dates, strict=True)}
+    )
+    rules = "rules: [{order: [admitted, discharged, control]}, {never: {sex: male, control: 2021}}]"
+    spec = parse_spec(f"{STAYS}\nrelease: {{{BUDGET}, values: {values}, {rules}}}\n")
+    publish_unjudged(table, spec, output=tmp_path / "out", bits=SeededRandomness(2))
+    rows = pl.read_parquet(tmp_path / "out" / "data.parquet")
+    assert not (rows["admitted"] > rows["discharged"]).any()
+    assert not (rows["discharged"] > rows["control"]).any()
+    assert not (rows["admitted"] > rows["control"]).any()
+    assert rows.filter((pl.col("sex") == "male") & (pl.col("control").dt.year() == 2021)).is_empty()
+    same = rows["admitted"].dt.truncate("1mo") == rows["discharged"].dt.truncate("1mo")
+    assert same.sum() > 100  # or else nothing has been drawn again
+    assert list_codes(ic.verify(tmp_path / "out")) == ["RELEASE_SEEDED"]

@@ -63,8 +63,8 @@ def test_a_row_of_a_population_is_not_called_a_person(tmp_path: Path) -> None:
     publish(tmp_path / "row", already_sampled=0.01)
     publish(tmp_path / "person", unit="who", already_sampled=0.01)
     sampled = "the population from which the table was sampled"
-    assert f"the people who have one row in {sampled}." in page(tmp_path / "row")
-    assert f"the people who are in {sampled}." in page(tmp_path / "person")
+    assert f"the people with one row in {sampled} as being in it." in page(tmp_path / "row")
+    assert f"the people in {sampled} as being in it." in page(tmp_path / "person")
     for name in ("row", "person"):
         assert f"one {name} of {sampled}" in run_command("verify", str(tmp_path / name)).stdout
         assert "do not include the error of that sampling" in readme(tmp_path / name)
@@ -142,7 +142,8 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
 
 
 def test_nothing_is_called_protected_where_nothing_is_guaranteed(tmp_path: Path) -> None:
-    from incrowd.cli.results import describe_release
+    from support.release_lines import describe_release
+
     from incrowd.privacy.randomness import SeededRandomness
 
     request = {"method": "safe", "epsilon": 1, "delta": 1e-6, "levels": {"x": 0}}
@@ -225,7 +226,7 @@ def test_a_huge_epsilon_is_called_hardly_any_protection(tmp_path: Path) -> None:
 
 def test_a_usual_epsilon_comes_with_what_an_attacker_can_do(tmp_path: Path) -> None:
     made = publish(tmp_path / "out")
-    words = "accepts a 1 % false-positive rate identifies at most 2.72 % of the people"
+    words = "accepts a 1 % false-positive rate recognizes at most 2.72 % of the people"
     for text in (
         page(tmp_path / "out"),
         readme(tmp_path / "out"),

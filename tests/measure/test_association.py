@@ -41,8 +41,8 @@ def grid(rows: Floats) -> Frequencies:
 
 
 def seen(rows: Floats, noise: CountNoise | None) -> float:
-    whole = grid(rows)
-    pair = make_pair(whole, whole, *(np.eye(size) for size in rows.shape))
+    table = grid(rows)
+    pair = make_pair(table, table, *(np.eye(size) for size in rows.shape))
     return compute_associations(replace(pair, noise=noise))[0].released
 
 
@@ -99,50 +99,50 @@ def test_noise_in_coarse_labels_is_spread_like_their_rows() -> None:
 
 
 def test_missing_cells_are_filled_as_independence_has_them() -> None:
-    whole = independent(10_000, [6, 3, 1], [5, 3, 2], [7, 3])
+    truth = independent(10_000, [6, 3, 1], [5, 3, 2], [7, 3])
     crowd = 200.0
-    shown = np.where(whole >= crowd, np.rint(whole), 0.0)
-    lost = int((shown == 0).sum())
+    published = np.where(truth >= crowd, np.rint(truth), 0.0)
+    lost = int((published == 0).sum())
     assert lost > 3
-    result = fill_missing_cells(grid(shown), crowd)
-    rows = np.zeros(whole.shape)
+    result = fill_missing_cells(grid(published), crowd)
+    rows = np.zeros(truth.shape)
     rows[tuple(result.codes.T)] = result.counts
-    assert rows[shown > 0] == pytest.approx(shown[shown > 0])
-    expected = np.minimum(whole, crowd / 4)
-    assert rows[shown == 0] == pytest.approx(expected[shown == 0], rel=0.05)
+    assert rows[published > 0] == pytest.approx(published[published > 0])
+    expected = np.minimum(truth, crowd / 4)
+    assert rows[published == 0] == pytest.approx(expected[published == 0], rel=0.05)
 
 
 def test_rare_labels_do_not_look_associated() -> None:
-    whole = independent(30_000, [90, 6, 3, 1], [85, 10, 4, 1])
+    truth = independent(30_000, [90, 6, 3, 1], [85, 10, 4, 1])
     crowd = 80.0
-    shown = np.where(whole >= crowd, np.rint(whole), 0.0)
-    naive = seen(shown, None)
+    published = np.where(truth >= crowd, np.rint(truth), 0.0)
+    naive = seen(published, None)
     assert naive > 0.03
-    assert seen(shown, CountNoise(1e-9, crowd)) < 0.6 * naive
+    assert seen(published, CountNoise(1e-9, crowd)) < 0.6 * naive
 
 
 def test_no_more_than_a_quarter_of_the_crowd_is_filled_in() -> None:
     """A cell that independence would make large was small, or it would be shown."""
-    shown = np.array([[5000.0, 0.0], [0.0, 5000.0], [900.0, 900.0]])
-    result = fill_missing_cells(grid(shown), 80.0)
-    rows = np.zeros(shown.shape)
+    published = np.array([[5000.0, 0.0], [0.0, 5000.0], [900.0, 900.0]])
+    result = fill_missing_cells(grid(published), 80.0)
+    rows = np.zeros(published.shape)
     rows[tuple(result.codes.T)] = result.counts
     assert rows[0, 1] == rows[1, 0] == 20.0
-    assert seen(shown, CountNoise(1e-9, 80.0)) > 0.8
+    assert seen(published, CountNoise(1e-9, 80.0)) > 0.8
 
 
 def test_too_many_possible_cells_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = grid(np.array([[500.0, 0.0], [0.0, 500.0]]))
+    published = grid(np.array([[500.0, 0.0], [0.0, 500.0]]))
     monkeypatch.setattr(association, "_GRID", 3)
-    assert fill_missing_cells(shown, 80.0) is shown
-    nothing = Frequencies(shown.codes[:0], shown.counts[:0])
+    assert fill_missing_cells(published, 80.0) is published
+    nothing = Frequencies(published.codes[:0], published.counts[:0])
     assert fill_missing_cells(nothing, 80.0) is nothing
 
 
 def test_without_noise_nothing_changes() -> None:
     rows = np.array([[500.0, 0.0], [40.0, 500.0]])
-    whole = grid(rows)
-    pair: TablePair = make_pair(whole, whole, np.eye(2), np.eye(2))
+    table = grid(rows)
+    pair: TablePair = make_pair(table, table, np.eye(2), np.eye(2))
     (only,) = compute_associations(pair)
     assert only.released == only.original
 
@@ -151,53 +151,57 @@ def test_an_association_by_hand() -> None:
     # (30 * 30 - 10 * 10) / 40**2 = 1/2; each half of the second column shown decides nothing.
     original = make_frequencies([(0, 0, 30), (0, 1, 10), (1, 0, 10), (1, 1, 30)])
     released = make_frequencies([(0, 0, 40), (1, 0, 40)])
-    (got,) = compute_associations(
+    (pair_association,) = compute_associations(
         make_pair(original, released, np.eye(2), make_uniform_shares([0, 1], bins=2))
     )
-    assert (got.first, got.second) == ("a", "b")
-    assert got.original == pytest.approx(0.5)
-    assert got.released == pytest.approx(0.0, abs=1e-12)
+    assert (pair_association.first, pair_association.second) == ("a", "b")
+    assert pair_association.original == pytest.approx(0.5)
+    assert pair_association.released == pytest.approx(0.0, abs=1e-12)
 
 
 def test_groups_that_decide_the_other_column_keep_v_at_one() -> None:
     original = make_frequencies([(0, 0, 4), (0, 1, 1), (1, 2, 2), (1, 3, 3)])
     released = make_frequencies([(0, 0, 5), (1, 1, 5)])
     halves = make_uniform_shares([0, 1], [2, 3], bins=4)
-    (got,) = compute_associations(make_pair(original, released, np.eye(2), halves))
-    assert got.original == pytest.approx(1.0)
-    assert got.released == pytest.approx(1.0)
+    (pair_association,) = compute_associations(make_pair(original, released, np.eye(2), halves))
+    assert pair_association.original == pytest.approx(1.0)
+    assert pair_association.released == pytest.approx(1.0)
 
 
 def test_associations_agree_with_scipy() -> None:
     rng = np.random.default_rng(4)
     for _ in range(20):
-        seen = rng.integers(1, 30, rng.integers(2, 7, 2))
-        rows = [(*place, int(count)) for place, count in np.ndenumerate(seen)]
-        (got,) = compute_associations(make_identity_pair(make_frequencies(rows), *seen.shape))
-        assert got.original == pytest.approx(contingency.association(seen, method="cramer"))
+        table = rng.integers(1, 30, rng.integers(2, 7, 2))
+        rows = [(*place, int(count)) for place, count in np.ndenumerate(table)]
+        (result,) = compute_associations(make_identity_pair(make_frequencies(rows), *table.shape))
+        assert result.original == pytest.approx(contingency.association(table, method="cramer"))
 
 
 @given(pair=utility_pairs())
 def test_an_association_is_chi_square_of_all_pairs_of_bins(pair: TablePair) -> None:
-    def v(side: Frequencies, shares: Sequence[Floats], one: int, two: int) -> float:
-        joint = np.zeros((shares[one].shape[1], shares[two].shape[1]))
+    def v(side: Frequencies, shares: Sequence[Floats], first: int, second: int) -> float:
+        joint = np.zeros((shares[first].shape[1], shares[second].shape[1]))
         for place, rows in compute_expected_rows(side, shares).items():
-            joint[place[one], place[two]] += rows
+            joint[place[first], place[second]] += rows
         joint = joint[joint.sum(axis=1) > 0][:, joint.sum(axis=0) > 0]
         if min(joint.shape) == 1:
             return 0.0
         squares = joint**2 / joint.sum(axis=1)[:, None] / joint.sum(axis=0)
         return float(np.sqrt(max(squares.sum() - 1, 0) / (min(joint.shape) - 1)))
 
-    got = compute_associations(pair)
-    assert len(got) == len(pair.names) * (len(pair.names) - 1) // 2
-    for item in got:
-        at = pair.names.index(item.first), pair.names.index(item.second)
-        assert 0 <= item.original <= 1
-        assert 0 <= item.released <= 1
+    associations = compute_associations(pair)
+    assert len(associations) == len(pair.names) * (len(pair.names) - 1) // 2
+    for pair_association in associations:
+        at = pair.names.index(pair_association.first), pair.names.index(pair_association.second)
+        assert 0 <= pair_association.original <= 1
+        assert 0 <= pair_association.released <= 1
         # The reference takes the root of a difference of ones: 1e-16 becomes 1e-8.
-        assert item.original == pytest.approx(v(pair.original, pair.exact_shares, *at), abs=1e-6)
-        assert item.released == pytest.approx(v(pair.released, pair.shares, *at), abs=1e-6)
+        assert pair_association.original == pytest.approx(
+            v(pair.original, pair.exact_shares, *at), abs=1e-6
+        )
+        assert pair_association.released == pytest.approx(
+            v(pair.released, pair.shares, *at), abs=1e-6
+        )
 
 
 @given(pair=utility_pairs())
@@ -237,19 +241,19 @@ def test_ten_thousand_labels_fit_in_memory() -> None:
     shares = np.eye(4)[labels // 2500]
     original = make_frequencies([(at, 3 - at, 1) for at in range(4)])
     tracemalloc.start()
-    (got,) = compute_associations(make_pair(original, released, shares, shares))
+    (pair_association,) = compute_associations(make_pair(original, released, shares, shares))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6  # a grid of all pairs of labels takes 800 MB
-    assert got.original == got.released == pytest.approx(1.0)
+    assert pair_association.original == pair_association.released == pytest.approx(1.0)
 
 
 def test_constant_columns_and_empty_tables_have_no_association() -> None:
     constant = make_frequencies([(0, 0, 5), (0, 1, 5)])
-    (got,) = compute_associations(
+    (pair_association,) = compute_associations(
         make_pair(constant, make_frequencies([], 2), np.eye(3), np.eye(2))
     )
-    assert (got.original, got.released) == (0.0, 0.0)
+    assert (pair_association.original, pair_association.released) == (0.0, 0.0)
 
 
 def test_the_mean_error_of_associations() -> None:

@@ -34,18 +34,21 @@ def exact(inside: Spread, overall: Spread, *, ordered: bool) -> Fraction:
     """The least work that turns one distribution into the other, moved as the distance says."""
     if len(overall) == 1:
         return Fraction(0)
-    here = [Fraction(x, sum(inside)) for x in inside]
-    there = [Fraction(x, sum(overall)) for x in overall]
+    class_shares = [Fraction(x, sum(inside)) for x in inside]
+    table_shares = [Fraction(x, sum(overall)) for x in overall]
     if not ordered:
-        return sum((max(x - y, Fraction(0)) for x, y in zip(here, there, strict=True)), Fraction(0))
+        return sum(
+            (max(x - y, Fraction(0)) for x, y in zip(class_shares, table_shares, strict=True)),
+            Fraction(0),
+        )
     # along a line, the cheapest plan serves the places from left to right
-    work, at, supply = Fraction(0), 0, here[0]
-    for place, wanted in enumerate(there):
-        need = wanted
+    work, at, supply = Fraction(0), 0, class_shares[0]
+    for place, demand in enumerate(table_shares):
+        need = demand
         while need:
             while not supply:
                 at += 1
-                supply = here[at]
+                supply = class_shares[at]
             moved = min(need, supply)
             work += moved * abs(place - at)
             need, supply = need - moved, supply - moved
@@ -67,8 +70,10 @@ def test_rules_against_their_definitions(data: st.DataObject, width: int, bound:
     assert DistinctRule(bound).check_classes(spread, total).tolist() == [
         sum(x > 0 for x in inside) >= bound for inside in classes
     ]
-    for got, inside in zip(EntropyRule(bound).check_classes(spread, total), classes, strict=True):
-        assert bool(got) == (perplexity(inside) >= bound - TIE)
+    for satisfied, inside in zip(
+        EntropyRule(bound).check_classes(spread, total), classes, strict=True
+    ):
+        assert bool(satisfied) == (perplexity(inside) >= bound - TIE)
     for ordered in (False, True):
         away = [exact(inside, overall, ordered=ordered) for inside in classes]
         assert compute_distance(spread, total, ordered=ordered) == pytest.approx(
@@ -138,14 +143,14 @@ def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
     good = every[holds]
     assert len(good) > 0
     assert len(good) < len(every) or rule == DistinctRule(1)
-    for item in good:
-        assert rule.check_classes(good + item, table).all()
+    for spread in good:
+        assert rule.check_classes(good + spread, table).all()
         if rule.monotone:
-            assert rule.check_classes(every + item, table).all()
+            assert rule.check_classes(every + spread, table).all()
 
 
 @pytest.mark.parametrize(
-    ("rule", "one", "other"),
+    ("rule", "first", "second"),
     [
         (EntropyRule(2), (1, 1), (9, 0)),
         (ClosenessRule(0.3), (1, 1), (9, 0)),
@@ -153,12 +158,12 @@ def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
     ],
 )
 def test_what_joins_a_class_may_break_a_rule_that_is_not_monotone(
-    rule: DiversityRule, one: tuple[int, int], other: tuple[int, int]
+    rule: DiversityRule, first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     overall = np.array([20, 20])
     assert not rule.monotone
-    assert rule.check_classes(np.array([one]), overall).all()
-    assert not rule.check_classes(np.array([np.add(one, other)]), overall).any()
+    assert rule.check_classes(np.array([first]), overall).all()
+    assert not rule.check_classes(np.array([np.add(first, second)]), overall).any()
 
 
 def test_counting_distinct_values_is_monotone() -> None:
@@ -174,8 +179,8 @@ def test_counting_distinct_values_is_monotone() -> None:
 )
 def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int, int]]) -> None:
     at, first, second, counts = (np.array(column) for column in zip(*rows, strict=True))
-    named, number = np.unique(at, return_inverse=True)
-    columns, expected = [], np.ones(len(named), dtype=bool)
+    class_numbers, number = np.unique(at, return_inverse=True)
+    columns, expected = [], np.ones(len(class_numbers), dtype=bool)
     diversity_ruleses: list[tuple[DiversityRule, ...]] = [
         (DistinctRule(2), ClosenessRule(0.4)),
         (EntropyRule(1.2),),
@@ -185,11 +190,13 @@ def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int
         columns.append(SensitiveColumn(codes.astype(np.int32), np.array(overall), rules))
         spread = [
             [int(counts[(number == c) & (codes == x)].sum()) for x in range(values)]
-            for c in range(len(named))
+            for c in range(len(class_numbers))
         ]
-        assert columns[-1].count_values(number, counts, classes=len(named)).tolist() == spread
+        assert (
+            columns[-1].count_values(number, counts, classes=len(class_numbers)).tolist() == spread
+        )
         for rule in rules:
             expected &= rule.check_classes(np.array(spread), np.array(overall))
-    got = check_rules(number, counts, classes=len(named), protected=columns)
-    assert got.tolist() == expected.tolist()
-    assert check_rules(number, counts, classes=len(named), protected=[]).all()
+    satisfied = check_rules(number, counts, classes=len(class_numbers), sensitive_columns=columns)
+    assert satisfied.tolist() == expected.tolist()
+    assert check_rules(number, counts, classes=len(class_numbers), sensitive_columns=[]).all()

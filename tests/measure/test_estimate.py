@@ -13,9 +13,9 @@ from incrowd.measure.estimate import AttackReport, Estimate, Rate, compute_inter
 def test_the_interval_is_that_of_clopper_and_pearson(
     hits: int, tries: int, confidence: float
 ) -> None:
-    known = binomtest(hits, tries).proportion_ci(confidence, method="exact")
+    interval = binomtest(hits, tries).proportion_ci(confidence, method="exact")
     assert compute_interval(hits, tries, confidence) == pytest.approx(
-        (known.low, known.high), abs=1e-12
+        (interval.low, interval.high), abs=1e-12
     )
 
 
@@ -79,6 +79,6 @@ def test_attacks_as_plain_values() -> None:
     result = AttackReport(
         (estimate(Rate.from_hits(5, 10), Rate.from_value(0.1)),), 10, 0, ("a note",)
     ).as_dict()
-    (item,) = result["attacks"]
-    assert (item["success"]["hits"], item["succeeds"], result["notes"]) == (5, True, ["a note"])
-    assert set(item["excess"]) == {"value", "low", "high"}
+    (attack,) = result["attacks"]
+    assert (attack["success"]["hits"], attack["succeeds"], result["notes"]) == (5, True, ["a note"])
+    assert set(attack["excess"]) == {"value", "low", "high"}

@@ -49,21 +49,21 @@ def people(rows: int = 6000, seed: int = 1) -> pl.DataFrame:
 
 def looked_at(original: pl.DataFrame, released: pl.DataFrame) -> list[FinenessExample]:
     columns = dict(parse_spec(SPEC).spec.columns)
-    whole = count_tuples(open_table(original), ColumnHierarchies(columns))
+    table = count_tuples(open_table(original), ColumnHierarchies(columns))
     labels = [released[name].unique().to_list() for name in columns]
     codes = [
         [texts.index(value) for value in released[name]]
         for name, texts in zip(columns, labels, strict=True)
     ]
     ones = np.ones(len(released), dtype=np.int64)
-    shown = PublishedTable(tuple(labels), merge_tuples(np.array(codes, dtype=np.int32).T, ones))
-    axes = whole.axes
-    points, _, covers = locate_tuples(whole, axes, shown)
+    published = PublishedTable(tuple(labels), merge_tuples(np.array(codes, dtype=np.int32).T, ones))
+    axes = table.axes
+    points, _, covers = locate_tuples(table, axes, published)
     examples = find_examples(
-        whole.names, points, whole.frequencies.counts, covers, shown.frequencies
+        table.names, points, table.frequencies.counts, covers, published.frequencies
     )
-    points, _, covers = locate_tuples(whole, axes, shown)
-    assert bool(examples) == bool(find_selection(whole, shown, points, covers))
+    points, _, covers = locate_tuples(table, axes, published)
+    assert bool(examples) == bool(find_selection(table, published, points, covers))
     return examples
 
 
@@ -88,7 +88,7 @@ def test_fineness_that_follows_another_column_is_named() -> None:
     assert result.rows == int((married["income"] == "low").sum())
     assert result.distance == pytest.approx(1 - result.original)
     assert str(result).startswith(
-        f"100 % of the {result.rows:,} rows shown as 'married' have 'low'"
+        f"100 % of the {result.rows:,} rows published as 'married' have 'low'"
     )
 
 
@@ -144,12 +144,12 @@ def test_the_distance_is_the_smallest_of_all_readings() -> None:
         truth = draw.dirichlet(np.full(places, 0.5))
         pieces = _AxisPieces.__new__(_AxisPieces)
         pieces.first, pieces.last = ends[:, 0], ends[:, 1]
-        shown = _LabelRows(np.arange(labels, dtype=np.int32), rows)
-        wanted = by_program(
+        label_rows = _LabelRows(np.arange(labels, dtype=np.int32), rows)
+        expected = by_program(
             ends[:, 0].tolist(), ends[:, 1].tolist(), (rows / rows.sum()).tolist(), truth.tolist()
         )
-        assert _compute_distance(pieces, shown, truth) == pytest.approx(wanted, abs=1e-9)
-        assert _bound_distance(pieces, shown, truth) >= wanted - 1e-9
+        assert _compute_distance(pieces, label_rows, truth) == pytest.approx(expected, abs=1e-9)
+        assert _bound_distance(pieces, label_rows, truth) >= expected - 1e-9
 
 
 def cut_spec(release: str) -> SpecFile:
@@ -188,11 +188,11 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
     assert "Labels of different levels may occur side by side in:" in certificate
     assert "total variation" not in certificate  # what was measured is for the curator alone
     for scheme in ("search", "auto"):
-        made = publish(
+        release = publish(
             uneven(), cut_spec(f"{budget}, scheme: {scheme}"), output=tmp_path / scheme,
             bits=SeededRandomness(1),
         )  # fmt: skip
-        assert "LABELS_CUT_LOCALLY" not in list_codes(made.findings)
+        assert "LABELS_CUT_LOCALLY" not in list_codes(release.findings)
     sliced = publish(
         uneven(), cut_spec(f"{budget}, scheme: mondrian, slices: 2"), output=tmp_path / "slices",
         bits=SeededRandomness(1),
@@ -202,19 +202,19 @@ def test_every_release_by_cuts_carries_the_warning(tmp_path: Path) -> None:
 
 
 def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
-    made = publish(
+    release = publish(
         uneven(), cut_spec("method: k-anonymity, k: 20, algorithm: mondrian"),
         output=tmp_path / "out",
     )  # fmt: skip
     (result,) = (
-        finding for finding in made.findings if finding.code == "FINENESS_DEPENDS_ON_COLUMNS"
+        finding for finding in release.findings if finding.code == "FINENESS_DEPENDS_ON_COLUMNS"
     )
     assert "'age': " in result.message
     levels = publish(uneven(), cut_spec("method: k-anonymity, k: 20"), output=tmp_path / "ola")
     assert "FINENESS_DEPENDS_ON_COLUMNS" not in list_codes(levels.findings)
     empty = Frequencies(np.zeros((0, 2), np.int32), np.zeros(0, np.int64))
-    whole = count_tuples(open_table(people()), ColumnHierarchies(parse_spec(SPEC).spec.columns))
-    axes = whole.axes
+    table = count_tuples(open_table(people()), ColumnHierarchies(parse_spec(SPEC).spec.columns))
+    axes = table.axes
     nothing = PublishedTable(((), ()), empty)
-    points, _, covers = locate_tuples(whole, axes, nothing)
-    assert find_selection(whole, nothing, points, covers) == ()
+    points, _, covers = locate_tuples(table, axes, nothing)
+    assert find_selection(table, nothing, points, covers) == ()

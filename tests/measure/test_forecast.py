@@ -48,7 +48,7 @@ def counted(k: int, r: int, epsilon: float) -> Likely:
     x = np.arange(-r, r + 1)
     law = np.exp(-epsilon * np.abs(x))
     law /= law.sum()
-    return lambda n: np.array([law[item + x >= r + k].sum() if item >= 1 else 0.0 for item in n])
+    return lambda n: np.array([law[size + x >= r + k].sum() if size >= 1 else 0.0 for size in n])
 
 
 LIKELY: dict[str, Likely] = {
@@ -62,14 +62,18 @@ LIKELY: dict[str, Likely] = {
 def outlook(shares: list[Floats], likely: Likely) -> TableForecast:
     """Columns of one level, with groups of these shares."""
     return TableForecast(
-        {str(at): {0: GroupShares.from_shares(item)} for at, item in enumerate(shares)}, likely
+        {
+            str(at): {0: GroupShares.from_shares(column_shares)}
+            for at, column_shares in enumerate(shares)
+        },
+        likely,
     )
 
 
 def cells_of(shares: list[Floats]) -> Floats:
     result = np.ones(1)
-    for item in shares:
-        result = np.multiply.outer(result, item).ravel()
+    for column_shares in shares:
+        result = np.multiply.outer(result, column_shares).ravel()
     return result
 
 
@@ -79,10 +83,10 @@ def simulated(shares: list[Floats], likely: Likely, size: int, seed: int) -> tup
     rows, empty = np.zeros(RUNS), 0
     for run in range(RUNS):
         counts = draws.multinomial(size, cells / cells.sum()).astype(float)
-        held = counts[counts > 0]
-        shown = draws.random(len(held)) < likely(held)
-        rows[run] = held[shown].sum() / size
-        empty += not shown.any()
+        cell_rows = counts[counts > 0]
+        is_published = draws.random(len(cell_rows)) < likely(cell_rows)
+        rows[run] = cell_rows[is_published].sum() / size
+        empty += not is_published.any()
     return rows, empty / RUNS
 
 
@@ -91,8 +95,8 @@ def poisson_rows(shares: list[Floats], likely: Likely, size: int) -> float:
     cells, times = np.unique(np.round(cells_of(shares), 15), return_counts=True)
     n = np.arange(1.0, 2 * size + 50)
     chance = likely(n) * n / size
-    listed = zip(cells.tolist(), times.tolist(), strict=True)
-    return float(sum(t * (poisson.pmf(n, size * p) @ chance) for p, t in listed))
+    pairs = zip(cells.tolist(), times.tolist(), strict=True)
+    return float(sum(t * (poisson.pmf(n, size * p) @ chance) for p, t in pairs))
 
 
 SCHEMES = st.lists(
@@ -106,7 +110,7 @@ def test_the_rows_that_are_shown_are_those_of_poisson_cells(
     scheme: list[tuple[int, Assumption]], size: int, name: str
 ) -> None:
     """The grid has a point for every five percent, so sizes are right to half of that."""
-    shares = [compute_shares(*item) for item in scheme]
+    shares = [compute_shares(*arguments) for arguments in scheme]
     result = outlook(shares, LIKELY[name]).predict_share(
         {str(at): 0 for at in range(len(shares))}, size
     )
@@ -139,14 +143,14 @@ def test_what_is_seen_is_what_tables_show(
 def test_how_likely_nothing_is_shown(name: str, values: int, assumption: Assumption) -> None:
     """At sizes where it is neither certain nor excluded."""
     shares = [compute_shares(values, assumption)]
-    told = 0
+    checks = 0
     for size in (20, 40, 60, 80, 120, 160, 200, 240):
         _, empty = simulated(shares, LIKELY[name], size, seed=size)
         if 0.1 < empty < 0.9:
-            told += 1
+            checks += 1
             result = outlook(shares, LIKELY[name]).predict_share({"0": 0}, size).empty
             assert abs(result - empty) < 5 * (0.25 / RUNS) ** 0.5 + 0.03
-    assert told >= 1
+    assert checks >= 1
 
 
 def test_the_law_of_counts_is_that_of_the_release() -> None:
@@ -160,10 +164,10 @@ def test_the_law_of_counts_is_that_of_the_release() -> None:
 
 def column(**hierarchy: Any) -> dict[str, dict[int, GroupShares]]:
     declared = Column.model_validate({"role": "quasi", "hierarchy": hierarchy})
-    made = build_hierarchy(declared, folder=Path())
+    built = build_hierarchy(declared, folder=Path())
     return {
         assumption: {
-            level: build_group_shares(made, level, assumption) for level in range(made.height)
+            level: build_group_shares(built, level, assumption) for level in range(built.height)
         }
         for assumption in ASSUMPTIONS
     }
@@ -194,13 +198,13 @@ def test_more_people_never_make_levels_coarser(name: str, assumption: Assumption
     table_forecast = TableForecast(
         {"age": AGE[assumption], "sex": SEX[assumption], "place": PLACE[assumption]}, LIKELY[name]
     )
-    fineness, shown = [], []
+    fineness, row_shares = [], []
     for size in np.geomspace(3, 3_000_000, 25):
         levels = table_forecast.find_finest_levels(size, 0.9)
         fineness.append(-sum(levels.values()))
-        seen = table_forecast.predict_share(levels, size)
-        shown.append(seen.rows)
-        assert seen.rows >= 0.9 or levels == table_forecast.coarsest_levels
+        share = table_forecast.predict_share(levels, size)
+        row_shares.append(share.rows)
+        assert share.rows >= 0.9 or levels == table_forecast.coarsest_levels
     assert fineness == sorted(fineness)
     assert fineness[0] == -sum(table_forecast.coarsest_levels.values())
     assert fineness[-1] == 0
@@ -271,8 +275,8 @@ def test_a_long_mask_has_few_kinds_of_groups() -> None:
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
 def test_many_columns_are_no_matter(assumption: Assumption) -> None:
     """Not a limit of time, but of growth: 86 columns have 2^86 cells and more."""
-    columns = {f"{kind}{at}": item[assumption] for at in range(29)
-               for kind, item in (("age", AGE), ("sex", SEX), ("place", PLACE))}  # fmt: skip
+    columns = {f"{kind}{at}": shares[assumption] for at in range(29)
+               for kind, shares in (("age", AGE), ("sex", SEX), ("place", PLACE))}  # fmt: skip
     del columns["place28"]
     start = time.process_time()
     table_forecast = TableForecast(columns, threshold(5))
@@ -296,6 +300,6 @@ def test_a_long_mask_of_many_letters_is_expected_soon() -> None:
     assert len(mask_shares.logs) <= 4001
     assert mask_shares.mass.sum() == pytest.approx(1.0)
     # The mean of the logarithm of a text's share is that of its characters, added up.
-    item = compute_shares(len(ascii_letters), "skewed")
-    entropy = 20 * float((item * np.log(item)).sum())
+    letter_shares = compute_shares(len(ascii_letters), "skewed")
+    entropy = 20 * float((letter_shares * np.log(letter_shares)).sum())
     assert float((mask_shares.mass * mask_shares.logs).sum()) == pytest.approx(entropy, rel=1e-3)

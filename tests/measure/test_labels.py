@@ -297,26 +297,26 @@ def test_a_label_without_meaning_is_named_with_its_column(kind: str, label: str)
 def test_what_labels_cost() -> None:
     axis = axis_of("ages")
     labels = ["7", "5-9", "10-19", "18-64", "7,99", "*", None]
-    held = np.zeros(102)
-    held[[7, 18, 64, 99, 100]] = 1, 2, 4, 8, 16
-    got = read_labels("age", axis, labels, held)
-    assert got.labels == tuple(labels)
-    assert got.loss.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 1 / 99, 1, 0])
-    assert got.precision.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 92 / 99, 1, 0])
-    assert got.rows.tolist() == [1, 1, 2, 6, 9, 31, 16]
-    assert got.starred.tolist() == [False] * 5 + [True, False]
-    assert got.shares.shape == (7, 102)
-    assert got.shares.sum(axis=1).tolist() == pytest.approx([1.0] * 7)
-    assert np.flatnonzero(got.shares[3]).tolist() == list(range(18, 65))
-    assert got.shares[6, 100] == 1
+    value_counts = np.zeros(102)
+    value_counts[[7, 18, 64, 99, 100]] = 1, 2, 4, 8, 16
+    cover = read_labels("age", axis, labels, value_counts)
+    assert cover.labels == tuple(labels)
+    assert cover.loss.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 1 / 99, 1, 0])
+    assert cover.precision.tolist() == pytest.approx([0, 4 / 99, 9 / 99, 46 / 99, 92 / 99, 1, 0])
+    assert cover.rows.tolist() == [1, 1, 2, 6, 9, 31, 16]
+    assert cover.starred.tolist() == [False] * 5 + [True, False]
+    assert cover.shares.shape == (7, 102)
+    assert cover.shares.sum(axis=1).tolist() == pytest.approx([1.0] * 7)
+    assert np.flatnonzero(cover.shares[3]).tolist() == list(range(18, 65))
+    assert cover.shares[6, 100] == 1
 
 
 def test_precision_of_a_tree_is_its_level_and_of_a_set_its_share() -> None:
-    got = read_labels(
+    cover = read_labels(
         "age", axis_of("groups"), ["a", "Coast", "Hills", "North", "*", "a,c"], np.ones(6)
     )
-    assert got.loss.tolist() == pytest.approx([0, 1 / 3, 0, 2 / 3, 1, 1 / 3])
-    assert got.precision.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1, 1 / 3])
+    assert cover.loss.tolist() == pytest.approx([0, 1 / 3, 0, 2 / 3, 1, 1 / 3])
+    assert cover.precision.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1, 1 / 3])
 
 
 def test_an_open_domain_costs_what_the_rule_covers_not_what_was_met() -> None:
@@ -324,15 +324,17 @@ def test_an_open_domain_costs_what_the_rule_covers_not_what_was_met() -> None:
     entry = {"role": "quasi", "hierarchy": {"mask": {"length": 3}}}
     column = Column.model_validate(entry)
     hierarchy = build_hierarchy(column, folder=Path(), values=["120", "121", "130"])
-    got = read_labels("zip", Axis(hierarchy, False), ["120", "12*", "1**", "***", "*"], np.ones(5))
-    assert got.loss.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
-    assert got.precision.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    cover = read_labels(
+        "zip", Axis(hierarchy, False), ["120", "12*", "1**", "***", "*"], np.ones(5)
+    )
+    assert cover.loss.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    assert cover.precision.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
 
 
 def test_decimals_are_measured_by_width() -> None:
-    got = read_labels("x", axis_of("numbers met"), ["1 to 3", "-4 to 1", "10"], np.ones(8))
-    assert got.precision.tolist() == pytest.approx([2 / 14, 5 / 14, 0])
-    assert got.loss.tolist() == pytest.approx([3 / 5, 1 / 5, 0])
+    cover = read_labels("x", axis_of("numbers met"), ["1 to 3", "-4 to 1", "10"], np.ones(8))
+    assert cover.precision.tolist() == pytest.approx([2 / 14, 5 / 14, 0])
+    assert cover.loss.tolist() == pytest.approx([3 / 5, 1 / 5, 0])
 
 
 def test_many_values_share_bins_in_their_order() -> None:

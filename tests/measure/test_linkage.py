@@ -32,21 +32,21 @@ def test_linking_is_the_nearest_neighbor_ties_included(rows: list[tuple[int, int
 
 @given(tables, st.randoms(use_true_random=False))
 def test_linking_by_several_columns(rows: list[tuple[int, int, int]], random: object) -> None:
-    classes, first, shown = make_arrays(rows)
+    classes, first, released = make_arrays(rows)
     draw = np.random.default_rng(random.randrange(2**32))  # type: ignore[attr-defined]
     second = draw.integers(-4, 5, len(rows))
     other = second + draw.integers(-3, 4, len(rows))
     number = int(classes.max()) + 1
     scales = [np.full(number, 2.0), np.full(number, 4.0)]
     result = linking_risk(
-        classes=classes, originals=[first, second], released=[shown, other], scales=scales
+        classes=classes, originals=[first, second], released=[released, other], scales=scales
     )
     won = shared = 0.0
     for at in range(len(rows)):
         inside = classes == classes[at]
-        apart = np.abs(first[inside] - shown[at]) / 2 + np.abs(second[inside] - other[at]) / 4
-        own = abs(first[at] - shown[at]) / 2 + abs(second[at] - other[at]) / 4
-        if own == apart.min():
+        apart = np.abs(first[inside] - released[at]) / 2 + np.abs(second[inside] - other[at]) / 4
+        own_distance = abs(first[at] - released[at]) / 2 + abs(second[at] - other[at]) / 4
+        if own_distance == apart.min():
             won += 1
             shared += 1 / (apart == apart.min()).sum()
     assert result.risk == pytest.approx(won / len(rows))
@@ -67,8 +67,8 @@ def test_the_predicted_risk_is_what_linking_finds(kind: str) -> None:
     bits = SeededRandomness(9)
 
     def once() -> float:
-        shown = originals + noise.draw(classes, bits)
-        return linking_risk(classes=classes, originals=[originals], released=[shown]).risk
+        released = originals + noise.draw(classes, bits)
+        return linking_risk(classes=classes, originals=[originals], released=[released]).risk
 
     measured = compute_run_mean(np.array([once() for _ in range(40)]))
     expected = float(predict_linking(classes, originals, noise).mean())

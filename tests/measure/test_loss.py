@@ -82,8 +82,8 @@ def test_entropy_is_the_share_of_bits_lost(values: list[str | None], level: int)
     groups = Counter(map(label, values))
     lost = sum(math.log2(groups[label(value)] / alike[value]) for value in values)
     most = sum(math.log2(len(values) / alike[value]) for value in values)
-    held = np.bincount(hierarchy.encode(values), minlength=7).astype(float)
-    result = summed(compute_entropy_costs(hierarchy, held), hierarchy, values, level)
+    value_counts = np.bincount(hierarchy.encode(values), minlength=7).astype(float)
+    result = summed(compute_entropy_costs(hierarchy, value_counts), hierarchy, values, level)
     # The costs of the values themselves cancel over all rows, not in each.
     assert result / len(values) == pytest.approx(lost / most if most else 0.0, abs=1e-12)
 
@@ -142,8 +142,8 @@ def test_average_class_size_does_not_see_what_is_not_shown() -> None:
 
 def test_which_losses_are_sums_over_columns() -> None:
     hierarchies = [build_from_rows(TREE), build_from_rows([("x", "*"), ("y", "*")])]
-    held = [np.array([1.0, 2, 0, 0, 0, 1, 0]), np.array([3.0, 1, 0, 0])]
-    sums = {name: compute_separable_costs(name, hierarchies, held) for name in LOSSES}
+    value_counts = [np.array([1.0, 2, 0, 0, 0, 1, 0]), np.array([3.0, 1, 0, 0])]
+    sums = {name: compute_separable_costs(name, hierarchies, value_counts) for name in LOSSES}
     assert {name for name, costs in sums.items() if costs is None} == {
         "discernibility", "class-size",
     }  # fmt: skip
@@ -159,5 +159,5 @@ def test_which_losses_are_sums_over_columns() -> None:
     costs = sums["entropy"]
     assert costs is not None
     assert [x.tolist() for x in costs[1]] == [
-        x.tolist() for x in compute_entropy_costs(hierarchies[1], held[1])
+        x.tolist() for x in compute_entropy_costs(hierarchies[1], value_counts[1])
     ]

@@ -63,9 +63,9 @@ def test_half_of_the_positives_are_named_with_their_shares_and_a_pair_that_lost_
     (pair,) = found(rows).pairs  # the others lost what the value lost
     assert pair.labels == ("charity", "positive")
     assert pair.lost == 1.0
-    item, other = map(str, found(rows).findings())
-    assert "result = positive (50.0 % of 330 rows, share 9.6 % → 5.1 %)" in item
-    assert "insurer = charity with result = positive (all of 30 rows)" in other
+    value_finding, pair_finding = map(str, found(rows).findings())
+    assert "result = positive (50 % of 330 rows, share 9.6 % → 5.1 %)" in value_finding
+    assert "insurer = charity with result = positive (all of 30 rows)" in pair_finding
 
 
 def test_a_loss_that_a_random_choice_of_rows_explains_is_not_named() -> None:
@@ -79,8 +79,8 @@ def test_a_loss_that_a_random_choice_of_rows_explains_is_not_named() -> None:
 def test_surplus_rows_do_not_make_a_loss_negative_or_more_than_all() -> None:
     rows = {key: 2 * count for key, count in TABLE.items()} | {("charity", "positive"): 0}
     every = [*found(rows).values, *found(rows).pairs]
-    assert [item.labels for item in every] == [("charity", "positive")]
-    assert [item.lost for item in every] == [1.0]
+    assert [value.labels for value in every] == [("charity", "positive")]
+    assert [value.lost for value in every] == [1.0]
 
 
 def test_what_the_release_alone_has_and_empty_tables_are_no_loss() -> None:
@@ -115,25 +115,32 @@ def test_columns_of_many_labels_are_not_compared_and_many_values_are_counted() -
     st.lists(st.integers(0, 60), min_size=9, max_size=9),
     st.lists(st.integers(0, 60), min_size=9, max_size=9),
 )
-def test_named_are_those_that_the_definition_names(held: list[int], left: list[int]) -> None:
+def test_named_are_those_that_the_definition_names(
+    rows_before: list[int], rows_after: list[int]
+) -> None:
     keys = list(product("abc", "xyz"))
-    before, after = dict(zip(keys, held, strict=True)), dict(zip(keys, left, strict=True))
+    before, after = (
+        dict(zip(keys, rows_before, strict=True)),
+        dict(zip(keys, rows_after, strict=True)),
+    )
     codes = np.array([["abc".index(a), "xyz".index(b)] for a, b in keys], dtype=np.int32)
     columns = [ColumnLabels("a", 0, [*"abc"], [*"abc"]), ColumnLabels("x", 1, [*"xyz"], [*"xyz"])]
-    seen = find_lost_values(
-        columns, merge_tuples(codes, np.array(held)), merge_tuples(codes, np.array(left))
+    lost = find_lost_values(
+        columns,
+        merge_tuples(codes, np.array(rows_before)),
+        merge_tuples(codes, np.array(rows_after)),
     )
-    overall = min(sum(left) / max(sum(held), 1), 1.0)
+    overall = min(sum(rows_after) / max(sum(rows_before), 1), 1.0)
     every = [*((0, x) for x in "abc"), *((1, x) for x in "xyz")]
-    assert {value.labels for value in seen.values} == {
+    assert {value.labels for value in lost.values} == {
         (label,)
         for at, label in every
-        if sum(left) and is_lost(one_of(before, at, label), one_of(after, at, label), overall)
+        if sum(rows_after) and is_lost(one_of(before, at, label), one_of(after, at, label), overall)
     }
-    for item in (*seen.values, *seen.pairs):
-        assert 0 <= item.lost <= 1
-        assert item.rows >= LEAST_ROWS
-        assert item.released < (1 - LOST) * item.rows
+    for lost_value in (*lost.values, *lost.pairs):
+        assert 0 <= lost_value.lost <= 1
+        assert lost_value.rows >= LEAST_ROWS
+        assert lost_value.released < (1 - LOST) * lost_value.rows
 
 
 def one_of(rows: dict[tuple[str, str], int], at: int, label: str) -> int:

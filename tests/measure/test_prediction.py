@@ -30,17 +30,17 @@ def planted(rows: int, seed: int = 2) -> Frequencies:
 
 
 def test_a_planted_target_is_learned() -> None:
-    got = compute_accuracy(make_identity_pair(planted(3000), 6, 5, 3), target="c")
-    assert (got.target, got.original, got.released) == ("c", 1.0, 1.0)
-    assert got.majority == pytest.approx(1 / 3, abs=0.1)
+    accuracy = compute_accuracy(make_identity_pair(planted(3000), 6, 5, 3), target="c")
+    assert (accuracy.target, accuracy.original, accuracy.released) == ("c", 1.0, 1.0)
+    assert accuracy.majority == pytest.approx(1 / 3, abs=0.1)
 
 
 def test_two_classes_are_learned() -> None:
     codes = planted(2000).codes.copy()
     codes[:, 2] = codes[:, 0] % 2  # no order helps
     even = merge_tuples(codes, planted(2000).counts)
-    got = compute_accuracy(make_identity_pair(even, 6, 5, 2), target="c")
-    assert (got.original, got.released) == (1.0, 1.0)
+    accuracy = compute_accuracy(make_identity_pair(even, 6, 5, 2), target="c")
+    assert (accuracy.original, accuracy.released) == (1.0, 1.0)
 
 
 def test_what_is_hidden_cannot_be_learned() -> None:
@@ -49,9 +49,9 @@ def test_what_is_hidden_cannot_be_learned() -> None:
         [np.zeros(6, np.int32), *(np.arange(n, dtype=np.int32) for n in (5, 3))]
     )
     shares = make_uniform_shares(range(6), bins=6), np.eye(5), np.eye(3)
-    got = compute_accuracy(make_pair(original, released, *shares), target="c")
-    assert got.original == 1.0
-    assert got.released < 0.45
+    accuracy = compute_accuracy(make_pair(original, released, *shares), target="c")
+    assert accuracy.original == 1.0
+    assert accuracy.released < 0.45
 
 
 def test_groups_that_decide_are_as_good_as_values() -> None:
@@ -69,18 +69,20 @@ def test_groups_that_decide_are_as_good_as_values() -> None:
 def test_equal_tables_give_equal_models() -> None:
     original = draw_frequencies(2000, 8, 6, 4, 3)
     pair = make_identity_pair(original, 8, 6, 4, 3)
-    got = compute_accuracy(pair, target="d", held_out=draw_frequencies(900, 8, 6, 4, 3, seed=8))
-    assert got.original == got.released
-    assert got.majority < got.original < 1
-    got = compute_accuracy(pair, target="d")
-    assert got.original == pytest.approx(got.released, abs=0.03)
+    accuracy = compute_accuracy(
+        pair, target="d", held_out=draw_frequencies(900, 8, 6, 4, 3, seed=8)
+    )
+    assert accuracy.original == accuracy.released
+    assert accuracy.majority < accuracy.original < 1
+    accuracy = compute_accuracy(pair, target="d")
+    assert accuracy.original == pytest.approx(accuracy.released, abs=0.03)
 
 
 def test_the_majority_is_that_of_the_original() -> None:
     original = make_frequencies([(0, 0, 50), (1, 1, 30)])
     held_out = make_frequencies([(0, 0, 1), (1, 1, 3)])
-    got = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=held_out)
-    assert got == Accuracy("b", 1.0, 1.0, 0.25, 1.0, 1.0)
+    accuracy = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=held_out)
+    assert accuracy == Accuracy("b", 1.0, 1.0, 0.25, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("likely", "right"), [(1, 13 / 20), (2, 17 / 20)])
@@ -89,8 +91,8 @@ def test_a_target_in_several_bins_counts_in_each_by_its_share(likely: int, right
     target = np.array([[1.0, 0, 0], [0, 0.25, 0.25]])
     target[1, likely] = 0.75
     pair = make_pair(held_out, make_frequencies([(0, 0, 50), (1, 1, 50)]), np.eye(2), target)
-    got = compute_accuracy(pair, target="b", held_out=held_out)
-    assert (got.original, got.released) == (17 / 20, right)
+    accuracy = compute_accuracy(pair, target="b", held_out=held_out)
+    assert (accuracy.original, accuracy.released) == (17 / 20, right)
 
 
 @pytest.mark.parametrize(("ordered", "right"), [(True, 1.0), (False, 0.5)])
@@ -103,8 +105,8 @@ def test_the_order_of_bins_reaches_bins_never_seen(ordered: bool, right: float) 
 
 def test_counts_weigh_in_learning_and_testing() -> None:
     original = make_frequencies([(0, 0, 90), (0, 1, 10), (1, 0, 10), (1, 1, 90)])
-    got = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=original)
-    assert (got.original, got.released, got.majority) == (0.9, 0.9, 0.5)
+    accuracy = compute_accuracy(make_identity_pair(original, 2, 2), target="b", held_out=original)
+    assert (accuracy.original, accuracy.released, accuracy.majority) == (0.9, 0.9, 0.5)
 
 
 def test_one_class_left_is_always_said() -> None:
@@ -136,11 +138,11 @@ def test_nothing_is_learned_from_nothing() -> None:
 
 def test_rows_are_split_one_by_one() -> None:
     original = make_frequencies([(0, 50_000), (1, 50_000), (2, 1)])
-    known, test = prediction._split_rows(original, 4)
-    assert known.total + test.total == original.total
+    training, test = prediction._split_rows(original, 4)
+    assert training.total + test.total == original.total
     for at in (0, 1):  # Binomial(50,000, 1/5), at 5 standard deviations
         assert abs(test.counts[at] - 10_000) < 5 * 8000**0.5
-    assert sorted([*known.codes[:, 0], *test.codes[:, 0]]) == [0, 0, 1, 1, 2]
+    assert sorted([*training.codes[:, 0], *test.codes[:, 0]]) == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("most", [40, 150, 10_000])
@@ -166,9 +168,9 @@ def test_a_model_that_is_stopped_early_is_used_without_a_warning(
 
 def test_chunks_of_test_rows_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = make_identity_pair(draw_frequencies(400, 8, 6, 3), 8, 6, 3)
-    whole = compute_accuracy(pair, target="c")
+    expected = compute_accuracy(pair, target="c")
     monkeypatch.setattr(prediction, "_CHUNK", 7)
-    assert compute_accuracy(pair, target="c") == whole
+    assert compute_accuracy(pair, target="c") == expected
 
 
 def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
@@ -188,8 +190,8 @@ def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
     model = LogisticRegression(tol=1e-6, max_iter=1000)
     model.fit(features(original), np.repeat(original.codes[:, 2], original.counts))
     expected = model.score(features(test), np.repeat(test.codes[:, 2], test.counts))
-    got = compute_accuracy(make_identity_pair(original, 5, 4, 3), target="c", held_out=test)
-    assert got.original == pytest.approx(expected, abs=0.01)
+    accuracy = compute_accuracy(make_identity_pair(original, 5, 4, 3), target="c", held_out=test)
+    assert accuracy.original == pytest.approx(expected, abs=0.01)
 
 
 def test_a_target_that_is_no_column_is_refused() -> None:
@@ -211,11 +213,11 @@ def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:
     counts = rng.integers(1, 5, 60)
     test = Frequencies(np.zeros((60, 1), dtype=np.int32), counts)
     won = total = 0.0
-    for item in np.flatnonzero(second):
+    for row in np.flatnonzero(second):
         for other in np.flatnonzero(~second):
-            weight = float(counts[item] * counts[other])
+            weight = float(counts[row] * counts[other])
             total += weight
-            won += weight * ((scores[item] > scores[other]) + 0.5 * (scores[item] == scores[other]))
+            won += weight * ((scores[row] > scores[other]) + 0.5 * (scores[row] == scores[other]))
     assert prediction._compute_auc(scores, test, second) == pytest.approx(won / total)
 
 

@@ -45,9 +45,9 @@ def brute(original: list[Row], released: list[Row], fits: list[Fits]) -> dict[st
     }
 
 
-def checked(found: Risk, expected: dict[str, float]) -> None:
+def checked(risk: Risk, expected: dict[str, float]) -> None:
     for name, value in expected.items():
-        assert getattr(found, name) == pytest.approx(value), name
+        assert getattr(risk, name) == pytest.approx(value), name
 
 
 def frequencies(rows: Sequence[tuple[int, ...]], columns: int) -> Frequencies:
@@ -120,10 +120,14 @@ def test_many_classes_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     again = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
     assert risk == again
     monkeypatch.undo()
-    whole = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
-    assert (risk.compared, whole.compared) == (3, len(set(labels)))
-    assert risk.journalist <= whole.journalist
-    assert (risk.highest, risk.mean, risk.sizes) == (whole.highest, whole.mean, whole.sizes)
+    full_risk = compute_risk(frequencies(rows, 2), frequencies(labels, 2), shares)
+    assert (risk.compared, full_risk.compared) == (3, len(set(labels)))
+    assert risk.journalist <= full_risk.journalist
+    assert (risk.highest, risk.mean, risk.sizes) == (
+        full_risk.highest,
+        full_risk.mean,
+        full_risk.sizes,
+    )
 
 
 def test_one_column_and_an_empty_table() -> None:

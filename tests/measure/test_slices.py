@@ -57,19 +57,19 @@ def phi(counts: Sequence[int]) -> float:
 Cells = dict[tuple[str, ...], int]
 
 
-def by_hand(whole: CountedTable, names: str, cells: Cells) -> Made:
+def by_hand(table: CountedTable, names: str, cells: Cells) -> Made:
     """A slice that shows certain labels so often."""
     labels: list[str] = ["0", "1", "*"]
     codes = np.array([[labels.index(x) for x in cell] for cell in cells], dtype=np.int32)
-    shown = PublishedTable(
+    published = PublishedTable(
         (labels,) * len(names), merge_tuples(codes, np.array(list(cells.values())))
     )
-    rows, held = whole.frequencies.total, list(cells.values())
-    own = Evaluation(
-        rows_original=rows, rows_released=sum(held), suppressed=rows - sum(held),
-        classes=len(held), smallest_class=min(held), loss=0.1 * len(names),
+    rows, sizes = table.frequencies.total, list(cells.values())
+    evaluation = Evaluation(
+        rows_original=rows, rows_released=sum(sizes), suppressed=rows - sum(sizes),
+        classes=len(sizes), smallest_class=min(sizes), loss=0.1 * len(names),
     )  # fmt: skip
-    return Made(names, shown, own)
+    return Made(names, published, evaluation)
 
 
 def pairs_of(values: Sequence[int]) -> Cells:
@@ -94,8 +94,8 @@ def four() -> CountedTable:
 
 
 def survived(four: CountedTable, parts: Sequence[Made]) -> Evaluation:
-    shown = [(tuple(part.names), part.shown) for part in parts]
-    return compare_slices(four, shown, [part.evaluation for part in parts])
+    published = [(tuple(part.names), part.shown) for part in parts]
+    return compare_slices(four, published, [part.evaluation for part in parts])
 
 
 def test_survival_is_what_the_textbook_says(four: CountedTable) -> None:
@@ -113,15 +113,15 @@ def test_survival_is_what_the_textbook_says(four: CountedTable) -> None:
     assert [association.first + association.second for association in result.associations] == list(
         original
     )
-    for item in result.associations:
-        pair = item.first + item.second
-        assert item.original == pytest.approx(original[pair], abs=1e-12)
+    for survival in result.associations:
+        pair = survival.first + survival.second
+        assert survival.original == pytest.approx(original[pair], abs=1e-12)
         if pair in counts:
-            assert item.released == pytest.approx(phi(counts[pair]), abs=1e-12)
-            assert item.slice == 1 + list(counts).index(pair)
+            assert survival.released == pytest.approx(phi(counts[pair]), abs=1e-12)
+            assert survival.slice == 1 + list(counts).index(pair)
         else:  # nothing is known of them, and that is said
-            assert item.released == 0.0
-            assert item.slice is None
+            assert survival.released == 0.0
+            assert survival.slice is None
     errors = [abs(original[pair] - phi(counts.get(pair, (0, 0, 0, 0)))) for pair in original]
     assert result.association_error == pytest.approx(sum(errors) / 6)
     assert result.rows_original == 40
@@ -180,19 +180,25 @@ def test_a_slice_that_shows_nothing_of_a_column_keeps_none_of_its_pairs(four: Co
 def test_the_report_lists_them_apart(people: pl.DataFrame, tmp_path: Path) -> None:
     more = "slices: [[a, b], [b, c, d], [e, z]], scheme: fixed, beta: 0.5, levels: "
     levels = "{a: 0, b: 0, c: 1, d: 0, e: 0, z: 2}"
-    made = publish_slices(people, tmp_path / "out", more + levels, by=publish)
-    assert made.evaluation.slices
+    release = publish_slices(people, tmp_path / "out", more + levels, by=publish)
+    assert release.evaluation.slices
     silent = [
         association
-        for association in made.evaluation.associations
+        for association in release.evaluation.associations
         if association.silent is not None
     ]
-    assert [(item.first, item.second) for item in silent] == [("b", "c"), ("c", "d"), ("e", "z")]
+    assert [(survival.first, survival.second) for survival in silent] == [
+        ("b", "c"),
+        ("c", "d"),
+        ("e", "z"),
+    ]
     page = (tmp_path / "out.curator" / "report.html").read_text()
     assert "In one file that suppresses one of the two, so not published either: " in page
     assert "b, c (file 2)" in page
-    kept = sum(association.slice is not None for association in made.evaluation.associations)
-    assert (kept, len(silent), len(made.evaluation.associations)) == (2, 3, 15)
+    kept_pairs = sum(
+        association.slice is not None for association in release.evaluation.associations
+    )
+    assert (kept_pairs, len(silent), len(release.evaluation.associations)) == (2, 3, 15)
     assert "2 of 15 pairs of columns occur in one file" in page
 
 
@@ -211,21 +217,21 @@ def test_what_is_hidden_is_taken_to_be_anything(four: CountedTable) -> None:
 def test_survival_of_a_release_is_that_of_its_files(people: pl.DataFrame, tmp_path: Path) -> None:
     """At level 0 the association of two columns is the one in the file that shows them."""
     more = f"slices: [[a, b], [b, c, d], [e, z]], {LEVELS}, scheme: fixed, format: csv, beta: 0.5"
-    made = publish_slices(people, tmp_path / "out", more, by=publish)
-    assert made.evaluation.slices
-    tables = [read_slice(tmp_path / "out", table) for table in made.certificate.tables]
-    shown = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
-    for association in made.evaluation.associations:
+    release = publish_slices(people, tmp_path / "out", more, by=publish)
+    assert release.evaluation.slices
+    tables = [read_slice(tmp_path / "out", table) for table in release.certificate.tables]
+    slice_by_pair = {("a", "b"): 0, ("b", "c"): 1, ("b", "d"): 1, ("c", "d"): 1}
+    for association in release.evaluation.associations:
         pair = (association.first, association.second)
-        assert association.slice == (shown[pair] + 1 if pair in shown else None)
+        assert association.slice == (slice_by_pair[pair] + 1 if pair in slice_by_pair else None)
         assert association.silent == (
             3 if pair == ("e", "z") else None
         )  # all zip codes begin alike
-        if pair not in shown:
+        if pair not in slice_by_pair:
             assert association.released == 0.0
         else:
             assert association.released == pytest.approx(
-                cramer(tables[shown[pair]], *pair), abs=1e-9
+                cramer(tables[slice_by_pair[pair]], *pair), abs=1e-9
             )
             weighted = people.select(pl.col(*pair).cast(pl.String)).group_by(*pair).len("count")
             assert association.original == pytest.approx(cramer(weighted, *pair), abs=1e-9)

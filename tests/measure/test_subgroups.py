@@ -41,8 +41,8 @@ def people() -> pl.DataFrame:
 def groups_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     written = json.loads((folder / "evaluation.json").read_text())["subgroups"]
     result: dict[str, list[dict[str, Any]]] = {}
-    for item in written:
-        result.setdefault(item["column"], []).append(item)
+    for subgroup in written:
+        result.setdefault(subgroup["column"], []).append(subgroup)
     return result
 
 
@@ -62,28 +62,29 @@ def test_a_safe_release_by_levels(people: pl.DataFrame, tmp_path: Path, draw: st
         "method": "safe", "epsilon": 1, "delta": 1e-6, "draw": draw,
         "levels": {"age": 1, "race": 0, "code": 1},
     }  # fmt: skip
-    made = released(people, tmp_path, release)
-    shown = {(row["age"], row["race"]) for row in made.data.to_dicts()}
+    safe_release = released(people, tmp_path, release)
+    published_cells = {(row["age"], row["race"]) for row in safe_release.data.to_dicts()}
     rows, hidden, after = Counter[Any](), Counter[Any](), Counter[Any]()
     for row in people.to_dicts():
         cell = decade(row["age"]), row["race"]
         for name, label in zip(("age", "race"), cell, strict=True):
             rows[name, label] += 1
-            hidden[name, label] += cell not in shown
-    for row in made.data.to_dicts():
+            hidden[name, label] += cell not in published_cells
+    for row in safe_release.data.to_dicts():
         after.update((name, row[name]) for name in ("age", "race"))
     result = groups_of(tmp_path / "private")
     assert sum(hidden.values())
     for name in ("age", "race"):
-        got = {
-            item["label"]: (item["rows"], item["hidden"], item["released"]) for item in result[name]
+        rows_by_label = {
+            subgroup["label"]: (subgroup["rows"], subgroup["hidden"], subgroup["released"])
+            for subgroup in result[name]
         }
-        assert got == {
+        assert rows_by_label == {
             label: (rows[key, label], hidden[key, label], after[key, label])
             for key, label in rows
             if key == name
         }
-        assert {item["level"] for item in result[name]} == {1 if name == "age" else 0}
+        assert {subgroup["level"] for subgroup in result[name]} == {1 if name == "age" else 0}
     (all_,) = result["code"]  # of which nothing is shown
     assert (all_["label"], all_["rows"]) == ("*", 1500)
 
@@ -93,29 +94,37 @@ def test_classes_and_columns_that_are_kept(people: pl.DataFrame, tmp_path: Path)
         "method": "k-anonymity", "k": 12, "suppression": 0.2,
         "levels": {"age": 1, "race": 0, "code": 1},
     }  # fmt: skip
-    made = released(people, tmp_path, release, ill={"role": "sensitive"})
-    shown = {(row["age"], row["race"]) for row in made.data.to_dicts()}
+    k_release = released(people, tmp_path, release, ill={"role": "sensitive"})
+    published_cells = {(row["age"], row["race"]) for row in k_release.data.to_dicts()}
     rows, hidden = Counter[Any](), Counter[Any]()
     for row in people.to_dicts():
-        gone = (decade(row["age"]), row["race"]) not in shown
+        is_hidden = (decade(row["age"]), row["race"]) not in published_cells
         ages = f"{row['age'] // 10 * 10}-{row['age'] // 10 * 10 + 9}"
         for key in (("age", ages), ("race", row["race"]), ("ill", row["ill"])):
             rows[key] += 1
-            hidden[key] += gone
+            hidden[key] += is_hidden
     result = groups_of(tmp_path / "private")
-    assert 0 < sum(item["hidden"] for item in result["race"]) == made.evaluation.suppressed
+    assert (
+        0
+        < sum(subgroup["hidden"] for subgroup in result["race"])
+        == k_release.evaluation.suppressed
+    )
     for name in ("age", "race", "ill"):
-        got = {item["label"]: (item["rows"], item["hidden"]) for item in result[name]}
-        assert got == {
+        rows_by_label = {
+            subgroup["label"]: (subgroup["rows"], subgroup["hidden"]) for subgroup in result[name]
+        }
+        assert rows_by_label == {
             label: (rows[key, label], hidden[key, label]) for key, label in rows if key == name
         }
-        assert sum(item["released"] for item in result[name]) == pytest.approx(len(made.data))
+        assert sum(subgroup["released"] for subgroup in result[name]) == pytest.approx(
+            len(k_release.data)
+        )
     codes = result["code"]  # 30 values, of which the rare are one group
     assert len(codes) == MOST
     assert codes[-1]["others"] == people["code"].n_unique() - MOST + 1
     assert sum(code["rows"] for code in codes) == 1500
     # Of a column that shows nothing, a reader takes every value to be equally likely.
-    assert codes[0]["released"] == pytest.approx(len(made.data) / 30)
+    assert codes[0]["released"] == pytest.approx(len(k_release.data) / 30)
 
 
 def test_where_labels_overlap_nobody_knows_who_is_hidden(
@@ -124,9 +133,9 @@ def test_where_labels_overlap_nobody_knows_who_is_hidden(
     release = {"method": "k-anonymity", "k": 12, "algorithm": "mondrian"}
     released(people, tmp_path, release)
     result = groups_of(tmp_path / "private")
-    assert {item["hidden"] for group in result.values() for item in group} == {None}
+    assert {subgroup["hidden"] for group in result.values() for subgroup in group} == {None}
     for group in result.values():
-        assert sum(item["released"] for item in group) == pytest.approx(1500)
+        assert sum(subgroup["released"] for subgroup in group) == pytest.approx(1500)
 
 
 def test_on_whom_it_falls() -> None:

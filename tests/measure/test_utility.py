@@ -38,9 +38,9 @@ def test_an_empty_table_is_at_distance_one() -> None:
 
 @given(pair=utility_pairs())
 def test_a_distance_is_the_sum_over_all_bins(pair: TablePair) -> None:
-    for at, (name, got) in enumerate(compute_distances(pair).items()):
+    for at, (name, distance) in enumerate(compute_distances(pair).items()):
         assert name == pair.names[at]
-        assert 0 <= got <= 1
+        assert 0 <= distance <= 1
         moved = np.zeros(pair.shares[at].shape[1])
         for side, shares, sign in (
             (pair.original, pair.exact_shares, 1),
@@ -48,4 +48,4 @@ def test_a_distance_is_the_sum_over_all_bins(pair: TablePair) -> None:
         ):
             for place, rows in compute_expected_rows(side, shares).items():
                 moved[place[at]] += sign * rows / side.total
-        assert got == pytest.approx(moved[moved > 0].sum(), abs=1e-12)
+        assert distance == pytest.approx(moved[moved > 0].sum(), abs=1e-12)

@@ -41,10 +41,10 @@ def test_queries_equal_going_through_every_row(pair: TablePair, seed: int) -> No
             )
             share.append(inside / side.total)
         errors.append(abs(share[1] - share[0]) / max(share[0], 0.001))
-    got = measure_query_errors(pair, count=7, seed=seed)
-    assert got.count == 7
-    assert got.median_error == pytest.approx(sorted(errors)[3], abs=1e-9)
-    assert got.mean_error == pytest.approx(sum(errors) / 7, abs=1e-9)
+    query_errors = measure_query_errors(pair, count=7, seed=seed)
+    assert query_errors.count == 7
+    assert query_errors.median_error == pytest.approx(sorted(errors)[3], abs=1e-9)
+    assert query_errors.mean_error == pytest.approx(sum(errors) / 7, abs=1e-9)
 
 
 def test_regions_are_what_the_docstring_says() -> None:
@@ -98,26 +98,26 @@ def test_a_release_of_nothing_but_stars_answers_uniformly(
         star,
         ordered=(ordered, ordered),
     )
-    got = measure_query_errors(pair, count=25, columns=columns)
-    assert got.median_error == pytest.approx(error)
-    assert got.mean_error == pytest.approx(error)
+    query_errors = measure_query_errors(pair, count=25, columns=columns)
+    assert query_errors.median_error == pytest.approx(error)
+    assert query_errors.mean_error == pytest.approx(error)
 
 
 def test_rare_regions_are_measured_against_a_thousandth() -> None:
     # A query on all of eleven columns of two bins is about one row of 2048.
     original = make_frequencies([(*place, 1) for place in np.ndindex(*[2] * 11)])
     pair = make_pair(original, make_frequencies([], 11), *[np.eye(2)] * 11)
-    got = measure_query_errors(pair, count=10, columns=(11,))
-    assert got.mean_error == pytest.approx((1 / 2048) / 0.001)
+    query_errors = measure_query_errors(pair, count=10, columns=(11,))
+    assert query_errors.mean_error == pytest.approx((1 / 2048) / 0.001)
 
 
 def test_queries_are_asked_where_the_rows_are() -> None:
     original = make_frequencies([(0, 9999), (1, 1)])
-    got = measure_query_errors(
+    query_errors = measure_query_errors(
         make_pair(original, make_frequencies([(0, 1)]), make_uniform_shares([0, 1], bins=2)),
         count=100,
     )
-    assert got.median_error == pytest.approx((0.9999 - 0.5) / 0.9999)
+    assert query_errors.median_error == pytest.approx((0.9999 - 0.5) / 0.9999)
 
 
 def test_an_empty_release_is_wrong_altogether() -> None:
@@ -149,9 +149,9 @@ def test_queries_are_about_shares_not_numbers(pair: TablePair) -> None:
 def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     star = make_uniform_shares(range(9), bins=9)
     pair = make_pair(draw_frequencies(200, 9, 9), make_frequencies([(0, 0, 1)]), star, star)
-    whole = measure_query_errors(pair, count=50)
+    expected = measure_query_errors(pair, count=50)
     monkeypatch.setattr(utility, "_BLOCK", 7)
-    assert measure_query_errors(pair, count=50).mean_error == pytest.approx(whole.mean_error)
+    assert measure_query_errors(pair, count=50).mean_error == pytest.approx(expected.mean_error)
 
 
 @given(pair=utility_pairs())

@@ -73,7 +73,7 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
     assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
     assert "`size: NUMBER`" in crowd.remedy
     assert not result.is_doubtful
-    assert all(item.rows is None and item.empty is None for item in result.each)
+    assert all(forecast.rows is None and forecast.empty is None for forecast in result.each)
     assert result.each[0].told.keys() == {"sex", "age", "zip", "job"}
 
 
@@ -105,9 +105,9 @@ def test_the_crowd_is_of_the_larger_noise_and_rounded_up() -> None:
 @pytest.mark.parametrize("release", [SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 5"])
 def test_so_many_people_as_it_takes_do_show_something_of_every_column(release: str) -> None:
     """The number that is asked for without a size is one that is enough with it."""
-    for item in expect(None, spec(release)).each:
-        again = expect(None, spec(release, size=round(item.whole * 1.1))).each
-        (same,) = [other for other in again if other.assumption == item.assumption]
+    for forecast in expect(None, spec(release)).each:
+        again = expect(None, spec(release, size=round(forecast.whole * 1.1))).each
+        (same,) = [other for other in again if other.assumption == forecast.assumption]
         assert set(same.told) == {"sex", "age", "zip", "job"}
         assert same.rows is not None
         assert same.rows >= 0.9
@@ -120,8 +120,8 @@ def test_with_a_size_it_says_what_could_be_told() -> None:
         assert finding.code == "RELEASE_FORECAST"
         assert finding.values["size"] == 5000
         assert finding.values["informative"] == len(first.told)
-        for name, shown in first.told.items():
-            assert f"{name} → {shown}" in finding.message
+        for name, level in first.told.items():
+            assert f"{name} → {level}" in finding.message
         assert finding.values["rows"] == first.rows
         assert (finding.values["needed"] is not None) == (len(first.told) < 4)
         assert "nothing" not in first.told.values()
@@ -141,9 +141,9 @@ def test_few_people_are_told_that_nothing_would_be_shown() -> None:
     for release in (SAFE, f"{SAFE}, draw: sample", "method: k-anonymity, k: 50"):
         result = expect(None, spec(release, size=10))
         assert result.is_doubtful
-        assert all(item.empty is not None and item.empty > 0.5 for item in result.each)
-        assert [item.code for item in result.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
-        assert {item.values["crowd"] for item in result.warnings()} == {result.crowd_size}
+        assert all(entry.empty is not None and entry.empty > 0.5 for entry in result.each)
+        assert [entry.code for entry in result.warnings()] == ["RELEASE_LIKELY_EMPTY"] * 2
+        assert {entry.values["crowd"] for entry in result.warnings()} == {result.crowd_size}
         assert "fewer columns" in words(result)
 
 
@@ -159,18 +159,18 @@ def test_an_empty_release_that_is_merely_possible_is_doubtful_and_said() -> None
     release = "method: k-anonymity, k: 20, levels: {x: 0}"
     met = []
     for size in range(30, 130, 5):
-        for item in (result := expect(None, spec(release, size=size, columns=columns))).each:
-            assert item.empty is not None
-            if 0.05 < item.empty < 0.5:
+        for forecast in (result := expect(None, spec(release, size=size, columns=columns))).each:
+            assert forecast.empty is not None
+            if 0.05 < forecast.empty < 0.5:
                 met.append(size)
-                assert item.is_doubtful
+                assert forecast.is_doubtful
                 assert result.is_doubtful
-                finding = result.findings()[result.each.index(item)]
+                finding = result.findings()[result.each.index(forecast)]
                 assert (finding.code, finding.values["empty"]) == (
                     "RELEASE_MAY_BE_EMPTY",
-                    item.empty,
+                    forecast.empty,
                 )
-            assert item.is_doubtful == (item.empty > 0.05)
+            assert forecast.is_doubtful == (forecast.empty > 0.05)
     assert met
 
 
@@ -178,10 +178,12 @@ def test_a_release_that_tells_of_no_column_is_doubtful() -> None:
     """Rows without any value are no release that somebody waits for."""
     columns = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 9}}}}"
     result = expect(None, spec("method: k-anonymity, k: 60", size=100, columns=columns))
-    silent = [item for item in result.each if not item.told]
+    silent = [entry for entry in result.each if not entry.told]
     assert silent
-    assert all(item.is_doubtful and item.empty is not None and item.empty < 0.05 for item in silent)
-    assert "RELEASE_UNINFORMATIVE" in [item.code for item in result.warnings()]
+    assert all(
+        entry.is_doubtful and entry.empty is not None and entry.empty < 0.05 for entry in silent
+    )
+    assert "RELEASE_UNINFORMATIVE" in [entry.code for entry in result.warnings()]
 
 
 def test_fixed_levels_are_taken_as_they_are() -> None:
@@ -189,11 +191,11 @@ def test_fixed_levels_are_taken_as_they_are() -> None:
     result = expect(None, spec(f"{SAFE}, {levels}", size=1000))
     assert result.fixed
     assert words(result).count("at the levels of the spec.") == 2
-    for item in result.each:
-        assert item.told.keys() == {"sex", "age", "zip"}
-        assert "1 of 5 characters" in item.told["zip"]
-        assert item.rows is not None
-        assert item.rows < 0.9
+    for forecast in result.each:
+        assert forecast.told.keys() == {"sex", "age", "zip"}
+        assert "1 of 5 characters" in forecast.told["zip"]
+        assert forecast.rows is not None
+        assert forecast.rows < 0.9
     assert "For 90 % of rows, use about" in words(result)
     open_size = expect(None, spec(f"{SAFE}, {levels}")).findings()
     assert open_size[0].code == "TABLE_SIZE_AT_LEVELS"
@@ -203,11 +205,11 @@ def test_fixed_levels_are_taken_as_they_are() -> None:
 def test_of_slices_the_widest_is_told() -> None:
     result = expect(None, spec(f"{SAFE}, slices: [[sex, job], [sex, age, zip]]", size=5000))
     assert result.tables == 2
-    assert all(item.columns == 3 for item in result.each)
-    assert [item.values["slices"] for item in result.findings()] == [2, 2]
-    whole = expect(None, spec(f"{SAFE}", size=5000))
-    assert whole.tables == 1
-    assert "widest of" not in words(whole)
+    assert all(forecast.columns == 3 for forecast in result.each)
+    assert [forecast.values["slices"] for forecast in result.findings()] == [2, 2]
+    unsliced = expect(None, spec(f"{SAFE}", size=5000))
+    assert unsliced.tables == 1
+    assert "widest of" not in words(unsliced)
 
 
 # What is read of the table ---------------------------------------------------------------------
@@ -232,9 +234,11 @@ def people(rows: int = 60) -> pl.DataFrame:
 
 def test_a_public_size_counts_rows_or_people() -> None:
     table = open_table(people())
-    assert {item.size for item in expect(table, spec(size="public")).each} == {60}
+    assert {forecast.size for forecast in expect(table, spec(size="public")).each} == {60}
     unit = "unit: {id: id, without_id: drop}"
-    assert {item.size for item in expect(table, spec(size="public", more=unit)).each} == {29}
+    assert {forecast.size for forecast in expect(table, spec(size="public", more=unit)).each} == {
+        29
+    }
     with pytest.raises(IncrowdError, match="no table is named"):
         expect(None, spec(size="public"))
 
@@ -256,13 +260,13 @@ def test_a_draft_is_told_what_to_expect() -> None:
 
 
 def findings(file: SpecFile) -> list[Finding]:
-    return [item for item in check(open_table(people()), file) if item.topic == "forecast"]
+    return [finding for finding in check(open_table(people()), file) if finding.topic == "forecast"]
 
 
 def test_check_says_it_and_doubts_where_that_is_due() -> None:
     for file, severity in ((spec(size=10**7), "note"), (spec(size=10), "warning")):
-        assert [item.severity.value for item in findings(file)] == [severity] * 2
-    assert [item.code for item in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
+        assert [finding.severity.value for finding in findings(file)] == [severity] * 2
+    assert [finding.code for finding in findings(spec())] == ["TABLE_SIZE_NEEDED", "CROWD_SIZE"]
     assert findings(spec(size="public"))[0].values["size"] == 60
     assert findings(spec(size=10**7)) == expect(None, spec(size=10**7)).findings()
 
@@ -291,14 +295,14 @@ def test_the_commands_say_it(tmp_path: Path, size: object) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", size)
     result = expect(open_table(people(600)), parse_spec(path.read_text(), path=path))
     checked = run_command("check", str(path), columns=1000)
-    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
-    assert done.returncode == 0, done.stderr
+    process = run_command("publish", str(path), "-o", str(tmp_path / "out"), columns=1000)
+    assert process.returncode == 0, process.stderr
     for finding in result.findings():
         assert f"{finding} [{finding.code}]" in checked.stdout
-    first, second = done.stdout.splitlines()[:2]
+    first, second = process.stdout.splitlines()[:2]
     assert first == f"{result.summarize()} Details: incrowd check {path}"
     assert second.startswith("Published ")
-    assert ("600 people" in done.stdout) == (size is not None)
+    assert ("600 people" in process.stdout) == (size is not None)
 
 
 def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
@@ -325,11 +329,11 @@ def test_the_summary_is_one_sentence_of_both_assumptions() -> None:
 
 def test_json_is_left_alone(tmp_path: Path) -> None:
     path = written(tmp_path, "method: k-anonymity, k: 5", 600)
-    done = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["method"] == "k-anonymity"
+    process = run_command("publish", str(path), "-o", str(tmp_path / "out"), "--json")
+    assert process.returncode == 0
+    assert json.loads(process.stdout)["method"] == "k-anonymity"
     result = json.loads(run_command("check", str(path), "--json").stdout)["findings"]
-    (first, _) = [item for item in result if item["code"] == "RELEASE_FORECAST"]
+    (first, _) = [finding for finding in result if finding["code"] == "RELEASE_FORECAST"]
     assert set(first) == {"code", "severity", "column", "values", "message", "remedy"}
     assert first["values"]["size"] == 600
 
@@ -344,5 +348,5 @@ def test_a_sample_and_counts_are_expected_side_by_side() -> None:
 def test_a_draw_that_does_not_go_says_why() -> None:
     file = spec(f"{SAFE}, beta: 0.5")
     assert expect_with_draw("sample", untouchable(), file).crowd > 1
-    with pytest.raises(IncrowdError, match="is for 'draw: sample'"):
+    with pytest.raises(IncrowdError, match="is for `draw: sample`"):
         expect_with_draw("counts", untouchable(), file)

@@ -49,7 +49,9 @@ def comments() -> list[str]:
 
 def wrong(spec: dict[str, Any], frame: pl.DataFrame, column: str) -> list[Finding]:
     findings = check(local_engine().open(frame), spec)
-    return [item for item in findings if item.column == column and item.severity == "error"]
+    return [
+        finding for finding in findings if finding.column == column and finding.severity == "error"
+    ]
 
 
 @pytest.mark.parametrize("method", ["k-anonymity", "k-epsilon"])
@@ -121,10 +123,10 @@ def test_values_outside_the_bounds_are_counted(
     }
     outside = sum(not 0 <= at % 100 - 19 <= 10 for at in range(ROWS))
     text = [
-        item for item in check(local_engine().open(frame), spec)
-        if item.column == "gain" and item.values.get("rows") == outside
+        finding for finding in check(local_engine().open(frame), spec)
+        if finding.column == "gain" and finding.values.get("rows") == outside
     ]  # fmt: skip
-    assert [item.severity.value for item in text] == ["error" if refused else "warning"]
+    assert [finding.severity.value for finding in text] == ["error" if refused else "warning"]
     assert "-19 to 80" in text[0].message
     if refused:
         with pytest.raises(IncrowdError, match=r"outside the bounds \[0, 10\].*clamp"):
@@ -147,7 +149,9 @@ def test_noise_as_large_as_the_values_is_warned_of(tmp_path: Path) -> None:
     def doubts() -> list[str]:
         result = check(local_engine().open(frame), spec)
         return [
-            item.code for item in result if item.column == "gain" and item.severity == "warning"
+            finding.code
+            for finding in result
+            if finding.column == "gain" and finding.severity == "warning"
         ]
 
     assert "NOISE_TOO_LARGE" in doubts()

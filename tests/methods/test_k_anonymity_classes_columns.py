@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 from markupsafe import escape
+from support.release_lines import describe_release
 
 from incrowd.anonymize import node_evaluator
-from incrowd.cli.results import describe_release
 from incrowd.errors import IncrowdError, IncrowdWarning
 from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
@@ -48,12 +48,12 @@ def test_what_can_be_searched_is_searched() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [{"algorithm": "ola"}, {"loss": "entropy"}, {"suppression": 0.1}, {"search_seconds": 9}],
 )
 @pytest.mark.parametrize("noisy", [False, True])
 def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
-    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *, noisy: bool
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *, noisy: bool
 ) -> None:
     """It takes the time that the spec gives, or a minute; here the clock goes by its readings."""
     read: list[float] = []
@@ -63,7 +63,7 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
         return read[-1]
 
     monkeypatch.setattr(node_evaluator, "monotonic", clock)
-    table, spec = wide(9, **asked)
+    table, spec = wide(9, **options)
     if noisy:
         table = table.with_columns(pl.Series("c9", range(200)))
         spec["columns"]["c9"] = {"role": "noisy"}
@@ -73,7 +73,7 @@ def test_who_asks_for_a_search_gets_one_however_many_schemes_there_are(
     assert release.certificate.parameters["algorithm"] == "ola"
     assert release.certificate.table.release.smallest_class >= 5
     assert verify(release.folder) == []
-    assert 0 <= read[-1] - asked.get("search_seconds", 60) < 20
+    assert 0 <= read[-1] - options.get("search_seconds", 60) < 20
     search = release.evaluation.search
     assert search is not None
     assert not search.optimum

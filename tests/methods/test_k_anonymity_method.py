@@ -35,8 +35,8 @@ KINDS: dict[str, pl.Series] = {
 
 def kept_columns(kinds: Sequence[str]) -> tuple[pl.DataFrame, str]:
     """A table with a sensitive column of each kind, and its part of a spec."""
-    kept = {kind: pl.concat([KINDS[kind]] * 5) for kind in kinds}
-    table = pl.DataFrame({"a": ["x", "y"] * 10, **kept})
+    columns = {kind: pl.concat([KINDS[kind]] * 5) for kind in kinds}
+    table = pl.DataFrame({"a": ["x", "y"] * 10, **columns})
     sensitive = "".join(f", {kind}: {{role: sensitive}}" for kind in kinds)
     return table, f"columns: {{a: {{role: quasi, hierarchy: flat}}{sensitive}}}"
 

@@ -25,7 +25,7 @@ def test_what_tasks_link_covers_the_risk_of_all_rows(size: int) -> None:
     method = KEpsilon(FILE)
     rows, tasks = 4 * LINKED_ROWS, 80
     values, members = np.random.default_rng(5).integers(0, 300, rows), np.arange(rows) // size
-    listed = list(range(300))
+    distinct = list(range(300))
     work = NoiseTask(method.noisy, method.release, 5, rows)
     parts, bits = [], SeededRandomness(3)
     # Tasks have classes of their own, some more than others.
@@ -33,14 +33,14 @@ def test_what_tasks_link_covers_the_risk_of_all_rows(size: int) -> None:
     for task in range(tasks):
         mine = owner[members] == task
         if mine.any():
-            chunk = ClassChunk(members[mine], {"x": (listed, values[mine].astype(np.int32))})
+            chunk = ClassChunk(members[mine], {"x": (distinct, values[mine].astype(np.int32))})
             worked = work(chunk, bits)
             assert isinstance(worked.part, NoisePart)
             parts.append(worked.part)
     simulated = merge_noise(parts).simulated
     assert simulated is not None
     columns = make_noisy_columns(
-        members, int(members[-1]) + 1, {"x": (listed, values.astype(np.int32))},
+        members, int(members[-1]) + 1, {"x": (distinct, values.astype(np.int32))},
         method.noisy, method.release,
     )  # fmt: skip
     exact = float(compute_link_chances(columns[0], members).mean())

@@ -32,7 +32,7 @@ def test_noisy_columns_share_epsilon_and_delta() -> None:
     data = make_noisy_rows(rows, result, method.noisy, method.release)
     for column, share in zip(data.columns, (Fraction(1, 2), Fraction(3, 2)), strict=True):
         widths = np.array(
-            [np.ptp(column.originals[data.members == item]) for item in range(data.classes)]
+            [np.ptp(column.originals[data.members == number]) for number in range(data.classes)]
         )
         needed = k_epsilon.make_gaussian_noise(widths, share, 1e-4 / 2).sigma
         assert needed is not None

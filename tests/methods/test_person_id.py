@@ -153,10 +153,10 @@ def test_a_guessed_unit_is_refused_until_it_is_confirmed(visits: Path) -> None:
     assert "incrowd confirm" in refused.stderr
     assert run_command("confirm", str(visits), "--roles").returncode == 1  # it is no matter of form
     assert run_command("confirm", str(visits), "--unit").returncode == 0
-    done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
-    assert done.returncode == 0, done.stderr
-    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
-        assert "one person; one row of each" in item
+    process = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
+    assert process.returncode == 0, process.stderr
+    for output in (process.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one person; one row of each" in output
 
 
 @pytest.mark.parametrize("method", ["safe", "k-anonymity"])
@@ -174,17 +174,19 @@ def test_a_guessed_unit_is_refused_by_every_method(visits: Path, method: str) ->
 
 
 def test_check_says_that_the_unit_is_not_confirmed(visits: Path) -> None:
-    assert any(item.code == "UNIT_NOT_CONFIRMED" for item in check(None, read_spec_file(visits)))
+    assert any(
+        finding.code == "UNIT_NOT_CONFIRMED" for finding in check(None, read_spec_file(visits))
+    )
 
 
 def test_terminal_and_verify_say_that_a_row_is_protected(visits: Path) -> None:
     text = "columns: {patient: {role: identifier}, sex: {role: quasi, hierarchy: flat}}\n"
     release = "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}\n"
     visits.write_text(f"table: t.csv\n{text}{release}", encoding="utf-8")
-    done = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
-    assert done.returncode == 0, done.stderr
-    for item in (done.stdout, run_command("verify", str(visits.parent / "out")).stdout):
-        assert "one row, not all rows of a person" in item
+    process = run_command("publish", str(visits), "-o", str(visits.parent / "out"))
+    assert process.returncode == 0, process.stderr
+    for output in (process.stdout, run_command("verify", str(visits.parent / "out")).stdout):
+        assert "one row, not all rows of a person" in output
 
 
 # What check says ---------------------------------------------------------------------------------
@@ -200,11 +202,13 @@ def test_check_names_every_id_of_several_rows(name: str, role: str) -> None:
     )
     table = table_of(name, [f"P{at:05}" for at in people_of()])
     text = [
-        str(item) for item in check(table, file) if item.column == name and item.severity != "note"
+        str(finding)
+        for finding in check(table, file)
+        if finding.column == name and finding.severity != "note"
     ]
-    assert any("unit: {id:" in item and "rows per value: median" in item for item in text)
+    assert any("unit: {id:" in finding and "rows per value: median" in finding for finding in text)
     quiet = table_of(name, [f"P{at:05}" for at in range(ROWS)])
-    assert not any("unit: {id:" in str(item) for item in check(quiet, file))
+    assert not any("unit: {id:" in str(finding) for finding in check(quiet, file))
 
 
 def test_counts_of_ids_are_of_the_whole_table() -> None:

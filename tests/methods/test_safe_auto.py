@@ -97,8 +97,8 @@ def test_what_only_a_choice_needs_is_refused_where_nothing_is_chosen(more: str) 
 
 def wide(columns: int, **release: Any) -> SpecFile:
     values = {"intervals": {"from": 0, "to": 63, "widths": [2, 4, 8, 16]}}
-    listed = {f"c{at}": {"role": "quasi", "hierarchy": values} for at in range(columns)}
-    return load_spec({"columns": listed, "release": {"epsilon": 1.0, "delta": 1e-6, **release}})
+    entries = {f"c{at}": {"role": "quasi", "hierarchy": values} for at in range(columns)}
+    return load_spec({"columns": entries, "release": {"epsilon": 1.0, "delta": 1e-6, **release}})
 
 
 def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
@@ -143,15 +143,15 @@ def test_slices_of_many_columns_are_searched_though_all_together_could_not_be() 
 def test_auto_is_the_default_and_the_release_says_why(tmp_path: Path) -> None:
     people = make_demo_table("census", rows=4000)
     usual = parse_spec(SPECS["census"])
-    made = []
+    releases = []
     for name in ("usual", "auto", "search"):
         file = usual if name == "usual" else usual.with_entry(("release", "scheme"), name)
         folder = tmp_path / name
-        made.append(publish_unjudged(people, file, output=folder, bits=PinnedRandomness(2)))
+        releases.append(publish_unjudged(people, file, output=folder, bits=PinnedRandomness(2)))
         assert verify(folder) == []
-    assert made[0].certificate == made[1].certificate == made[2].certificate
-    assert all(column.level is not None for column in made[0].certificate.table.scheme.values())
-    assert "because the spec sets none" in made[0].reasons[0]
+    assert releases[0].certificate == releases[1].certificate == releases[2].certificate
+    assert all(column.level is not None for column in releases[0].certificate.table.scheme.values())
+    assert "because the spec sets none" in releases[0].reasons[0]
     page = (tmp_path / "usual.curator" / "report.html").read_text()
     assert "Choice of the scheme" in page
     assert "because the spec sets none" in page
@@ -183,11 +183,11 @@ def test_a_table_without_rows_is_published_like_any_other(
     file = parse_spec(SPECS["census"])
     for name, value in release.items():
         file = file.with_entry(("release", name), value)
-    made = publish_unjudged(
+    empty_release = publish_unjudged(
         make_demo_table("census", rows=2).to_frame().head(rows), file, output=tmp_path / "out"
     )
     assert verify(tmp_path / "out") == []
-    assert made.evaluation.rows_released == 0
+    assert empty_release.evaluation.rows_released == 0
 
 
 FLAT = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}

@@ -29,8 +29,8 @@ from incrowd.release.ledger import Ledger
 from incrowd.spec.release import SafeSpec
 
 
-def settled(**known: Any) -> BudgetSplit:
-    return split_fixed_budget(SafeSpec(**known))
+def settled(**parameters: Any) -> BudgetSplit:
+    return split_fixed_budget(SafeSpec(**parameters))
 
 
 def delta_of(pair: SafeRelease, rate: float, epsilon: float) -> float:
@@ -46,10 +46,12 @@ def enumerated(pair: SafeRelease, rate: float, epsilon: float, sizes: Sequence[i
         cell = make_neighbors(n, pair.k, Fraction(pair.beta))
         mixed = [b * x + (1 - b) * y for x, y in zip(cell.present, cell.absent, strict=True)]
         scale = b.denominator
-        whole = OutcomePair(
+        outcomes = OutcomePair(
             [int(x * scale) for x in mixed], [y * scale for y in cell.absent], cell.total * scale
         )
-        worst = max(worst, whole.compute_divergence(t), whole.swap_sides().compute_divergence(t))
+        worst = max(
+            worst, outcomes.compute_divergence(t), outcomes.swap_sides().compute_divergence(t)
+        )
     return float(worst)
 
 
@@ -125,20 +127,20 @@ def test_the_direction_of_the_absent_counts_too() -> None:
 
 
 def test_what_is_given_is_accounted_by_the_same_formula() -> None:
-    given = {"k": 20, "beta": 0.5, "already_sampled": 0.2}
+    parameters = {"k": 20, "beta": 0.5, "already_sampled": 0.2}
     event = SampledEvent(SafeRelease(20, 0.5), 0.2)
-    item, other = settled(epsilon=1.0, **given), settled(delta=1e-5, **given)
-    assert item.events == other.events == [event]
-    assert item.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
-    assert other.epsilon == pytest.approx(Accountant(event).epsilon(delta=1e-5), rel=1e-5)
+    by_epsilon, by_delta = settled(epsilon=1.0, **parameters), settled(delta=1e-5, **parameters)
+    assert by_epsilon.events == by_delta.events == [event]
+    assert by_epsilon.delta == pytest.approx(Accountant(event).delta(epsilon=1.0), rel=1e-5)
+    assert by_delta.epsilon == pytest.approx(Accountant(event).epsilon(delta=1e-5), rel=1e-5)
     with pytest.raises(IncrowdError, match="more than 1e-12 of the spec"):
-        settled(epsilon=1.0, delta=1e-12, **given)
+        settled(epsilon=1.0, delta=1e-12, **parameters)
 
 
 def test_a_sample_that_cannot_be_settled_says_what_is_missing() -> None:
-    for item in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
+    for parameters in ({"epsilon": 1.0}, {"delta": 1e-6, "k": 20}, {"epsilon": 1.0, "beta": 0.5}):
         with pytest.raises(IncrowdError, match="`epsilon` and `delta`.*`k` and `beta`"):
-            settled(already_sampled=0.5, **item)
+            settled(already_sampled=0.5, **parameters)
     with pytest.raises(UnsolvableError, match=r"No k up to 10,000,000 .* already_sampled = 0.9"):
         settled(epsilon=1e-9, delta=1e-9, beta=0.99, already_sampled=0.9)
 
@@ -197,12 +199,12 @@ def test_two_releases_of_a_sample_have_a_price(tmp_path: Path, rate: float) -> N
 
 
 def test_one_of_planned_releases_is_certified_by_itself_and_all_together() -> None:
-    item, together = split_single_release(
+    single, together = split_single_release(
         split_fixed_budget(SafeSpec(epsilon=1.0, delta=1e-6), tables=6), 3
     )
-    assert item.tables == 2
-    assert together == Guarantee(1.0, item.delta)
-    assert item.delta <= 1e-6
-    assert Accountant(item.events).delta(epsilon=item.epsilon) <= item.delta
-    assert Accountant(item.events * 3).delta(epsilon=1.0) <= 1e-6
-    assert item.epsilon < 1.0
+    assert single.tables == 2
+    assert together == Guarantee(1.0, single.delta)
+    assert single.delta <= 1e-6
+    assert Accountant(single.events).delta(epsilon=single.epsilon) <= single.delta
+    assert Accountant(single.events * 3).delta(epsilon=1.0) <= 1e-6
+    assert single.epsilon < 1.0

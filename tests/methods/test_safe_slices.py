@@ -59,7 +59,7 @@ def people() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("columns", "asked", "tables", "choices"),
+    ("columns", "slices", "tables", "choices"),
     [
         (6, Slicing(columns=2, tables=4), 4, 3),
         (6, Slicing(columns=2, tables=14), 14, 13),
@@ -77,9 +77,9 @@ def people() -> pl.DataFrame:
         (6, (), 1, 0),
     ],
 )
-def test_how_many_slices_and_choices(columns: int, asked: Any, tables: int, choices: int) -> None:
-    made = Slicer(asked, tuple("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[:columns]))
-    assert (made.tables, made.choices) == (tables, choices)
+def test_how_many_slices_and_choices(columns: int, slices: Any, tables: int, choices: int) -> None:
+    slicer = Slicer(slices, tuple("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[:columns]))
+    assert (slicer.tables, slicer.choices) == (tables, choices)
 
 
 # Budgets and events.
@@ -91,16 +91,16 @@ def settled(more: str, base: str = BASE, columns: str = COLUMNS) -> Safe:
 
 def test_fixed_slices_are_planned_as_so_many_releases(people: pl.DataFrame, tmp_path: Path) -> None:
     """And searched ones have their rate: that of the smallest crowd."""
-    made = publish_slices(people, tmp_path / "out", f"{DECLARED}, draw: sample, scheme: fixed")
+    release = publish_slices(people, tmp_path / "out", f"{DECLARED}, draw: sample, scheme: fixed")
     planned = plan(epsilon=1, delta=1e-6, releases=3)
-    events = [parse_event(event) for event in made.certificate.events]
+    events = [parse_event(event) for event in release.certificate.events]
     assert events == [SafeRelease(planned.k, round_down_rate(planned.beta))] * 3
-    promised = made.certificate.guarantee
+    promised = release.certificate.guarantee
     assert promised.epsilon == 1.0
     assert promised.delta is not None
     assert Accountant(events).delta(epsilon=1.0) <= promised.delta  # rounded up
     assert 0.95e-6 < promised.delta <= 1e-6
-    assert [table.parameters for table in made.certificate.tables] == [
+    assert [table.parameters for table in release.certificate.tables] == [
         {"k": float(planned.k), "beta": planned.beta}
     ] * 3
     request = ["plan", "--epsilon", "1", "--delta", "1e-6", "--releases", "3", "--json"]
@@ -175,9 +175,9 @@ def test_what_is_spent_is_within_the_budget_and_hardly_less(
     assert pair.beta == 0.25
 
     def spent(pair: SafeRelease) -> list[Event]:
-        own: Event = Composition([*each, OneOf([pair])]) if each else pair
-        whole: list[Event] = [*choices, *[own] * tables]
-        return whole if sampled is None else [SampledEvent(Composition(whole), sampled)]
+        table_event: Event = Composition([*each, OneOf([pair])]) if each else pair
+        events: list[Event] = [*choices, *[table_event] * tables]
+        return events if sampled is None else [SampledEvent(Composition(events), sampled)]
 
     assert events == spent(pair)
     assert Accountant(events).delta(epsilon=1.0) <= 1e-6
@@ -193,8 +193,16 @@ def test_several_tables_and_choices_are_paid_from_one_budget() -> None:
         )  # fmt: skip
         assert isinstance(budget, BudgetSplit)
         assert [pair.beta for pair in list_sample_draws(budget)] == [0.2, 0.5]
-        own = Composition([Selection(0.04), Selection(0.02), OneOf(list_sample_draws(budget))])
-        inside: list[Event] = [Selection(0.03), Selection(0.05), own, own, own]
+        table_event = Composition(
+            [Selection(0.04), Selection(0.02), OneOf(list_sample_draws(budget))]
+        )
+        inside: list[Event] = [
+            Selection(0.03),
+            Selection(0.05),
+            table_event,
+            table_event,
+            table_event,
+        ]
         assert budget.events == (
             [SampledEvent(Composition(inside), population)] if population else inside
         )
@@ -207,36 +215,36 @@ def test_the_ledger_books_all_slices_as_one_entry(
 ) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1.2, delta=1e-6)
-    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
+    release = publish_slices(people, tmp_path / "out", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
     (booked,) = [spend.event for spend in book.spends()]
     assert isinstance(booked, Composition)
-    assert list(booked.events) == [parse_event(event) for event in made.certificate.events]
+    assert list(booked.events) == [parse_event(event) for event in release.certificate.events]
     assert 0.9 < book.total().epsilon <= 1 + 1e-6
     with pytest.raises(IncrowdError, match="δ is used up"):
         publish_slices(people, tmp_path / "again", f"{CHOSEN}, {more}, beta: 0.25", ledger=book)
 
 
 @pytest.mark.parametrize("scheme", ["fixed", "search"])
-@pytest.mark.parametrize("wanted", [DECLARED, CHOSEN])
+@pytest.mark.parametrize("slices", [DECLARED, CHOSEN])
 def test_slices_of_a_sample_are_amplified_together(
-    people: pl.DataFrame, tmp_path: Path, wanted: str, scheme: str
+    people: pl.DataFrame, tmp_path: Path, slices: str, scheme: str
 ) -> None:
-    more = f"{wanted}, scheme: {scheme}, beta: 0.25, already_sampled: 0.3"
-    made = publish_slices(people, tmp_path / "out", more)
-    (event,) = (parse_event(event) for event in made.certificate.events)
+    more = f"{slices}, scheme: {scheme}, beta: 0.25, already_sampled: 0.3"
+    release = publish_slices(people, tmp_path / "out", more)
+    (event,) = (parse_event(event) for event in release.certificate.events)
     assert isinstance(event, SampledEvent)
     assert event.rate == 0.3
     assert isinstance(event.event, Composition)
     assert not any(isinstance(inner, SampledEvent) for inner in event.event.events)
-    assert made.certificate.parameters["already_sampled"] == 0.3
-    assert ("slices_epsilon" in made.certificate.parameters) == (wanted == CHOSEN)
-    assert not any("already_sampled" in table.parameters for table in made.certificate.tables)
-    assert made.certificate.guarantee.text.count("with probability 0.3") == 1
+    assert release.certificate.parameters["already_sampled"] == 0.3
+    assert ("slices_epsilon" in release.certificate.parameters) == (slices == CHOSEN)
+    assert not any("already_sampled" in table.parameters for table in release.certificate.tables)
+    assert release.certificate.guarantee.text.count("with probability 0.3") == 1
     assert verify(tmp_path / "out") == []
     assert Accountant(event).delta(epsilon=1.0) <= 1e-6
-    whole = leaves(settled(more.replace(", already_sampled: 0.3", "")).events[-1])[-1]
-    assert isinstance(whole, SafeRelease)
-    assert made.certificate.k < whole.k
+    unsampled = leaves(settled(more.replace(", already_sampled: 0.3", "")).events[-1])[-1]
+    assert isinstance(unsampled, SafeRelease)
+    assert release.certificate.k < unsampled.k
 
 
 def test_the_largest_rate_for_a_k_is_within_the_budget() -> None:
@@ -262,13 +270,13 @@ class Coins:
 
     private = False
 
-    def __init__(self, drawn: Iterable[bool]) -> None:
-        self.left = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
+    def __init__(self, coins: Iterable[bool]) -> None:
+        self.left = np.array([0 if x else 2**64 - 1 for x in coins], dtype=np.uint64)
 
     def draw_words(self, count: int) -> Words:
         assert count <= len(self.left), "more bits were asked for than there are rows"
-        taken, self.left = self.left[:count], self.left[count:]
-        return taken
+        words, self.left = self.left[:count], self.left[count:]
+        return words
 
 
 @dataclass(frozen=True)
@@ -293,9 +301,9 @@ class Tiny:
         """What both slices show if in each of them certain rows are drawn."""
         table = open_table(pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row"))
         words = Coins(itertools.chain.from_iterable(coins))
-        made = method.make(method.count(table), MakeContext(words, table.engine))
+        result = method.make(method.count(table), MakeContext(words, table.engine))
         assert not len(words.left)  # a word for each row in each slice
-        return tuple(_weighted(product.data.to_frame()) for product in made.products)
+        return tuple(_weighted(product.data.to_frame()) for product in result.products)
 
     def ordered(self, rows: Rows, coins: Sequence[bool], columns: list[str]) -> list[bool]:
         """Coins of rows as a slice takes them: cell by cell."""
@@ -339,8 +347,8 @@ def _weighted(rows: pl.DataFrame) -> Shows:
 
 def product(laws: Sequence[Mapping[Shows, float]]) -> Law:
     return {
-        (item, other): p * q
-        for (item, p), (other, q) in itertools.product(*(x.items() for x in laws))
+        (first, second): p * q
+        for (first, p), (second, q) in itertools.product(*(x.items() for x in laws))
     }
 
 
@@ -388,10 +396,10 @@ def test_two_slices_together_stay_within_the_accounted_delta(tiny: Tiny, least: 
 def test_slices_are_independent_over_all_coins() -> None:
     """What the test above takes for granted."""
     for tiny, rows in ((TINIES[0][0], ((0, 0), (0, 1), (1, 1))), (TINIES[2][0], ((0, 1),) * 2)):
-        whole = tiny.from_all_coins(rows)
+        joint = tiny.from_all_coins(rows)
         apart = product(tiny.by_slice(tiny.method(), rows))
-        assert set(whole) == {shows for shows, share in apart.items() if share}
-        assert all(share == pytest.approx(apart[shows]) for shows, share in whole.items())
+        assert set(joint) == {shows for shows, share in apart.items() if share}
+        assert all(share == pytest.approx(apart[shows]) for shows, share in joint.items())
 
 
 def test_two_slices_from_one_sample_are_not_covered() -> None:

@@ -48,9 +48,9 @@ def test_what_is_spent_and_left_before_and_after_a_release(tmp_path: Path) -> No
 def test_a_planned_release_costs_nothing_more(tmp_path: Path) -> None:
     ledger = made(tmp_path / "book")
     ledger.plan(EVENT, releases=2, guarantee=Guarantee(3.0, 1e-4))
-    known = preview_budget(ledger.path, [EVENT], guarantee=Guarantee(0.5, 1e-5), planned=True)
-    assert (known.cost, known.remaining_epsilon, known.releases) == (0.0, 0.0, 0)
-    assert "release 1 of 2 of planned block 1" in str(known.findings()[-1])
+    preview = preview_budget(ledger.path, [EVENT], guarantee=Guarantee(0.5, 1e-5), planned=True)
+    assert (preview.cost, preview.remaining_epsilon, preview.releases) == (0.0, 0.0, 0)
+    assert "release 1 of 2 of planned block 1" in str(preview.findings()[-1])
 
 
 def test_what_does_not_fit_says_so(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def make_spec(names: dict[str, str], unit: object = "one row per person") -> Spe
 def test_every_column_that_does_not_match_is_found() -> None:
     spec = make_spec({"age": "drop", "name": "identifier", "number": "key"})
     table = open_table(pl.DataFrame({"sexx": ["f"], "sex": ["f"], "other": [1]}))
-    found = [(item.code, item.column) for item in find_unmatched_columns(spec, table)]
-    assert found == [
+    entries = [(finding.code, finding.column) for finding in find_unmatched_columns(spec, table)]
+    assert entries == [
         ("COLUMN_NOT_DECLARED", "sexx"),
         ("COLUMN_NOT_DECLARED", "other"),
         ("DROPPED_COLUMN_NOT_IN_TABLE", "age"),

@@ -21,11 +21,11 @@ AXES = [make_number_axis(size) for size in SIZES]
 def test_k_duplication_publishes_people_unchanged() -> None:
     rng = np.random.default_rng(1)
     points = draw_people(303, rng)
-    shown = publish_duplicates(AXES, points, k=5, bits=make_bits(rng))
-    assert shown.sizes.min() >= 5
-    assert shown.sizes.sum() == 303
-    assert (shown.low == shown.high).all()
-    assert {tuple(row) for row in shown.low.tolist()} <= {tuple(row) for row in points.tolist()}
+    published = publish_duplicates(AXES, points, k=5, bits=make_bits(rng))
+    assert published.sizes.min() >= 5
+    assert published.sizes.sum() == 303
+    assert (published.low == published.high).all()
+    assert {tuple(row) for row in published.low.tolist()} <= {tuple(row) for row in points.tolist()}
 
 
 def test_who_stands_for_a_cluster_is_drawn() -> None:
@@ -44,20 +44,20 @@ def test_ends_of_local_recoding_are_peoples_values(by: str) -> None:
     clusters = recode_clusters(AXES, points, k=7, by=by)
     assert clusters.boxes.sizes.min() >= 7
     for column in range(len(SIZES)):
-        for number, shown in enumerate(clusters.list_value_sets(column)):
-            own = points[clusters.members == number, column]
-            assert shown.tolist() == sorted(set(own.tolist()))
-            assert clusters.boxes.low[number, column] == own.min()
-            assert clusters.boxes.high[number, column] == own.max()
+        for number, value_set in enumerate(clusters.list_value_sets(column)):
+            values = points[clusters.members == number, column]
+            assert value_set.tolist() == sorted(set(values.tolist()))
+            assert clusters.boxes.low[number, column] == values.min()
+            assert clusters.boxes.high[number, column] == values.max()
 
 
 def test_delta_sampling_shows_as_many_as_delta_says() -> None:
     rng = np.random.default_rng(4)
     points = np.arange(200_000, dtype=np.int32)[:, None]
-    shown = draw_delta_sample(points, delta=0.01, bits=make_bits(rng))
-    assert (shown.sizes == 1).all()
+    published = draw_delta_sample(points, delta=0.01, bits=make_bits(rng))
+    assert (published.sizes == 1).all()
     low, high = compute_interval(
-        len(shown.sizes), len(points), 1 - 1e-6
+        len(published.sizes), len(points), 1 - 1e-6
     )  # fails with probability 1e-6
     assert low < 0.01 < high < 0.0115
     assert low > 0.0085

@@ -57,8 +57,8 @@ def test_without_minimality_it_is_a_guess() -> None:
     rng = np.random.default_rng(3)
     villages = Villages.draw_villages(500, k=5, columns=8, width=3, rng=rng)
     codes = np.column_stack([np.arange(500), villages.groups]).astype(np.int32)
-    shown = make_level_classes((0, *[1] * 8), codes, np.full(500, 5))
-    attack = attack_by_downcoding(shown, villages, name="by groups", rng=rng)
+    published = make_level_classes((0, *[1] * 8), codes, np.full(500, 5))
+    attack = attack_by_downcoding(published, villages, name="by groups", rng=rng)
     assert attack.success.hits <= 8  # right with probability 0.41 / 255: nine or more, 1e-7
     assert not attack.succeeds
 
@@ -67,12 +67,12 @@ def test_without_minimality_it_is_a_guess() -> None:
 def test_a_safe_release_is_not_made_finer(levels: tuple[int, ...]) -> None:
     rng = np.random.default_rng(4)
     villages = Villages.draw_villages(400, k=5, columns=6, width=3, rng=rng)
-    counted = merge_tuples(villages.codes, np.ones(2000, dtype=np.int64))
-    cells = counted.roll_up(map_levels(villages.hierarchies, [0] * 7, levels))
-    shown = sample_cells(cells, k=15, beta=0.2, bits=make_bits(rng))
-    assert bool(len(shown)) == (levels[0] == 1)
-    held = make_level_classes(levels, shown.codes, shown.counts)
-    attack = attack_by_downcoding(held, villages, name="safe", rng=rng)
+    frequencies = merge_tuples(villages.codes, np.ones(2000, dtype=np.int64))
+    cells = frequencies.roll_up(map_levels(villages.hierarchies, [0] * 7, levels))
+    published = sample_cells(cells, k=15, beta=0.2, bits=make_bits(rng))
+    assert bool(len(published)) == (levels[0] == 1)
+    classes = make_level_classes(levels, published.codes, published.counts)
+    attack = attack_by_downcoding(classes, villages, name="safe", rng=rng)
     # Right with probability below 1e-4 for each village: three or more of 400 below 2e-5.
     assert attack.success.hits <= 2
     assert attack.control is not None

@@ -50,10 +50,10 @@ def test_ends_from_the_data_are_somebodys_for_certain(by: str) -> None:
 
 def test_public_ends_tell_nothing() -> None:
     scheme = SteppedRelease((AREAS, 125), SafeRelease(k=20, beta=0.3))
-    shown = scheme.publish(
+    published = scheme.publish(
         draw_town(200, np.random.default_rng(2)), make_bits(np.random.default_rng(2))
     )
-    assert shown.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
+    assert published.high[:, WORTH].max() > KNOWN  # so the attacker reads it, and is misled
     bound = bound_attack_success([scheme], 1 / VALUES)
     extreme_value = attack_extreme_value(
         lambda points, rng: scheme.publish(points, make_bits(rng)),

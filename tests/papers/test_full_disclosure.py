@@ -17,10 +17,10 @@ from incrowd.privacy.smooth import delta_sampling
 def test_delta_sampling_shows_people_whole() -> None:
     rng = np.random.default_rng(1)
     members, others = draw_people(20_000, rng), draw_people(20_000, rng)
-    shown = draw_delta_sample(members, delta=0.01, bits=make_bits(rng))
+    published = draw_delta_sample(members, delta=0.01, bits=make_bits(rng))
     bound = float(delta_sampling(delta=0.01, epsilon=0.0).delta_at(0.0))
     full_disclosure = attack_full_disclosure(
-        shown, members, others, name="0.01", rng=rng, bound=bound
+        published, members, others, name="0.01", rng=rng, bound=bound
     )
     low, high = compute_interval(
         full_disclosure.success.hits, 20_000, 1 - 1e-6
@@ -36,11 +36,11 @@ def test_delta_sampling_shows_people_whole() -> None:
 def test_a_safe_release_shows_nobody_whole() -> None:
     rng = np.random.default_rng(2)
     members, others = draw_people(5000, rng), draw_people(5000, rng)
-    shown = SteppedRelease((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(
+    published = SteppedRelease((20, 40, 50, 20, 10), SafeRelease(k=20, beta=0.3)).publish(
         members, make_bits(rng)
     )
-    assert len(shown.sizes) > 10
-    full_disclosure = attack_full_disclosure(shown, members, others, name="safe", rng=rng)
+    assert len(published.sizes) > 10
+    full_disclosure = attack_full_disclosure(published, members, others, name="safe", rng=rng)
     assert full_disclosure.success.hits == 0
     assert not full_disclosure.succeeds
 

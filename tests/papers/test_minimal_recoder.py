@@ -22,27 +22,30 @@ def label(tree: Hierarchy, level: int, code: int) -> tuple[int, int]:
     return level, int(tree.groups[level][code])
 
 
-def labels(found: Recoding) -> list[tuple[tuple[int, int], ...]]:
+def labels(recoding: Recoding) -> list[tuple[tuple[int, int], ...]]:
     """What each record shows."""
-    levels, codes = found.classes.levels[found.members], found.classes.codes[found.members]
+    levels, codes = (
+        recoding.classes.levels[recoding.members],
+        recoding.classes.codes[recoding.members],
+    )
     return [
         tuple(zip(a, b, strict=True)) for a, b in zip(levels.tolist(), codes.tolist(), strict=True)
     ]
 
 
 def steps(
-    trees: Sequence[Hierarchy], codes: Codes, shown: list[tuple[tuple[int, int], ...]]
+    trees: Sequence[Hierarchy], codes: Codes, record_labels: list[tuple[tuple[int, int], ...]]
 ) -> Iterator[list[tuple[tuple[int, int], ...]]]:
     """Every table in which some records of one class are finer by one step in one column."""
-    for item in set(shown):
-        rows = [row for row, label in enumerate(shown) if label == item]
-        for at, (level, _) in enumerate(item):
+    for class_label in set(record_labels):
+        rows = [row for row, label in enumerate(record_labels) if label == class_label]
+        for at, (level, _) in enumerate(class_label):
             for size in range(1, len(rows) + 1) if level else ():
                 for some in combinations(rows, size):
-                    finer = list(shown)
+                    finer = list(record_labels)
                     for row in some:
                         step = label(trees[at], level - 1, codes[row, at])
-                        finer[row] = (*item[:at], step, *item[at + 1 :])
+                        finer[row] = (*class_label[:at], step, *class_label[at + 1 :])
                     yield finer
 
 
@@ -53,17 +56,17 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
     tried = 0
     for _ in range(60):
         number = int(rng.integers(k, 10))
-        drawn = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
-        drawn[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
-        codes = drawn.astype(np.int32)
+        values = np.column_stack([rng.integers(0, len(tree.values), number) for tree in trees])
+        values[:, 1:] //= rng.integers(1, 4)  # some tables have people who are alike
+        codes = values.astype(np.int32)
         minimally = recode_minimally(trees, codes, k=k)
-        shown = labels(minimally)
+        record_labels = labels(minimally)
         assert minimally.classes.counts.tolist() == np.bincount(minimally.members).tolist()
-        for row, own in enumerate(shown):  # true of the record
-            for at, (level, code) in enumerate(own):
+        for row, record_label in enumerate(record_labels):  # true of the record
+            for at, (level, code) in enumerate(record_label):
                 assert (level, code) == label(trees[at], level, codes[row, at])
-        assert min(Counter(shown).values()) >= k
-        for finer in steps(trees, codes, shown):
+        assert min(Counter(record_labels).values()) >= k
+        for finer in steps(trees, codes, record_labels):
             tried += 1
             assert min(Counter(finer).values()) < k
     assert tried > 1000
@@ -72,8 +75,8 @@ def test_no_step_leaves_it_k_anonymous(k: int) -> None:
 def test_records_are_not_all_generalized_alike() -> None:
     """Local: of three at x1, two at x2 and one at y1, some show a value and some do not."""
     codes = np.array([[0], [0], [0], [1], [1], [2]], dtype=np.int32)
-    shown = labels(recode_minimally([TREE], codes, k=2))
-    assert Counter(level for ((level, _),) in shown) == {0: 2, 1: 2, 2: 2}
+    record_labels = labels(recode_minimally([TREE], codes, k=2))
+    assert Counter(level for ((level, _),) in record_labels) == {0: 2, 1: 2, 2: 2}
 
 
 def test_what_cannot_be_recoded_is_refused() -> None:

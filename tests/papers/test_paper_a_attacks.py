@@ -80,14 +80,14 @@ def test_the_figures_are_those_of_theory(exhibits: list[dict[str, Any]]) -> None
 
 
 def test_each_attack_is_heard_of_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
+    titles: list[str] = []
 
     def first(title: str, _: object) -> Exhibit:
-        assert heard == [title]
+        assert titles == [title]
         return Exhibit(title, "", (), ())
 
     monkeypatch.setattr(paper_a_attacks, "EXHIBITS", {"the first": first})
-    assert [exhibit.title for exhibit in run_attacks(progress=heard.append)] == ["the first"]
+    assert [exhibit.title for exhibit in run_attacks(progress=titles.append)] == ["the first"]
 
 
 def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,6 @@ def test_all_includes_the_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_attacks_take_no_table() -> None:
-    done = run_command("reproduce", "attacks", "-o", "x", "--quick")
-    assert done.returncode == 2
-    assert "apply to paper b only" in done.stderr
+    process = run_command("reproduce", "attacks", "-o", "x", "--quick")
+    assert process.returncode == 2
+    assert "apply to paper b only" in process.stderr

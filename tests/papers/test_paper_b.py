@@ -52,8 +52,8 @@ def florida() -> tuple[DataSet, DistinctRows]:
 
 def test_everything_promised_is_written(folder: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
-    shown = re.findall(r'src="([^"]+)"', page)
-    assert shown == [f"{name}.svg" for name in paper_b_figures.NAMES]
+    images = re.findall(r'src="([^"]+)"', page)
+    assert images == [f"{name}.svg" for name in paper_b_figures.NAMES]
     for name in paper_b_figures.NAMES:
         assert (folder / f"{name}.svg").stat().st_size > 10_000
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -96,8 +96,8 @@ def test_two_runs_agree_in_all_but_times(folder: Path, stored: Any, tmp_path: Pa
     again = json.loads(json.dumps(asdict(numbers)))
     for first in (before := {name: stored[name] for name in again}), again:
         first["widened"] = [
-            {name: value for name, value in item.items() if not name.startswith("times")}
-            for item in first["widened"]
+            {name: value for name, value in record.items() if not name.startswith("times")}
+            for record in first["widened"]
         ]
     assert before == again
     figure = paper_b_figures.list_figures(numbers)[3]
@@ -131,18 +131,20 @@ def test_a_run_is_measured_as_the_library_measures_it(
     florida: tuple[DataSet, DistinctRows], algorithm: str, epsilon: float
 ) -> None:
     layout = ClassLayout(shown(florida, algorithm, 3))
-    noise, drawn = noise_for(layout, epsilon, seed=7)
-    released = layout.steps + drawn
+    noise, draws = noise_for(layout, epsilon, seed=7)
+    released = layout.steps + draws
     result = linking_risk(classes=layout.members, originals=[layout.steps], released=[released])
-    assert layout.compute_linking_risk(drawn) == pytest.approx(
+    assert layout.compute_linking_risk(draws) == pytest.approx(
         (result.risk, result.shared), abs=1e-12
     )
     assert result.risk > result.shared  # there are ties, so that they are tested
     for confidence in (0.3, 0.9, 0.99):
         radii = noise.compute_radius(confidence)
-        kept = k_epsilon.select_confident_rows(layout.members, layout.steps, released, radii, k=3)
-        expected = int(k_epsilon.select_large_classes(kept, layout.members, k=3).sum())
-        assert layout.count_kept_rows(drawn, [radii], k=3) == [expected]
+        is_kept = k_epsilon.select_confident_rows(
+            layout.members, layout.steps, released, radii, k=3
+        )
+        expected = int(k_epsilon.select_large_classes(is_kept, layout.members, k=3).sum())
+        assert layout.count_kept_rows(draws, [radii], k=3) == [expected]
         assert 0 < expected < len(layout.steps)
 
 
@@ -151,30 +153,30 @@ def test_one_draw_serves_every_epsilon() -> None:
     width, rows = np.array([9]), 200_000
     members = np.zeros(rows, dtype=np.int64)
     every = paper_b_data.make_noises(width, (0.5, 1, 8))
-    drawn = list(paper_b_data.draw_nested_noise(members, every, SeededRandomness(3)))
-    for epsilon, result in zip((0.5, 1, 8), drawn, strict=True):
+    draws = list(paper_b_data.draw_nested_noise(members, every, SeededRandomness(3)))
+    for epsilon, result in zip((0.5, 1, 8), draws, strict=True):
         assert chi_square(result, epsilon / 9) < 5.2
         assert chi_square(result, 1.03 * epsilon / 9) > 5.2
 
 
-def chi_square(found: Any, rate: float) -> float:
+def chi_square(draws: Any, rate: float) -> float:
     """Standard deviations by which chi-square exceeds its mean, over cells of enough rows."""
     q = np.exp(-rate)
     values = np.arange(-2000, 2001)
-    expected = len(found) * (1 - q) / (1 + q) * q ** np.abs(values)
-    held = np.bincount(found + 2000, minlength=4001)
+    expected = len(draws) * (1 - q) / (1 + q) * q ** np.abs(values)
+    observed = np.bincount(draws + 2000, minlength=4001)
     full = expected >= 20
-    chi = ((held - expected)[full] ** 2 / expected[full]).sum()
+    chi = ((observed - expected)[full] ** 2 / expected[full]).sum()
     rest = expected[~full].sum()
-    chi += (held[~full].sum() - rest) ** 2 / max(rest, 1e-9) if rest > 1 else 0.0
+    chi += (observed[~full].sum() - rest) ** 2 / max(rest, 1e-9) if rest > 1 else 0.0
     return float((chi - full.sum()) / np.sqrt(2 * full.sum()))
 
 
 def test_one_cell_computed_by_hand(florida: tuple[DataSet, DistinctRows], stored: Any) -> None:
     """Error and risks of one setting from fresh noise and plain loops over classes."""
     noisy = shown(florida, "mondrian", 10)
-    wanted = {"data": "Florida", "algorithm": "mondrian", "k": 10, "epsilon": 8}
-    (cell,) = (cell for cell in stored["cells"] if wanted.items() <= cell.items())
+    criteria = {"data": "Florida", "algorithm": "mondrian", "k": 10, "epsilon": 8}
+    (cell,) = (cell for cell in stored["cells"] if criteria.items() <= cell.items())
     rng = np.random.default_rng(1)
     predicted, errors, links, lost = Fraction(0), [], [], []
     groups = [noisy.columns[0].steps[noisy.members == at] for at in range(noisy.classes)]
@@ -183,7 +185,7 @@ def test_one_cell_computed_by_hand(florida: tuple[DataSet, DistinctRows], stored
         diameter = int(values.max() - values.min())
         predicted += sum(Fraction(diameter, 8 * int(value)) for value in values)
     for _ in range(10):
-        error, linked, gone = 0.0, 0, 0
+        error, linked, suppressed = 0.0, 0, 0
         for values in groups:
             scale = (values.max() - values.min()) / 8
             released = np.rint(values + rng.laplace(0, scale, len(values)))
@@ -191,11 +193,11 @@ def test_one_cell_computed_by_hand(florida: tuple[DataSet, DistinctRows], stored
             error += (np.abs(released - values) / values).sum()
             linked += int((np.abs(released - values) == apart.min(axis=1)).sum())
             near = (apart <= -scale * np.log(0.01)).sum(axis=1)
-            kept = int(((near == 0) | (near >= 10)).sum())
-            gone += len(values) - (kept if kept >= 10 else 0)
+            confident = int(((near == 0) | (near >= 10)).sum())
+            suppressed += len(values) - (confident if confident >= 10 else 0)
         errors.append(error / rows)
         links.append(linked / rows)
-        lost.append(gone / 3_000)
+        lost.append(suppressed / 3_000)
     assert cell["predicted_error"] == pytest.approx(float(predicted / rows), rel=0.01)
     assert cell["error"]["mean"] == pytest.approx(np.mean(errors), rel=0.03)
     assert cell["linking"]["mean"] == pytest.approx(np.mean(links), abs=0.015)
@@ -224,21 +226,21 @@ def test_a_verdict_follows_the_numbers(stored: Any) -> None:
 def rebuilt(stored: Any) -> PaperNumbers:
     from incrowd.measure.linkage import RunMean
 
-    def cell(found: Any) -> ResultCell:
-        named = {x: RunMean(**found[x]) for x in ("error", "linking", "linking_shared")}
-        lost = {float(c): RunMean(**x) for c, x in found["suppressed"].items()}
-        return ResultCell(**{**found, **named, "suppressed": lost})
+    def cell(record: Any) -> ResultCell:
+        means = {x: RunMean(**record[x]) for x in ("error", "linking", "linking_shared")}
+        lost = {float(c): RunMean(**x) for c, x in record["suppressed"].items()}
+        return ResultCell(**{**record, **means, "suppressed": lost})
 
-    def widened(found: Any) -> paper_b_data.WidenedResult:
+    def widened(record: Any) -> paper_b_data.WidenedResult:
         times = paper_b_data.RunTimes(count=1, search=1, noise=1)
-        return paper_b_data.WidenedResult(**{**found, "times": times, "times_widened": times})
+        return paper_b_data.WidenedResult(**{**record, "times": times, "times_widened": times})
 
     return PaperNumbers(
         QUICK,
-        tuple(ClassSummary(**item) for item in stored["grouped"]),
-        tuple(cell(item) for item in stored["cells"]),
-        tuple(widened(item) for item in stored["widened"]),
-        tuple(paper_b_data.NoiseComparison(**item) for item in stored["compared"]),
+        tuple(ClassSummary(**record) for record in stored["grouped"]),
+        tuple(cell(record) for record in stored["cells"]),
+        tuple(widened(record) for record in stored["widened"]),
+        tuple(paper_b_data.NoiseComparison(**record) for record in stored["compared"]),
     )
 
 

@@ -17,13 +17,13 @@ def test_cells_are_public_and_hold_k_drawn_rows() -> None:
     rng = np.random.default_rng(1)
     points = draw_people(4000, rng)
     scheme = SteppedRelease((30, 40, 50, 40, 10), SafeRelease(k=20, beta=0.2))
-    shown = scheme.publish(points, make_bits(rng))
-    assert len(shown.sizes) == 4
-    assert shown.sizes.min() >= 20
-    assert (shown.low % scheme.widths == 0).all()
-    assert (shown.high - shown.low + 1 == scheme.widths).all()
+    published = scheme.publish(points, make_bits(rng))
+    assert len(published.sizes) == 4
+    assert published.sizes.min() >= 20
+    assert (published.low % scheme.widths == 0).all()
+    assert (published.high - published.low + 1 == scheme.widths).all()
     # Binomial(4000, 0.2) is beyond 700 and 900 with probability 1e-4.
-    assert 700 < shown.sizes.sum() < 900
+    assert 700 < published.sizes.sum() < 900
 
 
 def test_the_most_an_attack_can_do_follows_from_the_guarantee() -> None:
@@ -45,12 +45,12 @@ def test_counts_have_their_own_law() -> None:
     rng = np.random.default_rng(2)
     points = draw_people(4000, rng)
     event = GeometricCounts(r=14, epsilon=1.0)
-    shown = SteppedRelease((30, 40, 50, 40, 10), event, k=5).publish(points, make_bits(rng))
+    published = SteppedRelease((30, 40, 50, 40, 10), event, k=5).publish(points, make_bits(rng))
     true = SteppedRelease((30, 40, 50, 40, 10), SafeRelease(k=1, beta=1 - 1e-15)).publish(
         points, make_bits(rng)
     )
-    assert np.abs(shown.sizes - true.sizes).max() <= 14
-    assert (shown.low == true.low).all()
+    assert np.abs(published.sizes - true.sizes).max() <= 14
+    assert (published.low == true.low).all()
     few = SteppedRelease((1, 1, 1, 1, 1), event, k=5).publish(points, make_bits(rng))
     assert len(few.sizes) == 0
     bound = bound_attack_success([SteppedRelease((1,), event)], 0.01, delta=1e-6)

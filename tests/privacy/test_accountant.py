@@ -85,14 +85,14 @@ def test_losses_are_never_below_exact_convolution_and_close(
         composed = pld.compose_losses(composed, part, 1e-12)
     for epsilon in (0.0, 0.1, 0.3, 0.7, 1.2, 2.0):
         exact = divergence(p, q, epsilon)
-        got = float(composed.delta(np.array([epsilon]))[0])
-        assert exact <= got <= exact * 1.02 + 1e-8
+        bound = float(composed.delta(np.array([epsilon]))[0])
+        assert exact <= bound <= exact * 1.02 + 1e-8
     for delta in (0.3, 0.1, 0.02):
-        got = composed.epsilon(delta)
-        if math.isfinite(got):
-            assert divergence(p, q, got) <= delta
-            if got > 0.01:
-                assert divergence(p, q, got * 0.98) > delta
+        bound = composed.epsilon(delta)
+        if math.isfinite(bound):
+            assert divergence(p, q, bound) <= delta
+            if bound > 0.01:
+                assert divergence(p, q, bound * 0.98) > delta
 
 
 def test_the_grid_reproduces_a_profile_at_its_points() -> None:
@@ -108,16 +108,16 @@ def test_the_grid_reproduces_a_profile_at_its_points() -> None:
 @pytest.mark.parametrize(("releases", "most"), [(1, 0.184), (4, 0.277), (16, 0.480), (64, 0.920)])
 @pytest.mark.parametrize("step", [None, 1e-3])
 def test_reference_values_of_many_releases(releases: int, most: float, step: float | None) -> None:
-    got = Accountant([RELEASE] * releases, step=step).epsilon(delta=1e-6)
-    assert most - 0.01 < got <= most
+    epsilon = Accountant([RELEASE] * releases, step=step).epsilon(delta=1e-6)
+    assert most - 0.01 < epsilon <= most
 
 
 @pytest.mark.parametrize(
     ("releases", "by_adding"), [(1, 0.183), (4, 0.862), (16, 4.00), (64, 18.4)]
 )
 def test_reference_values_of_adding_up(releases: int, by_adding: float) -> None:
-    got = BasicAccountant([RELEASE] * releases).epsilon(delta=1e-6)
-    assert got == pytest.approx(by_adding, rel=2e-3)
+    epsilon = BasicAccountant([RELEASE] * releases).epsilon(delta=1e-6)
+    assert epsilon == pytest.approx(by_adding, rel=2e-3)
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -203,11 +203,13 @@ def test_amplification_of_pure_events(epsilon: float, rate: float, expected: flo
     assert amplify_guarantee(epsilon=epsilon, rate=rate).epsilon == pytest.approx(
         expected, abs=5e-4
     )
-    got = Accountant(SampledEvent(Selection(epsilon), rate))
-    assert got.epsilon(delta=0) == pytest.approx(
+    accountant = Accountant(SampledEvent(Selection(epsilon), rate))
+    assert accountant.epsilon(delta=0) == pytest.approx(
         amplify_guarantee(epsilon=epsilon, rate=rate).epsilon
     )
-    assert got.delta(epsilon=amplify_guarantee(epsilon=epsilon, rate=rate).epsilon * 0.999) > 0
+    assert (
+        accountant.delta(epsilon=amplify_guarantee(epsilon=epsilon, rate=rate).epsilon * 0.999) > 0
+    )
 
 
 def test_amplification_of_delta_and_back() -> None:
@@ -223,30 +225,33 @@ def test_amplification_of_delta_and_back() -> None:
 def test_a_sampled_profile_equals_the_mixture(pair: Pair, rate: float) -> None:
     p, q = pair
     mixture = [rate * x + (1 - rate) * y for x, y in zip(p, q, strict=True)]
-    got = amplify_profile(profile_of(pair), rate)
+    profile = amplify_profile(profile_of(pair), rate)
     epsilons = np.array([0.0, 0.01, 0.1, 0.3, 1.0, 2.0])
     exact_present = [divergence(mixture, q, e) for e in epsilons]
     exact_absent = [divergence(q, mixture, e) for e in epsilons]
-    np.testing.assert_allclose(got.present(epsilons), exact_present, rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(got.absent(epsilons), exact_absent, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(profile.present(epsilons), exact_present, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(profile.absent(epsilons), exact_absent, rtol=1e-9, atol=1e-15)
 
 
 def test_a_sampled_release_costs_more_than_a_release_with_a_smaller_beta() -> None:
     """Where everybody's membership is secret it would cost as much; only one person's is."""
-    got = Accountant(SampledEvent(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
-    assert got > 1.2 * Accountant(RELEASE).epsilon(delta=1e-6)
+    epsilon = Accountant(SampledEvent(SafeRelease(20, 0.2), 0.5)).epsilon(delta=1e-6)
+    assert epsilon > 1.2 * Accountant(RELEASE).epsilon(delta=1e-6)
     crude = amplify_guarantee(
         epsilon=Accountant(SafeRelease(20, 0.2)).epsilon(delta=2e-6), rate=0.5
     ).epsilon
-    assert got == pytest.approx(crude, rel=1e-9)
+    assert epsilon == pytest.approx(crude, rel=1e-9)
 
 
 def test_a_shared_sample_amplifies_the_whole_and_costs_more_than_fresh_samples() -> None:
     inner = [RELEASE] * 8
     shared = Accountant(SampledEvent(Composition(inner), 0.2))
     # never more than the closed formula applied to the composed guarantee
-    whole = Accountant(inner).epsilon(delta=5e-6)
-    assert shared.epsilon(delta=1e-6) <= amplify_guarantee(epsilon=whole, rate=0.2).epsilon * 1.001
+    inner_epsilon = Accountant(inner).epsilon(delta=5e-6)
+    assert (
+        shared.epsilon(delta=1e-6)
+        <= amplify_guarantee(epsilon=inner_epsilon, rate=0.2).epsilon * 1.001
+    )
     fresh = Accountant([SampledEvent(event, 0.2) for event in inner])
     assert fresh.epsilon(delta=1e-6) < shared.epsilon(delta=1e-6)
 
@@ -297,11 +302,11 @@ def test_epsilon_and_delta_are_inverse(event: Event, epsilon: float) -> None:
     ],
 )
 def test_extreme_compositions_have_an_answer(events: list[Event], delta: float) -> None:
-    got = Accountant(events).epsilon(delta=delta)
-    own = sum(e.beta**e.k for e in events if isinstance(e, SafeRelease))
-    assert math.isinf(got) == (own * (1 - 1e-6) > delta)
-    if math.isfinite(got):
-        assert Accountant(events).delta(epsilon=got) <= delta * 1.001
+    epsilon = Accountant(events).epsilon(delta=delta)
+    fixed_delta = sum(e.beta**e.k for e in events if isinstance(e, SafeRelease))
+    assert math.isinf(epsilon) == (fixed_delta * (1 - 1e-6) > delta)
+    if math.isfinite(epsilon):
+        assert Accountant(events).delta(epsilon=epsilon) <= delta * 1.001
 
 
 def test_the_absent_direction_can_decide_a_composition() -> None:
@@ -311,8 +316,8 @@ def test_the_absent_direction_can_decide_a_composition() -> None:
     present, absent = product([(mixture, q)] * 3)
     exact = divergence(absent, present, 0.5)
     assert exact > 1.01 * divergence(present, absent, 0.5)
-    got = Accountant([SampledEvent(Selection(2.0), 0.3)] * 3).delta(epsilon=0.5)
-    assert exact <= got <= 1.01 * exact
+    delta = Accountant([SampledEvent(Selection(2.0), 0.3)] * 3).delta(epsilon=0.5)
+    assert exact <= delta <= 1.01 * exact
 
 
 def test_unlike_events_share_a_grid_that_is_fine_enough_for_each() -> None:
@@ -329,9 +334,9 @@ def test_a_sampled_mechanism_keeps_its_share_of_delta() -> None:
 
 
 def test_adding_up_inside_a_sample_uses_the_amplified_delta() -> None:
-    got = BasicAccountant(SampledEvent(Composition([RELEASE] * 2), 0.2)).epsilon(delta=1e-6)
+    epsilon = BasicAccountant(SampledEvent(Composition([RELEASE] * 2), 0.2)).epsilon(delta=1e-6)
     inner = BasicAccountant([RELEASE] * 2).epsilon(delta=5e-6)
-    assert got == pytest.approx(amplify_guarantee(epsilon=inner, rate=0.2).epsilon, rel=1e-9)
+    assert epsilon == pytest.approx(amplify_guarantee(epsilon=inner, rate=0.2).epsilon, rel=1e-9)
 
 
 def test_a_large_composition_inside_a_sample_is_not_cut_away() -> None:

@@ -61,9 +61,9 @@ def shown(event: GeometricCounts | GaussianCounts, n: int, k: int, threshold: in
     return result or {0: mpmath.mpf(1)}
 
 
-def divergence(one: Weights, other: Weights, epsilon: float) -> float:
+def divergence(first: Weights, second: Weights, epsilon: float) -> float:
     grown = mpmath.exp(mpmath.mpf(repr(epsilon)))
-    return float(sum(max(p - grown * other.get(x, 0), 0) for x, p in one.items()))
+    return float(sum(max(p - grown * second.get(x, 0), 0) for x, p in first.items()))
 
 
 EVENTS: list[GeometricCounts | GaussianCounts] = [
@@ -150,22 +150,22 @@ def test_what_the_law_says_of_cells() -> None:
     assert law.compute_tail(15) == 0.0
     assert law.compute_tail(-14) == 1.0
     assert law.compute_tail(14) == pytest.approx(law.min_delta)
-    for item in (law, build_gaussian_law(7.5, 9)):
-        both = item.tail[0] + 2 * item.tail[1:].sum()
+    for noise_law in (law, build_gaussian_law(7.5, 9)):
+        both = noise_law.tail[0] + 2 * noise_law.tail[1:].sum()
         assert both == pytest.approx(1, abs=1e-12)
         for x in range(-9, 10):
-            assert item.compute_tail(x) - item.compute_tail(x + 1) == pytest.approx(
-                item.tail[abs(x)], abs=1e-15
+            assert noise_law.compute_tail(x) - noise_law.compute_tail(x + 1) == pytest.approx(
+                noise_law.tail[abs(x)], abs=1e-15
             )
 
 
 def composed(law: NoiseLaw, times: int, epsilon: float) -> float:
     """Delta of several releases, by enumerating what each of them may show."""
     p = np.concatenate([law.tail[:0:-1], law.tail])
-    item, other = np.append(p, 0.0), np.append(0.0, p)
+    present, absent = np.append(p, 0.0), np.append(0.0, p)
     joint, beside = np.ones(1), np.ones(1)
     for _ in range(times):
-        joint, beside = np.outer(joint, item).ravel(), np.outer(beside, other).ravel()
+        joint, beside = np.outer(joint, present).ravel(), np.outer(beside, absent).ravel()
     return float(np.maximum(joint - math.exp(epsilon) * beside, 0).sum())
 
 
@@ -245,16 +245,16 @@ def law_of(event: GeometricCounts | GaussianCounts, stretch: float = 1.0) -> Flo
 )  # fmt: skip
 def test_draws_have_the_law_and_no_other(event: GeometricCounts | GaussianCounts) -> None:
     bits = SeededRandomness(3)
-    drawn = (
+    draws = (
         sample_geometric_noise(300_000, Fraction(repr(event.epsilon)), event.r, bits)
         if isinstance(event, GeometricCounts)
         else sample_gaussian_noise(300_000, Fraction(repr(event.variance)), event.r, bits)
     )
-    assert int(np.abs(drawn).max()) <= event.r
-    assert is_drawn_from(drawn, law_of(event))
+    assert int(np.abs(draws).max()) <= event.r
+    assert is_drawn_from(draws, law_of(event))
     if event.r > 3:
-        assert not is_drawn_from(drawn, law_of(event, 1.03))
-        assert not is_drawn_from(drawn, law_of(event, 0.97))
+        assert not is_drawn_from(draws, law_of(event, 1.03))
+        assert not is_drawn_from(draws, law_of(event, 0.97))
     clamped = np.clip(sample_geometric_noise(300_000, Fraction(1, 4), 40, bits), -3, 3)
     assert not is_drawn_from(clamped, law_of(GeometricCounts(3, 0.25)))
 
@@ -270,9 +270,9 @@ def test_what_no_float_holds_is_not_said_to_be_nothing(
 def test_noise_of_few_sizes_has_its_law() -> None:
     """Where nearly all noise without a bound would lie beyond r."""
     event = GeometricCounts(3, 0.2)
-    drawn = sample_geometric_noise(200_000, Fraction(1, 5), 3, SeededRandomness(5))
-    assert is_drawn_from(drawn, law_of(event))
-    assert not is_drawn_from(drawn, law_of(event, stretch=1.3))
+    draws = sample_geometric_noise(200_000, Fraction(1, 5), 3, SeededRandomness(5))
+    assert is_drawn_from(draws, law_of(event))
+    assert not is_drawn_from(draws, law_of(event, stretch=1.3))
     assert set(np.unique(sample_geometric_noise(500, Fraction(1, 10_000), 1, SeededRandomness(6)))) == {-1, 0, 1}  # fmt: skip  # noqa: E501
 
 

@@ -66,7 +66,7 @@ def law(event: GeometricCounts | GaussianCounts) -> dict[int, Any]:
 
 def divergence(p: dict[Any, Any], q: dict[Any, Any], x: Any) -> Any:
     grown = mpmath.exp(x)
-    return mpmath.fsum(max(p[item] - grown * q.get(item, mp(0)), mp(0)) for item in p)
+    return mpmath.fsum(max(p[outcome] - grown * q.get(outcome, mp(0)), mp(0)) for outcome in p)
 
 
 def cell(event: GeometricCounts | GaussianCounts, n: int, k: int) -> dict[int, Any]:
@@ -105,12 +105,12 @@ def test_no_cell_of_any_size_and_in_neither_direction(epsilon: float, r: int, k:
     event = GeometricCounts(r, epsilon)
     accountant = Accountant(event)
     for n in {1, k, r + k, 2 * r + k - 1, 2 * r + k, 2 * r + k + 1}:
-        item, other = cell(event, n, k), cell(event, n - 1, k) if n > 1 else {0: mp(1)}
+        with_row, without_row = cell(event, n, k), cell(event, n - 1, k) if n > 1 else {0: mp(1)}
         for x in near(epsilon):
             result = accountant.delta(epsilon=x)
             for reading in readings(x):
-                assert divergence(item, other, reading) <= result, (n, x)
-                assert divergence(other, item, reading) <= result, (n, x)
+                assert divergence(with_row, without_row, reading) <= result, (n, x)
+                assert divergence(without_row, with_row, reading) <= result, (n, x)
 
 
 @pytest.mark.parametrize("variance", [0.3, 1.7, 46.1, 2.345])
@@ -136,8 +136,8 @@ def test_choices_and_counts_at_the_sum_of_their_epsilons(
     event = GeometricCounts(40, epsilon)
     p: dict[Any, Any] = dict(law(event))
     q: dict[Any, Any] = {x + 1: chance for x, chance in p.items()}
-    for item in chosen:
-        yes = 1 / (1 + mpmath.exp(-exact(read_as_decimal(item))))
+    for choice_epsilon in chosen:
+        yes = 1 / (1 + mpmath.exp(-exact(read_as_decimal(choice_epsilon))))
         p = {(x, sign): c * (yes if sign else 1 - yes) for x, c in p.items() for sign in (0, 1)}
         q = {(x, sign): c * (1 - yes if sign else yes) for x, c in q.items() for sign in (0, 1)}
     accountant = Accountant([*map(Selection, chosen), event])
@@ -181,8 +181,13 @@ def test_epsilon_and_delta_agree_to_the_last_digit() -> None:
         chosen = [Selection(round(draw.uniform(0.01, 0.5), 6)) for _ in range(draw.randrange(3))]
         events: list[Event] = [*chosen, GeometricCounts(30, round(draw.uniform(0.3, 3), 6))]
         accountant = Accountant(Composition(events))
-        own = accountant.delta(epsilon=50.0)
-        for delta in (own, own * (1 + 1e-15), own + 1e-17, own + 1e-9):
+        fixed_delta = accountant.delta(epsilon=50.0)
+        for delta in (
+            fixed_delta,
+            fixed_delta * (1 + 1e-15),
+            fixed_delta + 1e-17,
+            fixed_delta + 1e-9,
+        ):
             assert accountant.delta(epsilon=accountant.epsilon(delta=delta)) <= delta
 
 

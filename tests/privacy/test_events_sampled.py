@@ -52,8 +52,8 @@ def test_a_sampled_release_costs_what_all_outcomes_say(k: int, beta: float, rate
     accountant = Accountant(SampledEvent(SafeRelease(k, beta), rate))
     for epsilon in (0.0, 0.05, 0.3, 1.0, 2.0):
         true = true_delta(k, beta, rate, epsilon, range(1, int(8 * k / beta) + 20))
-        got = accountant.delta(epsilon=epsilon)
-        assert true <= got <= true * (1 + 1e-9) + 1e-300, epsilon
+        claimed = accountant.delta(epsilon=epsilon)
+        assert true <= claimed <= true * (1 + 1e-9) + 1e-300, epsilon
 
 
 @pytest.mark.parametrize("rate", [0.125, 0.75])
@@ -117,9 +117,9 @@ def test_a_sample_of_a_sample_is_a_sample_of_the_product_rounded_up() -> None:
         product = Fraction(first) * Fraction(second)
         assert product <= Fraction(leaf.rate) <= product * (1 + Fraction(1, 2**50))
         for epsilon in (0.0, 0.1, 1.0):
-            got = Accountant(nested).delta(epsilon=epsilon)
+            delta = Accountant(nested).delta(epsilon=epsilon)
             once = Accountant(SampledEvent(SafeRelease(4, 0.5), first * second))
-            assert got == pytest.approx(once.delta(epsilon=epsilon), rel=1e-9)
+            assert delta == pytest.approx(once.delta(epsilon=epsilon), rel=1e-9)
 
 
 def test_every_form_of_one_sampled_release_costs_the_same() -> None:

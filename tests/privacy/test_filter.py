@@ -110,13 +110,15 @@ def test_a_block_composes_tightly_while_others_interleave() -> None:
     between: list[Counts] = [
         GaussianCounts(80, 200.0), GaussianCounts(300, 3000.0), GeometricCounts(160, 0.1),
     ]  # fmt: skip
-    most = max(charge_at(item, 5e-7).guarantee.epsilon for item in between)
+    most = max(charge_at(other_event, 5e-7).guarantee.epsilon for other_event in between)
     charges = [charge_guarantee(repeat_event(event, 2), block)]
     budget = Guarantee(block.epsilon + most + 1e-9, 1e-6)
-    assert all(charges_fit([*charges, charge_at(item, 5e-7)], budget) for item in between)
+    assert all(
+        charges_fit([*charges, charge_at(other_event, 5e-7)], budget) for other_event in between
+    )
     each = [
-        excess(together(pair_of(event), pair_of(event), pair_of(item)), budget.epsilon, 1)
-        for item in between
+        excess(together(pair_of(event), pair_of(event), pair_of(other_event)), budget.epsilon, 1)
+        for other_event in between
     ]
     assert 0 < float(np.max(each, axis=0).sum()) <= 1e-6
     # The block by itself is worth what it is booked at, not the sum of two releases.
@@ -141,7 +143,7 @@ def test_any_strategy_is_within_the_largest_sum(
 ) -> None:
     """The second release, and its point, is any function of the first one's outcome."""
     booked = charge_share(first, share)
-    nexts = [(event, charge_share(event, own)) for event, own in choices]
+    nexts = [(event, charge_share(event, event_share)) for event, event_share in choices]
     sums = [sum_charges([booked, charge]) for _, charge in nexts]
     epsilon, delta = max(s.epsilon for s in sums), max(s.delta for s in sums)
     p, q = pair_of(first)
@@ -161,15 +163,15 @@ events = st.one_of(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(events, st.sampled_from([None, 0.01, 0.3])), min_size=2, max_size=4))
-def test_sums_are_never_below_the_truth(listed: list[tuple[Event, float | None]]) -> None:
+def test_sums_are_never_below_the_truth(entries: list[tuple[Event, float | None]]) -> None:
     """Of events that were fixed: tight composition is at most the sum, in any order."""
-    whole = [event if rate is None else SampledEvent(event, rate) for event, rate in listed]
-    charges = [charge_share(event, 1e-6 / 2**at) for at, event in enumerate(whole, 1)]
+    all_events = [event if rate is None else SampledEvent(event, rate) for event, rate in entries]
+    charges = [charge_share(event, 1e-6 / 2**at) for at, event in enumerate(all_events, 1)]
     total = sum_charges(charges)
     assert sum_charges(charges[::-1]) == total
     assert sum_charges(charges[:-1]).delta <= total.delta
-    rates = {rate for _, rate in listed}
-    inner: Event = Composition([event for event, _ in listed])
+    rates = {rate for _, rate in entries}
+    inner: Event = Composition([event for event, _ in entries])
     true = (
         inner if len(rates) > 1 or None in rates else SampledEvent(inner, next(iter(rates)) or 0.5)
     )
@@ -198,12 +200,12 @@ def test_amplified_guarantees_of_one_sample_do_not_add() -> None:
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=20))
 def test_decimals_add_up_exactly(millionths: list[int]) -> None:
     numbers = [number / 10**6 for number in millionths]
-    whole = sum(millionths) / 10**6
+    total = sum(millionths) / 10**6
     charges = [Charge(Guarantee(x, x * 1e-9), Guarantee(x, x * 1e-9)) for x in numbers]
-    assert charges_fit(charges, Guarantee(whole, 0.9))
+    assert charges_fit(charges, Guarantee(total, 0.9))
     less = (sum(millionths) - 1) / 10**6
     assert not charges_fit(charges, Guarantee(less, 0.9))
-    assert sum_charges(charges).epsilon == whole
+    assert sum_charges(charges).epsilon == total
     assert Fraction(repr(sum_charges(charges).delta)) >= sum(
         Fraction(repr(charge.inside.delta)) for charge in charges
     )

@@ -36,14 +36,14 @@ def test_reference_values_of_the_smallest_k(
 def test_epsilon_satisfies_its_target_and_no_smaller_one_does(
     k: int, rate: float, target: float, definition: Definition
 ) -> None:
-    got = epsilon(k=k, beta=rate, delta=target, definition=definition)
+    smallest = epsilon(k=k, beta=rate, delta=target, definition=definition)
     least = -math.log1p(-rate) if definition == "paper" else 0.0
-    if math.isinf(got):
+    if math.isinf(smallest):
         far = max(least, 50.0)
         assert delta(k=k, beta=rate, epsilon=far, definition=definition) > target
         return
-    assert delta(k=k, beta=rate, epsilon=got, definition=definition) <= target
-    smaller = got * (1 - 1e-9) - 1e-12
+    assert delta(k=k, beta=rate, epsilon=smallest, definition=definition) <= target
+    smaller = smallest * (1 - 1e-9) - 1e-12
     if smaller > least:
         assert delta(k=k, beta=rate, epsilon=smaller, definition=definition) > target
 
@@ -54,32 +54,32 @@ def test_k_satisfies_its_target_and_its_neighbor_does_not(
 ) -> None:
     if definition == "paper":
         at = max(at, -math.log1p(-rate) + 1e-9)
-    got = crowd_size(beta=rate, epsilon=at, delta=target, definition=definition)
-    if math.isinf(got):
+    smallest = crowd_size(beta=rate, epsilon=at, delta=target, definition=definition)
+    if math.isinf(smallest):
         assert at < 0.1
         return
-    assert delta(k=got, beta=rate, epsilon=at, definition=definition) <= target
-    if got > 1:
-        assert delta(k=got - 1, beta=rate, epsilon=at, definition=definition) > target
+    assert delta(k=smallest, beta=rate, epsilon=at, definition=definition) <= target
+    if smallest > 1:
+        assert delta(k=smallest - 1, beta=rate, epsilon=at, definition=definition) > target
 
 
 @given(k=st.integers(1, 300), at=st.floats(0, 8), target=targets)
 def test_beta_satisfies_its_target_and_no_larger_one_does(k: int, at: float, target: float) -> None:
-    got = beta(k=k, epsilon=at, delta=target)
-    assert delta(k=k, beta=got, epsilon=at) <= target
-    larger = got + 1e-7 * min(got, 1 - got)
+    largest = beta(k=k, epsilon=at, delta=target)
+    assert delta(k=k, beta=largest, epsilon=at) <= target
+    larger = largest + 1e-7 * min(largest, 1 - largest)
     if larger < 1:
         assert delta(k=k, beta=larger, epsilon=at) > target
 
 
 @given(k=st.integers(2, 200), at=st.floats(0.05, 8), target=targets)
 def test_the_papers_beta_satisfies_its_target(k: int, at: float, target: float) -> None:
-    got = beta(k=k, epsilon=at, delta=target, definition="paper")
-    assert got <= -math.expm1(-at)
-    assert delta(k=k, beta=got, epsilon=at, definition="paper") <= target
+    largest = beta(k=k, epsilon=at, delta=target, definition="paper")
+    assert largest <= -math.expm1(-at)
+    assert delta(k=k, beta=largest, epsilon=at, definition="paper") <= target
     # No larger one on a coarse grid up to the limit of the definition satisfies it.
-    above = np.linspace(got * 1.001, -math.expm1(-at) * (1 - 1e-12), 200)
-    above = above[above > got * 1.001]
+    above = np.linspace(largest * 1.001, -math.expm1(-at) * (1 - 1e-12), 200)
+    above = above[above > largest * 1.001]
     if above.size:
         assert np.all(delta(k=k, beta=above, epsilon=at, definition="paper") > target * 0.95)
 

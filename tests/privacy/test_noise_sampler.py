@@ -19,28 +19,28 @@ from incrowd.privacy.randomness import SeededRandomness
     ("t", "s"), [(1, 1), (3, 2), (2, 7), (10, 1), (370, 20), (100_000, 900), (2**50, 2**44)]
 )
 def test_laplace_noise_has_its_law_and_no_other(t: int, s: int) -> None:
-    drawn = noise_sampler.sample_laplace(np.full(200_000, t), s, SeededRandomness(t + s))
+    draws = noise_sampler.sample_laplace(np.full(200_000, t), s, SeededRandomness(t + s))
     reach = max(int(14 * t / s), 3)
-    assert is_drawn_from(drawn, compute_laplace_law(t, s, reach))
+    assert is_drawn_from(draws, compute_laplace_law(t, s, reach))
     if t > 2 * s:  # where the scale is felt at all
-        assert not is_drawn_from(drawn, compute_laplace_law(103 * t, 100 * s, reach))
-        assert not is_drawn_from(drawn, compute_laplace_law(97 * t, 100 * s, reach))
-    assert not is_drawn_from(drawn + max(1, t // s // 20), compute_laplace_law(t, s, reach))
+        assert not is_drawn_from(draws, compute_laplace_law(103 * t, 100 * s, reach))
+        assert not is_drawn_from(draws, compute_laplace_law(97 * t, 100 * s, reach))
+    assert not is_drawn_from(draws + max(1, t // s // 20), compute_laplace_law(t, s, reach))
 
 
 def test_each_value_has_a_scale_of_its_own() -> None:
     t = np.tile([3, 50], 100_000)
-    drawn = noise_sampler.sample_laplace(t, 2, SeededRandomness(5))
-    assert is_drawn_from(drawn[::2], compute_laplace_law(3, 2, 30))
-    assert is_drawn_from(drawn[1::2], compute_laplace_law(50, 2, 400))
+    draws = noise_sampler.sample_laplace(t, 2, SeededRandomness(5))
+    assert is_drawn_from(draws[::2], compute_laplace_law(3, 2, 30))
+    assert is_drawn_from(draws[1::2], compute_laplace_law(50, 2, 400))
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 13, 200])
 def test_gaussian_noise_has_its_law_and_no_other(sigma: int) -> None:
-    drawn = noise_sampler.sample_gaussian(np.full(200_000, sigma), SeededRandomness(sigma))
-    assert is_drawn_from(drawn, compute_gaussian_law(sigma, 8 * sigma))
-    assert not is_drawn_from(drawn, compute_gaussian_law(1.03 * sigma, 8 * sigma))
-    assert not is_drawn_from(drawn, compute_gaussian_law(0.97 * sigma, 8 * sigma))
+    draws = noise_sampler.sample_gaussian(np.full(200_000, sigma), SeededRandomness(sigma))
+    assert is_drawn_from(draws, compute_gaussian_law(sigma, 8 * sigma))
+    assert not is_drawn_from(draws, compute_gaussian_law(1.03 * sigma, 8 * sigma))
+    assert not is_drawn_from(draws, compute_gaussian_law(0.97 * sigma, 8 * sigma))
 
 
 def test_means_of_absolute_noise_are_exact() -> None:

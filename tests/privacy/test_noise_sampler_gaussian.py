@@ -64,10 +64,10 @@ def _sum_from(first: int, sigma: int) -> Any:
 
 
 def _hermite(order: int, x: Any) -> Any:
-    item, other = mpmath.mpf(1), x
+    previous, current = mpmath.mpf(1), x
     for n in range(1, order):
-        item, other = other, x * other - n * item
-    return other
+        previous, current = current, x * current - n * previous
+    return current
 
 
 def test_the_sums_of_weights_are_what_they_should_be() -> None:
@@ -176,9 +176,9 @@ class Spy:
         self.rests = u.tolist()
         return np.ones(len(u), dtype=bool)
 
-    def _all_exp(self, whole: Counts, bits: object) -> Bools:
-        self.wholes = whole.tolist()
-        return np.ones(len(whole), dtype=bool)
+    def _all_exp(self, powers: Counts, bits: object) -> Bools:
+        self.wholes = powers.tolist()
+        return np.ones(len(powers), dtype=bool)
 
 
 @pytest.mark.parametrize("sigma", [1, 3, 2**20, 2**26 - 1, 2**26])
@@ -186,12 +186,12 @@ def test_what_is_kept_is_exact_however_far_out(sigma: int, monkeypatch: pytest.M
     """Beyond 46 sigma of the widest noise a square of 64 bits is negative: all would be kept."""
     proposals = [sign * (m * sigma + 1) for m in (0, 1, 39, 40, 45, 47, 60, 99) for sign in (-1, 1)]
     spy = Spy(monkeypatch, proposals)
-    kept = noise_sampler.sample_gaussian(
+    draws = noise_sampler.sample_gaussian(
         np.full(len(proposals), sigma, dtype=np.int64), SeededRandomness(1)
     )
     exact = [divmod((abs(y) - sigma) ** 2, 2 * sigma**2) for y in proposals]
     assert list(zip(spy.wholes, spy.rests, strict=True)) == exact
-    assert kept.tolist() == proposals
+    assert draws.tolist() == proposals
 
 
 @pytest.mark.parametrize(

@@ -19,30 +19,30 @@ FALSE_ALARM = 1e-6
 
 @pytest.mark.parametrize("variance", [4, 40, 2_000])
 def test_small_variances_have_their_law_and_no_other(variance: int) -> None:
-    drawn = sample_rational_gaussian(Fraction(variance), 150_000, SeededRandomness(variance))
+    draws = sample_rational_gaussian(Fraction(variance), 150_000, SeededRandomness(variance))
     sigma = math.sqrt(variance)
     reach = int(8 * sigma) + 2
-    assert is_drawn_from(drawn, compute_gaussian_law(sigma, reach))
-    assert not is_drawn_from(drawn, compute_gaussian_law(sigma * 1.03, reach))
-    assert not is_drawn_from(drawn, compute_gaussian_law(sigma / 1.03, reach))
+    assert is_drawn_from(draws, compute_gaussian_law(sigma, reach))
+    assert not is_drawn_from(draws, compute_gaussian_law(sigma * 1.03, reach))
+    assert not is_drawn_from(draws, compute_gaussian_law(sigma / 1.03, reach))
 
 
 @pytest.mark.parametrize("variance", [2**27 + 1, 2**40 + 7, 2**70 + 3])
 def test_large_variances_are_normal_to_the_eye_of_a_test(variance: int) -> None:
-    drawn = sample_rational_gaussian(Fraction(variance), 60_000, SeededRandomness(3)) / math.sqrt(
+    draws = sample_rational_gaussian(Fraction(variance), 60_000, SeededRandomness(3)) / math.sqrt(
         variance
     )
     groups = np.linspace(0, 1, 41)[1:-1]
 
     def chance(scale: float) -> float:
         edges = stats.norm.ppf(groups) * scale
-        seen = np.bincount(np.searchsorted(edges, drawn), minlength=40)
+        seen = np.bincount(np.searchsorted(edges, draws), minlength=40)
         return float(stats.chisquare(seen).pvalue)
 
     assert chance(1.0) > FALSE_ALARM
     assert chance(1.03) < FALSE_ALARM
     assert chance(1 / 1.03) < FALSE_ALARM
-    assert np.unique(drawn).size > 25_000
+    assert np.unique(draws).size > 25_000
 
 
 def test_coins_of_large_fractions_have_their_probability() -> None:

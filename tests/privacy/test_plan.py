@@ -13,10 +13,10 @@ from incrowd.privacy.solver import ComposedSolver, choose_solver
 
 
 def test_the_least_crowd_for_the_usual_budget() -> None:
-    got = ic.plan(epsilon=1, delta=1e-6)
-    assert (got.k, got.beta) == (14, 0.2537)
-    assert got.crowd == pytest.approx(55.18, abs=0.01)
-    assert ic.delta(k=got.k, beta=got.beta, epsilon=1.0) <= 1e-6
+    plan = ic.plan(epsilon=1, delta=1e-6)
+    assert (plan.k, plan.beta) == (14, 0.2537)
+    assert plan.crowd == pytest.approx(55.18, abs=0.01)
+    assert ic.delta(k=plan.k, beta=plan.beta, epsilon=1.0) <= 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (0.1, 1e-9), (3, 1e-12), (0.5, 1e-4)])
@@ -28,10 +28,10 @@ def test_no_beta_of_a_fine_grid_gives_a_smaller_crowd(epsilon: float, delta: flo
 
 
 def test_keep_sets_beta_and_k_follows() -> None:
-    got = ic.plan(epsilon=1, delta=1e-6, keep=0.6)
-    assert got.beta == 0.6
-    assert got.k == ic.crowd_size(beta=0.6, epsilon=1, delta=1e-6) == 51
-    assert got.beta < 1  # above 1 - 1/e, where the paper proves nothing
+    plan = ic.plan(epsilon=1, delta=1e-6, keep=0.6)
+    assert plan.beta == 0.6
+    assert plan.k == ic.crowd_size(beta=0.6, epsilon=1, delta=1e-6) == 51
+    assert plan.beta < 1  # above 1 - 1/e, where the paper proves nothing
     assert 1 - math.exp(-1) < ic.plan(epsilon=1, delta=1e-6, keep=0.85).beta
 
 
@@ -61,13 +61,13 @@ def test_any_one_from_the_other_three(
 def test_plans_for_many_releases_hold_by_the_accountant(
     releases: int, epsilon: float, beta: float
 ) -> None:
-    got = ic.plan(epsilon=epsilon, delta=1e-6, beta=beta, releases=releases)
-    spent = ic.Accountant([ic.SafeRelease(got.k, beta)] * releases).epsilon(delta=1e-6)
+    plan = ic.plan(epsilon=epsilon, delta=1e-6, beta=beta, releases=releases)
+    spent = ic.Accountant([ic.SafeRelease(plan.k, beta)] * releases).epsilon(delta=1e-6)
     assert spent <= epsilon
-    if got.k > 1:
-        less = ic.Accountant([ic.SafeRelease(got.k - 1, beta)] * releases).epsilon(delta=1e-6)
+    if plan.k > 1:
+        less = ic.Accountant([ic.SafeRelease(plan.k - 1, beta)] * releases).epsilon(delta=1e-6)
         assert less > epsilon
-    assert got.k <= ic.plan(epsilon=epsilon, delta=1e-6, beta=beta, releases=releases * 2).k
+    assert plan.k <= ic.plan(epsilon=epsilon, delta=1e-6, beta=beta, releases=releases * 2).k
 
 
 def test_each_unknown_of_sixteen_releases() -> None:
@@ -86,8 +86,8 @@ def test_each_unknown_of_sixteen_releases() -> None:
 
 
 def test_the_papers_definition_adds_up() -> None:
-    got = ic.plan(k=20, beta=0.1, epsilon=8, releases=16, definition="paper")
-    assert got.delta == pytest.approx(
+    plan = ic.plan(k=20, beta=0.1, epsilon=8, releases=16, definition="paper")
+    assert plan.delta == pytest.approx(
         16 * ic.delta(k=20, beta=0.1, epsilon=0.5, definition="paper")
     )
 
@@ -101,13 +101,13 @@ def test_solvers_agree_for_one_release() -> None:
 
 
 def test_a_plan_shows_itself() -> None:
-    got = ic.plan(epsilon=1, delta=1e-6)
-    assert "Groups of 56 or more people" in str(got)
-    assert "25.4 %" in str(got)
-    html = got._repr_html_()
+    plan = ic.plan(epsilon=1, delta=1e-6)
+    assert "Groups of 56 or more people" in str(plan)
+    assert "25.4 %" in str(plan)
+    html = plan._repr_html_()
     assert html.startswith("<table>")
     assert "<td>14</td>" in html
-    assert list(got.as_dict()) == [
+    assert list(plan.as_dict()) == [
         "k", "beta", "epsilon", "delta", "definition", "crowd", "releases",
     ]  # fmt: skip
 

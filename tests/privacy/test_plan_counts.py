@@ -48,9 +48,9 @@ def test_the_budget_of_a_crowd() -> None:
     assert Accountant(by_delta.noise).delta(epsilon=1.0) <= by_delta.delta
 
 
-@pytest.mark.parametrize("given", [{"delta": 1e-6}, {"epsilon": 1.0}])
-def test_the_budget_of_a_crowd_for_several_tables(given: dict[str, float]) -> None:
-    counts = plan_counts(crowd=50, releases=4, **given)  # type: ignore[arg-type]
+@pytest.mark.parametrize("arguments", [{"delta": 1e-6}, {"epsilon": 1.0}])
+def test_the_budget_of_a_crowd_for_several_tables(arguments: dict[str, float]) -> None:
+    counts = plan_counts(crowd=50, releases=4, **arguments)  # type: ignore[arg-type]
     assert counts.crowd <= 50
     events = [counts.noise] * 4
     assert Accountant(events).delta(epsilon=counts.epsilon) <= counts.delta
@@ -75,7 +75,7 @@ def test_a_plan_asks_for_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "words"),
+    ("arguments", "error", "words"),
     [
         ({"epsilon": 1}, IncrowdError, "needs two of epsilon, delta and crowd. Got epsilon."),
         ({"epsilon": 1, "delta": 1e-6, "crowd": 20}, IncrowdError, "leave out the one to solve"),
@@ -96,10 +96,10 @@ def test_a_plan_asks_for_counts() -> None:
     ],
 )
 def test_what_a_plan_for_counts_refuses(
-    given: dict[str, Any], error: type[Exception], words: str
+    arguments: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        ic.plan(draw="counts", **given)
+        ic.plan(draw="counts", **arguments)
 
 
 def test_a_crowd_is_for_counts_alone() -> None:

@@ -44,11 +44,11 @@ def test_far_out_delta_is_that_of_a_cell_of_k_rows(k: int, beta: float) -> None:
     """Past ln k it is beta**k, where (1 - beta) e^-epsilon is no longer a full float too."""
     exact = Fraction(beta) ** k
     for epsilon in (50.0, 299.0, 301.0, 590.0, 650.0, 694.7, 707.6, 755.0, 5000.0, 1e300):
-        for item in (
+        for claimed in (
             delta(k=k, beta=beta, epsilon=epsilon),
             float(build_release_profile(k, beta).present(np.array([epsilon]))[0]),
         ):
-            assert exact <= Fraction(item) <= exact * (1 + Fraction(1, 10**9)), epsilon
+            assert exact <= Fraction(claimed) <= exact * (1 + Fraction(1, 10**9)), epsilon
 
 
 def test_the_absent_near_the_border_of_what_they_see() -> None:
@@ -63,30 +63,31 @@ def test_the_absent_near_the_border_of_what_they_see() -> None:
         assert h <= result <= h * (1 + mp("1e-11")) + mp("2e-15") * (epsilon + 1), (beta, epsilon)
 
 
-def randomized_response(x: Any, epsilon: float, own: float) -> Any:
+def randomized_response(x: Any, epsilon: float, event_delta: float) -> Any:
     """The profile of the worst mechanism that satisfies (epsilon, own), at x >= 0."""
     odds = (1 - mpmath.exp(x - mp(epsilon))) / (1 + mpmath.exp(-mp(epsilon)))
-    return mp(own) + (1 - mp(own)) * max(odds, 0)
+    return mp(event_delta) + (1 - mp(event_delta)) * max(odds, 0)
 
 
 def test_a_guarantee_costs_no_less_than_randomized_response() -> None:
     draw = random.Random(6)
     for _ in range(500):
-        epsilon, own = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
+        epsilon, event_delta = 10 ** draw.uniform(-6, 2.9), draw.choice([0.0, 1e-300, 1e-9, 0.3])
         x = draw.choice([0.0, epsilon * draw.random(), epsilon * (1 - 10 ** draw.uniform(-16, -1))])
-        result = build_guarantee_profile(epsilon, own).present(np.array([x]))[0]
+        result = build_guarantee_profile(epsilon, event_delta).present(np.array([x]))[0]
         exact = max(  # as the float, and as the decimal that it is written as
-            randomized_response(mp(x), reading, own) for reading in (epsilon, mp(repr(epsilon)))
+            randomized_response(mp(x), reading, event_delta)
+            for reading in (epsilon, mp(repr(epsilon)))
         )
-        assert exact <= result <= exact * (1 + mp("1e-12")), (epsilon, own, x)
+        assert exact <= result <= exact * (1 + mp("1e-12")), (epsilon, event_delta, x)
 
 
 def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
     draw = random.Random(7)
     for _ in range(1500):
-        epsilon, own = 10 ** draw.uniform(-4, 2.9), draw.choice([0.0, 1e-12, 1e-3])
+        epsilon, event_delta = 10 ** draw.uniform(-4, 2.9), draw.choice([0.0, 1e-12, 1e-3])
         rate = draw.choice([10 ** draw.uniform(-6, -0.001), 1 - 10 ** draw.uniform(-9, -1)])
-        b, profile = mp(rate), amplify_profile(build_guarantee_profile(epsilon, own), rate)
+        b, profile = mp(rate), amplify_profile(build_guarantee_profile(epsilon, event_delta), rate)
         near = 1 - 10 ** draw.uniform(-16, -1)
         ends = [  # where present and absent come to an end, and where absent is 0 for certain
             float(mpmath.log(1 + b * (mpmath.exp(mp(epsilon)) - 1))),
@@ -95,12 +96,12 @@ def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
         ]
         x = draw.choice([0.0, draw.random() * ends[0], *(end * near for end in ends)])
         e = mpmath.exp(mp(x))
-        present = b * randomized_response(mpmath.log(1 + (e - 1) / b), epsilon, own)
+        present = b * randomized_response(mpmath.log(1 + (e - 1) / b), epsilon, event_delta)
         share = (1 - 1 / e) / b
         absent = mp(0)
         if share < 1:
             y = -mpmath.log(1 - share)
-            absent = b * mpmath.exp(x - y) * randomized_response(y, epsilon, own)
+            absent = b * mpmath.exp(x - y) * randomized_response(y, epsilon, event_delta)
         for exact, side in ((present, profile.present), (absent, profile.absent)):
             result = side(np.array([x]))[0]
             assert exact <= result <= exact * (1 + mp("1e-9")) + mp("1e-13") * e, (epsilon, rate, x)
@@ -109,13 +110,15 @@ def test_a_sampled_guarantee_costs_no_less_than_its_mixture() -> None:
 def test_a_sampled_mechanism_keeps_all_of_its_delta() -> None:
     draw = random.Random(8)
     for _ in range(300):
-        rate, own = draw.uniform(0.001, 0.999), 10 ** draw.uniform(-12, -1)
-        sampled_event: Event = SampledEvent(Mechanism(0.1, own), rate)
-        exact = Fraction(rate) * Fraction(own)
+        rate, event_delta = draw.uniform(0.001, 0.999), 10 ** draw.uniform(-12, -1)
+        sampled_event: Event = SampledEvent(Mechanism(0.1, event_delta), rate)
+        exact = Fraction(rate) * Fraction(event_delta)
         result = Accountant(sampled_event).delta(epsilon=5.0)
         assert exact <= Fraction(result) <= exact * (1 + Fraction(1, 2**51))
-        both = SampledEvent(Composition([Mechanism(0.1, own), Mechanism(0.2, own / 3)]), rate)
-        exact = Fraction(rate) * (Fraction(own) + Fraction(own / 3))
+        both = SampledEvent(
+            Composition([Mechanism(0.1, event_delta), Mechanism(0.2, event_delta / 3)]), rate
+        )
+        exact = Fraction(rate) * (Fraction(event_delta) + Fraction(event_delta / 3))
         assert exact <= Fraction(Accountant(both).delta(epsilon=5.0))
         # What is needed is also enough, to the last digit.
         for event in (sampled_event, both, OneOf([sampled_event, both])):
@@ -126,17 +129,17 @@ def test_a_sampled_mechanism_keeps_all_of_its_delta() -> None:
 def test_amplified_and_allowed_are_rounded_against_us() -> None:
     draw = random.Random(9)
     for _ in range(3000):
-        epsilon, own = 10 ** draw.uniform(-8, 3.2), 10 ** draw.uniform(-300, -1)
+        epsilon, event_delta = 10 ** draw.uniform(-8, 3.2), 10 ** draw.uniform(-300, -1)
         rate = draw.choice([10 ** draw.uniform(-12, -0.001), 1 - 10 ** draw.uniform(-15, -1)])
         e, b = mpmath.exp(mp(epsilon)), mp(rate)
-        more = amplify_guarantee(epsilon=epsilon, delta=own, rate=rate)
+        more = amplify_guarantee(epsilon=epsilon, delta=event_delta, rate=rate)
         exact = mpmath.log(1 + b * (e - 1))
         assert exact <= more.epsilon <= exact * (1 + mp("1e-14")), (epsilon, rate)
-        assert b * own <= more.delta <= b * own * (1 + mp("1e-14")) + mp("1e-323")
-        inside = invert_amplification(epsilon=epsilon, delta=own, rate=rate)
+        assert b * event_delta <= more.delta <= b * event_delta * (1 + mp("1e-14")) + mp("1e-323")
+        inside = invert_amplification(epsilon=epsilon, delta=event_delta, rate=rate)
         exact = mpmath.log(1 + (e - 1) / b)
         assert exact * (1 - mp("1e-14")) <= inside.epsilon <= exact, (epsilon, rate)
-        assert inside.delta <= min(own / b, 1)
+        assert inside.delta <= min(event_delta / b, 1)
 
 
 @pytest.mark.parametrize("epsilon", [30.0, 300.0, 690.0, 720.0, 900.0, 5000.0, 1e7])

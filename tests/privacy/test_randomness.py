@@ -34,8 +34,8 @@ class Fixed:
         self._words = words
 
     def draw_words(self, count: int) -> Words:
-        taken, self._words = self._words[:count], self._words[count:]
-        return np.array(taken, dtype=np.uint64)
+        words, self._words = self._words[:count], self._words[count:]
+        return np.array(words, dtype=np.uint64)
 
 
 def test_words_are_never_handed_out_twice() -> None:
@@ -53,9 +53,9 @@ def test_only_the_systems_bits_are_private() -> None:
 
 @pytest.mark.parametrize("beta", [0.1, 0.25, 0.999, 1e-5, 3e-9, 2.0**-64])
 def test_the_realized_rate_is_a_multiple_of_two_to_the_minus_64_and_not_above(beta: float) -> None:
-    got = Fraction(round_down_rate(beta))
-    assert (got * 2**64).denominator == 1
-    assert got <= Fraction(beta) < got + Fraction(1, 2**64)
+    rate = Fraction(round_down_rate(beta))
+    assert (rate * 2**64).denominator == 1
+    assert rate <= Fraction(beta) < rate + Fraction(1, 2**64)
 
 
 def test_a_rate_that_cannot_be_drawn_is_refused() -> None:
@@ -74,14 +74,14 @@ def test_every_row_has_a_bit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     words = [low, high, high, low, low, low, high, low, high, low]
     for block in (1, 2, 3, 4, 7, 10, 100):
         monkeypatch.setattr(randomness, "_BLOCK", block)
-        got = sample_binomial(counts(0, 3, 0, 4, 1, 0, 2, 0), 0.5, Fixed(list(words)))
-        assert got.tolist() == [0, 1, 0, 3, 1, 0, 1, 0]
+        draws = sample_binomial(counts(0, 3, 0, 4, 1, 0, 2, 0), 0.5, Fixed(list(words)))
+        assert draws.tolist() == [0, 1, 0, 3, 1, 0, 1, 0]
 
 
-def chi_square(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], n: int, beta: float) -> float:
+def chi_square(draws: np.ndarray[tuple[int], np.dtype[np.int64]], n: int, beta: float) -> float:
     """The p-value of draws against Binomial(n, beta), with rare outcomes put together."""
-    expected = stats.binom.pmf(np.arange(n + 1), n, beta) * len(drawn)
-    seen = np.bincount(drawn, minlength=n + 1).astype(float)
+    expected = stats.binom.pmf(np.arange(n + 1), n, beta) * len(draws)
+    seen = np.bincount(draws, minlength=n + 1).astype(float)
     common = expected >= 10
     seen = np.append(seen[common], seen[~common].sum())
     expected = np.append(expected[common], expected[~common].sum())
@@ -90,17 +90,17 @@ def chi_square(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], n: int, beta: 
 
 def test_draws_are_binomial_and_the_test_would_notice_two_per_cent() -> None:
     n, beta, repeats = 60, 0.3, 200_000
-    drawn = sample_binomial(np.full(repeats, n), beta, SystemRandomness())
-    assert chi_square(drawn, n, beta) > FALSE_ALARM
-    assert chi_square(drawn, n, beta * 1.02) < FALSE_ALARM
+    draws = sample_binomial(np.full(repeats, n), beta, SystemRandomness())
+    assert chi_square(draws, n, beta) > FALSE_ALARM
+    assert chi_square(draws, n, beta * 1.02) < FALSE_ALARM
     off = sample_binomial(np.full(repeats, n), beta * 1.02, SystemRandomness())
     assert chi_square(off, n, beta) < FALSE_ALARM
 
 
 def test_draws_of_neighboring_counts_are_independent() -> None:
-    drawn = sample_binomial(np.full(100_000, 20), 0.4, SystemRandomness())
-    correlation = float(np.corrcoef(drawn[:-1], drawn[1:])[0, 1])
-    assert abs(correlation) * math.sqrt(len(drawn)) < 5
+    draws = sample_binomial(np.full(100_000, 20), 0.4, SystemRandomness())
+    correlation = float(np.corrcoef(draws[:-1], draws[1:])[0, 1])
+    assert abs(correlation) * math.sqrt(len(draws)) < 5
 
 
 LAST = 2**64 - 1
@@ -132,9 +132,9 @@ def test_below_draws_again_for_those_alone_that_must_wait() -> None:
     assert sample_below(counts(), Fixed([])).tolist() == []
 
 
-def evenly(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: int) -> float:
+def evenly(draws: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: int) -> float:
     """The p-value of draws against the uniform distribution, in equally wide bins."""
-    seen = np.bincount(drawn // -(-bound // bins), minlength=bins)
+    seen = np.bincount(draws // -(-bound // bins), minlength=bins)
     return float(stats.chisquare(seen).pvalue)
 
 
@@ -143,11 +143,11 @@ def evenly(drawn: np.ndarray[tuple[int], np.dtype[np.int64]], bound: int, bins: 
     [(2, 2), (3, 3), (7, 7), (16, 16), (2**62, 16), (5 * 2**60, 15), (3 * 2**61, 12)],
 )
 def test_below_is_uniform(bound: int, bins: int) -> None:
-    drawn = sample_below(np.full(60_000, bound), SystemRandomness())
-    assert drawn.min() >= 0
-    assert drawn.max() < bound
-    assert evenly(drawn, bound, bins) > FALSE_ALARM
-    favored = np.where(np.arange(60_000) % 20 == 0, 0, drawn)
+    draws = sample_below(np.full(60_000, bound), SystemRandomness())
+    assert draws.min() >= 0
+    assert draws.max() < bound
+    assert evenly(draws, bound, bins) > FALSE_ALARM
+    favored = np.where(np.arange(60_000) % 20 == 0, 0, draws)
     assert evenly(favored, bound, bins) < FALSE_ALARM
     if bound in (5 * 2**60, 3 * 2**61):  # as if no word were drawn again
         plain = SystemRandomness().draw_words(60_000) % np.uint64(bound)
@@ -156,10 +156,10 @@ def test_below_is_uniform(bound: int, bins: int) -> None:
 
 def test_below_draws_for_each_bound_on_its_own() -> None:
     bounds = np.tile(counts(2, 5, 9), 30_000)
-    drawn = sample_below(bounds, SystemRandomness()).reshape(-1, 3)
+    draws = sample_below(bounds, SystemRandomness()).reshape(-1, 3)
     for at, bound in enumerate((2, 5, 9)):
         assert (
-            float(stats.chisquare(np.bincount(drawn[:, at], minlength=bound)).pvalue) > FALSE_ALARM
+            float(stats.chisquare(np.bincount(draws[:, at], minlength=bound)).pvalue) > FALSE_ALARM
         )
-    correlation = float(np.corrcoef(drawn[:, 1], drawn[:, 2])[0, 1])
-    assert abs(correlation) * math.sqrt(len(drawn)) < 5
+    correlation = float(np.corrcoef(draws[:, 1], draws[:, 2])[0, 1])
+    assert abs(correlation) * math.sqrt(len(draws)) < 5

@@ -67,8 +67,8 @@ def test_the_papers_delta_equals_brute_force_over_all_cells(
     strict = max(pair.compute_bad_mass(t, ties=False) for pair in pairs)
     weak = max(pair.compute_bad_mass(t, ties=True) for pair in pairs)
     epsilon = math.nextafter(math.log(t), math.inf)
-    got = delta(k=k, beta=float(beta), epsilon=epsilon, definition="paper")
-    assert float(strict) <= got <= float(weak) * (1 + 1e-10)
+    claimed = delta(k=k, beta=float(beta), epsilon=epsilon, definition="paper")
+    assert float(strict) <= claimed <= float(weak) * (1 + 1e-10)
 
 
 @pytest.mark.parametrize(("beta", "t"), [(0.5, 2), (0.5, 4), (0.25, 2), (0.75, 8), (0.125, 4)])
@@ -96,9 +96,9 @@ def test_fifty_digits_over_the_whole_range(k: int, beta: float) -> None:
         ]
         with mpmath.workdps(50):
             exact = max(values)
-            got = delta(k=k, beta=beta, epsilon=epsilon)
-            assert exact <= got
-            assert got <= max(exact * (1 + mpmath.mpf("1e-8")), mpmath.mpf("2.3e-308"))
+            claimed = delta(k=k, beta=beta, epsilon=epsilon)
+            assert exact <= claimed
+            assert claimed <= max(exact * (1 + mpmath.mpf("1e-8")), mpmath.mpf("2.3e-308"))
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_fifty_digits_over_the_whole_range(k: int, beta: float) -> None:
 def test_no_other_cell_size_is_worse(k: int, beta: float, epsilon: float) -> None:
     """The closed form looks at one n; here are its neighbors, near and far."""
     best = math.ceil((k - 1) / (1 - (1 - beta) * math.exp(-epsilon)))
-    got = delta(k=k, beta=beta, epsilon=epsilon)
+    claimed = delta(k=k, beta=beta, epsilon=epsilon)
     for n in (k, int(best * 0.9), best - 2, best - 1, best, best + 1, best + 2, int(best * 1.1)):
-        assert max(compute_mp_divergences(n, k, beta, epsilon)) <= got
+        assert max(compute_mp_divergences(n, k, beta, epsilon)) <= claimed
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_no_other_cell_size_is_worse(k: int, beta: float, epsilon: float) -> Non
 def test_the_papers_delta_to_fifty_digits(k: int, beta: float, epsilon: float) -> None:
     g = 1 - (1 - beta) * math.exp(-epsilon)
     exact = max(compute_mp_tail(j, math.ceil(j / g) - 1, beta) for j in range(k, k + 40))
-    got = delta(k=k, beta=beta, epsilon=epsilon, definition="paper")
-    assert exact <= got <= exact * (1 + mpmath.mpf("1e-8"))
+    claimed = delta(k=k, beta=beta, epsilon=epsilon, definition="paper")
+    assert exact <= claimed <= exact * (1 + mpmath.mpf("1e-8"))
 
 
 def test_table_1_of_the_paper() -> None:
@@ -133,20 +133,20 @@ def test_table_1_of_the_paper() -> None:
 
 
 def test_reference_values_of_the_tight_delta() -> None:
-    got = delta(k=20, beta=0.1, epsilon=[0.25, 0.5, 1, 2])
-    assert [f"{x:.3e}" for x in got] == ["6.310e-08", "2.632e-11", "2.761e-15", "4.871e-19"]
+    deltas = delta(k=20, beta=0.1, epsilon=[0.25, 0.5, 1, 2])
+    assert [f"{x:.3e}" for x in deltas] == ["6.310e-08", "2.632e-11", "2.761e-15", "4.871e-19"]
 
 
 def test_an_array_is_the_same_as_its_elements() -> None:
     k = np.array([[5], [20], [300]])
     epsilon = np.array([0.3, 0.7, 2.0, 9.0])
     for definition in ("tight", "paper"):
-        got = delta(k=k, beta=0.2, epsilon=epsilon, definition=definition)
-        assert got.shape == (3, 4)
+        deltas = delta(k=k, beta=0.2, epsilon=epsilon, definition=definition)
+        assert deltas.shape == (3, 4)
         for i, size in enumerate((5, 20, 300)):
             for j, at in enumerate(epsilon):
                 alone = delta(k=size, beta=0.2, epsilon=float(at), definition=definition)
-                assert got[i, j] == pytest.approx(alone, rel=1e-12)
+                assert deltas[i, j] == pytest.approx(alone, rel=1e-12)
 
 
 def test_a_vanishing_delta_is_not_reported_as_nothing() -> None:
@@ -184,10 +184,10 @@ def test_tight_is_never_above_the_papers(k: int, beta: float, epsilon: float) ->
 def test_delta_falls_in_epsilon_and_in_k_and_grows_in_beta(
     k: int, beta: float, epsilon: float, more: float
 ) -> None:
-    here = delta(k=k, beta=beta, epsilon=epsilon) * (1 + 1e-9)
-    assert delta(k=k, beta=beta, epsilon=epsilon + more) <= here
-    assert delta(k=k + 1, beta=beta, epsilon=epsilon) <= here
-    assert delta(k=k, beta=beta / (1 + more), epsilon=epsilon) <= here
+    bound = delta(k=k, beta=beta, epsilon=epsilon) * (1 + 1e-9)
+    assert delta(k=k, beta=beta, epsilon=epsilon + more) <= bound
+    assert delta(k=k + 1, beta=beta, epsilon=epsilon) <= bound
+    assert delta(k=k, beta=beta / (1 + more), epsilon=epsilon) <= bound
 
 
 @given(k=sizes, beta=rates, epsilon=budgets, more=st.floats(1e-6, 2))
@@ -195,6 +195,6 @@ def test_the_papers_delta_falls_in_epsilon_and_in_k(
     k: int, beta: float, epsilon: float, more: float
 ) -> None:
     epsilon = max(epsilon, -math.log1p(-beta) + 1e-12)
-    here = delta(k=k, beta=beta, epsilon=epsilon, definition="paper") * (1 + 1e-9)
-    assert delta(k=k, beta=beta, epsilon=epsilon + more, definition="paper") <= here
-    assert delta(k=k + 1, beta=beta, epsilon=epsilon, definition="paper") <= here
+    bound = delta(k=k, beta=beta, epsilon=epsilon, definition="paper") * (1 + 1e-9)
+    assert delta(k=k, beta=beta, epsilon=epsilon + more, definition="paper") <= bound
+    assert delta(k=k + 1, beta=beta, epsilon=epsilon, definition="paper") <= bound

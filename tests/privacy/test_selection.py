@@ -27,12 +27,12 @@ Law = list[Fraction]
 Mechanism = Callable[[Scores], Law]
 
 
-def fits(drawn: Counts, rate: float) -> bool:
+def fits(draws: Counts, rate: float) -> bool:
     """Whether a chi-square test accepts P[X >= x] = exp(-x rate); about 40 equal groups."""
     edges = np.unique(np.ceil(-np.log1p(-np.arange(40) / 40) / rate).astype(np.int64))
     tails = np.append(np.exp(-edges * rate), 0.0)
-    request = -np.diff(tails) * len(drawn)
-    seen = np.bincount(np.searchsorted(edges, drawn, side="right"), minlength=len(edges) + 1)
+    request = -np.diff(tails) * len(draws)
+    seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=len(edges) + 1)
     if seen[0]:
         return False  # below 0
     chance = stats.chi2.sf(((seen[1:] - request) ** 2 / request).sum(), len(request) - 1)
@@ -45,22 +45,22 @@ def fits(drawn: Counts, rate: float) -> bool:
 )
 def test_noise_has_its_law_and_no_other(sensitivity: int, epsilon: str) -> None:
     exact = Fraction(epsilon)
-    drawn = sample_one_sided_noise(
+    noise = sample_one_sided_noise(
         200_000, sensitivity=sensitivity, epsilon=exact, bits=SeededRandomness(sensitivity)
     )
     rate = float(exact) / sensitivity
-    assert fits(drawn, rate)
-    assert not fits(drawn, rate * 1.03)
-    assert not fits(drawn, rate / 1.03)
-    assert not fits(drawn + max(1, int(0.05 / rate)), rate)
+    assert fits(noise, rate)
+    assert not fits(noise, rate * 1.03)
+    assert not fits(noise, rate / 1.03)
+    assert not fits(noise + max(1, int(0.05 / rate)), rate)
 
 
 def test_draws_are_independent_of_each_other() -> None:
-    drawn = sample_one_sided_noise(
+    noise = sample_one_sided_noise(
         200_000, sensitivity=10, epsilon=Fraction(1), bits=SeededRandomness(1)
     ).astype(float)
     for lag in (1, 2, 7):
-        correlation = float(np.corrcoef(drawn[:-lag], drawn[lag:])[0, 1])
+        correlation = float(np.corrcoef(noise[:-lag], noise[lag:])[0, 1])
         assert abs(correlation) * math.sqrt(200_000) < 5
 
 
@@ -72,8 +72,8 @@ def law(scores: Sequence[int], q: Fraction) -> Law:
     is a polynomial in q**x, and each of its terms a geometric series.
     """
     result = []
-    for i, own in enumerate(scores):
-        gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
+    for i, score in enumerate(scores):
+        gaps = [score - s + (i < j) for j, s in enumerate(scores) if j != i]
         start = max([0, *(-gap for gap in gaps)])
         terms = [Fraction(1)]
         for gap in gaps:
@@ -136,9 +136,9 @@ def test_the_first_of_the_largest_sums_is_named(pairs: list[tuple[int, int]]) ->
         assert chosen(scores) == sums.index(max(sums))
 
 
-def chi_square(seen: npt.NDArray[np.int64], asked: Law, draws: int) -> float:
-    expected = np.array([float(p) * draws for p in asked])
-    return float(stats.chisquare(seen, expected).pvalue)
+def chi_square(observed: npt.NDArray[np.int64], expected_law: Law, draws: int) -> float:
+    expected = np.array([float(p) * draws for p in expected_law])
+    return float(stats.chisquare(observed, expected).pvalue)
 
 
 def test_choices_have_the_exact_probabilities_and_no_others() -> None:
@@ -174,13 +174,13 @@ def neighbors(count: int, low: int) -> Iterator[tuple[Scores, Scores]]:
 
 def worst_ratio(mechanism: Mechanism, count: int, low: int = 0) -> Fraction | float:
     """The largest ratio of the probabilities of one candidate on neighbors, either way."""
-    known: dict[Scores, Law] = {}
+    laws: dict[Scores, Law] = {}
 
     def of(scores: Scores) -> Law:
         bare = tuple(score - scores[0] for score in scores)
-        if bare not in known:
-            known[bare] = mechanism(bare)
-        return known[bare]
+        if bare not in laws:
+            laws[bare] = mechanism(bare)
+        return laws[bare]
 
     worst: Fraction | float = Fraction(0)
     for first, other in neighbors(count, low):

@@ -25,8 +25,8 @@ def law(scores: Sequence[int], epsilon: float) -> Floats:
     return result
 
 
-def accepts(seen: Floats, expected: Floats) -> bool:
-    chance = stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(seen) - 1)
+def accepts(observed: Floats, expected: Floats) -> bool:
+    chance = stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1)
     return bool(chance > FALSE_ALARM)
 
 
@@ -35,11 +35,11 @@ def test_the_law_is_exponential_and_no_other_rate_is_accepted() -> None:
     epsilon = Fraction(9, 1000)
     bits = SeededRandomness(5)
     times = 5_000
-    drawn = [choose(scores, epsilon=epsilon, bits=bits) for _ in range(times)]
-    seen = np.bincount(drawn, minlength=6).astype(float)
-    assert accepts(seen, law(scores.tolist(), 0.009) * times)
+    choices = [choose(scores, epsilon=epsilon, bits=bits) for _ in range(times)]
+    observed = np.bincount(choices, minlength=6).astype(float)
+    assert accepts(observed, law(scores.tolist(), 0.009) * times)
     for wrong in (0.009 * 1.3, 0.009 / 1.3):
-        assert not accepts(seen, law(scores.tolist(), wrong) * times)
+        assert not accepts(observed, law(scores.tolist(), wrong) * times)
 
 
 def test_far_candidates_are_named_as_often_as_they_should_be() -> None:
@@ -47,21 +47,21 @@ def test_far_candidates_are_named_as_often_as_they_should_be() -> None:
     scores = np.array([80, *[0] * 400], dtype=np.int64)
     bits = SeededRandomness(6)
     times = 1_500
-    drawn = np.array([choose(scores, epsilon=Fraction(1, 10), bits=bits) for _ in range(times)])
+    choices = np.array([choose(scores, epsilon=Fraction(1, 10), bits=bits) for _ in range(times)])
     share = 400 * math.exp(-8) / (1 + 400 * math.exp(-8))
-    assert abs((drawn > 0).sum() - share * times) < 5 * math.sqrt(share * times)
-    assert (drawn > 0).sum() > 0
+    assert abs((choices > 0).sum() - share * times) < 5 * math.sqrt(share * times)
+    assert (choices > 0).sum() > 0
 
 
 def test_scores_of_any_size_are_compared_exactly() -> None:
     top = 2**61
     scores = np.array([top, top - 3, -top], dtype=np.int64)
     bits = SeededRandomness(7)
-    drawn = [choose(scores, epsilon=Fraction(123_456_789, 10**9), bits=bits) for _ in range(1000)]
-    seen = np.bincount(drawn, minlength=3).astype(float)
+    choices = [choose(scores, epsilon=Fraction(123_456_789, 10**9), bits=bits) for _ in range(1000)]
+    observed = np.bincount(choices, minlength=3).astype(float)
     expected = law([3, 0], 0.123456789) * 1000
-    assert seen[2] == 0
-    assert accepts(seen[:2], expected)
+    assert observed[2] == 0
+    assert accepts(observed[:2], expected)
 
 
 def test_losses_span_at_most_epsilon_whatever_a_row_raises() -> None:

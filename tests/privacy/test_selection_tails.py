@@ -45,26 +45,26 @@ def read_exponents(choose: Choose, scores: Counts, epsilon: Fraction) -> list[Fr
     result: list[Fraction | None] = [None] * len(scores)
     place, bound = 0, 1
     while place < bound:
-        kept: list[Fraction] = []
+        exponents: list[Fraction] = []
 
         def sample_below(bounds: Counts, bits: Randomness) -> Counts:
             nonlocal bound
-            assert not kept, "a candidate that is drawn and kept is not named"  # noqa: B023
+            assert not exponents, "a candidate that is drawn and kept is not named"  # noqa: B023
             bound = int(bounds[0])
             assert (bounds == bound).all()
             return np.full(len(bounds), place)  # noqa: B023
 
         def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArray[np.bool_]:
-            kept.append(Fraction(int(over[0]), under))  # noqa: B023
+            exponents.append(Fraction(int(over[0]), under))  # noqa: B023
             return np.ones(len(over), dtype=bool)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "sample_below", sample_below)
             patch.setattr(noise_sampler, "flip_exp", flip_exp)
-            named = choose(scores, epsilon=epsilon, bits=BITS)
-        assert result[named] is None  # one number for each candidate: uniform
-        assert len(kept) == 1
-        result[named] = kept[0]
+            candidate = choose(scores, epsilon=epsilon, bits=BITS)
+        assert result[candidate] is None  # one number for each candidate: uniform
+        assert len(exponents) == 1
+        result[candidate] = exponents[0]
         place += 1
     return result
 

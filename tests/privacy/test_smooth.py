@@ -20,8 +20,8 @@ from incrowd.privacy.smooth import delta_sampling, expected_failures, smooth_bou
 def test_the_bound_lies_above_the_papers_delta(k: int, beta: float, start: float, z: float) -> None:
     start = max(start, -math.log1p(-beta) + 1e-9)
     bound = smooth_bound(k=k, beta=beta, epsilon=start)
-    here = delta(k=k, beta=beta, epsilon=start * z, definition="paper")
-    assert bound.delta_at(start * z) >= here * (1 - 1e-9)
+    paper_delta = delta(k=k, beta=beta, epsilon=start * z, definition="paper")
+    assert bound.delta_at(start * z) >= paper_delta * (1 - 1e-9)
 
 
 def test_the_bound_is_not_idle() -> None:
@@ -38,13 +38,13 @@ def test_f_starts_at_one_and_falls() -> None:
 
 
 def test_composition_adds_and_takes_the_larger_f() -> None:
-    item = smooth_bound(k=20, beta=0.1, epsilon=0.5)
-    two = smooth_bound(k=30, beta=0.2, epsilon=0.4)
-    both = item.compose(two)
+    first = smooth_bound(k=20, beta=0.1, epsilon=0.5)
+    second = smooth_bound(k=30, beta=0.2, epsilon=0.4)
+    both = first.compose(second)
     assert both.epsilon == pytest.approx(0.9)
-    assert both.delta == pytest.approx(item.delta + two.delta)
+    assert both.delta == pytest.approx(first.delta + second.delta)
     for x in (1.0, 1.5, 4.0):
-        exact = item.delta_at(0.5 * x) + two.delta_at(0.4 * x)
+        exact = first.delta_at(0.5 * x) + second.delta_at(0.4 * x)
         assert both.delta_at(0.9 * x) >= exact * (1 - 1e-12)
 
 

@@ -46,15 +46,17 @@ def of_cell(n: int, k: int, beta: float, epsilon: float) -> tuple[float, float]:
     return float(np.maximum(p - t * q, 0).sum()), float(np.maximum(q - t * p, 0).sum())
 
 
-def of_release(one: SafeRelease, epsilon: float) -> tuple[float, float]:
+def of_release(release: SafeRelease, epsilon: float) -> tuple[float, float]:
     """The largest divergences over cells of many sizes; below zero both are turned round."""
     if epsilon < 0:
-        present, absent = of_release(one, -epsilon)
+        present, absent = of_release(release, -epsilon)
         t = math.exp(epsilon)
         return 1 - t + t * absent, 1 - t + t * present
-    last = 3 * one.k / one.beta + 30
-    sizes = {int(n) for n in np.linspace(one.k, last, 80)} | set(range(one.k, one.k + 30))
-    result = [of_cell(n, one.k, one.beta, epsilon) for n in sizes]
+    last = 3 * release.k / release.beta + 30
+    sizes = {int(n) for n in np.linspace(release.k, last, 80)} | set(
+        range(release.k, release.k + 30)
+    )
+    result = [of_cell(n, release.k, release.beta, epsilon) for n in sizes]
     return max(x for x, _ in result), max(y for _, y in result)
 
 
@@ -65,8 +67,10 @@ def after_search(
     present = absent = 0.0
     for signs in itertools.product((1, -1), repeat=len(searches)):
         pairs = list(zip(signs, searches, strict=True))
-        share = math.prod(1 / (1 + math.exp(-sign * item)) for sign, item in pairs)
-        at = epsilon - sum(sign * item for sign, item in pairs)
+        share = math.prod(
+            1 / (1 + math.exp(-sign * search_epsilon)) for sign, search_epsilon in pairs
+        )
+        at = epsilon - sum(sign * search_epsilon for sign, search_epsilon in pairs)
         ways = [of_release(release, at) for release in releases]
         present += share * max(x for x, _ in ways)
         absent += share * max(y for _, y in ways)
@@ -77,7 +81,7 @@ def test_one_of_several_costs_what_the_worst_costs_at_each_epsilon() -> None:
     parts = [SafeRelease(3, 0.25), SafeRelease(9, 0.5), SafeRelease(1, 0.01)]
     each = [build_release_profile(part.k, part.beta) for part in parts]
     both = build_worst_profile(each)
-    by_part = np.array([[item.present(EPSILONS), item.absent(EPSILONS)] for item in each])
+    by_part = np.array([[profile.present(EPSILONS), profile.absent(EPSILONS)] for profile in each])
     np.testing.assert_array_equal(both.present(EPSILONS), by_part[:, 0].max(axis=0))
     np.testing.assert_array_equal(both.absent(EPSILONS), by_part[:, 1].max(axis=0))
     # No part is the worst everywhere: a test of any single one would fail.
@@ -93,9 +97,9 @@ def test_one_of_one_is_that_one() -> None:
     for event in (SafeRelease(5, 0.3), Selection(0.4), Mechanism(0.3, 1e-5)):
         for epsilon in (0.0, 0.2, 1.0):
             alone = Accountant(event).delta(epsilon=epsilon)
-            got = Accountant(OneOf([event])).delta(epsilon=epsilon)
-            assert got == pytest.approx(alone, rel=1e-12)
-            assert got >= alone
+            delta = Accountant(OneOf([event])).delta(epsilon=epsilon)
+            assert delta == pytest.approx(alone, rel=1e-12)
+            assert delta >= alone
         alone = Accountant([event] * 3).epsilon(delta=1e-3)
         assert Accountant([OneOf([event])] * 3).epsilon(delta=1e-3) == pytest.approx(alone)
 
@@ -133,10 +137,10 @@ def test_choices_compose_as_an_independent_accountant_says() -> None:
     ).self_compose(4)
     ours = Accountant([OneOf(parts)] * 4, step=step)
     for delta in (1e-3, 1e-5):
-        got = ours.epsilon(delta=delta)
-        assert got == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
+        epsilon = ours.epsilon(delta=delta)
+        assert epsilon == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
         # and dearer than four times either: the worst changes along the curve
-        assert got >= max(Accountant([part] * 4).epsilon(delta=delta) for part in parts) * 0.999
+        assert epsilon >= max(Accountant([part] * 4).epsilon(delta=delta) for part in parts) * 0.999
 
 
 def test_a_sampled_choice_is_a_choice_of_sampled_events() -> None:
@@ -161,8 +165,8 @@ def test_a_choice_keeps_the_delta_of_its_worst_mechanism() -> None:
 
 
 def test_adding_up_takes_a_choice_of_mechanisms_at_its_worst() -> None:
-    got = BasicAccountant(OneOf([Mechanism(0.1, 1e-6)])).epsilon(delta=2e-6)
-    assert got == BasicAccountant(Mechanism(0.1, 1e-6)).epsilon(delta=2e-6)
+    epsilon = BasicAccountant(OneOf([Mechanism(0.1, 1e-6)])).epsilon(delta=2e-6)
+    assert epsilon == BasicAccountant(Mechanism(0.1, 1e-6)).epsilon(delta=2e-6)
 
 
 def test_a_choice_needs_the_largest_delta_that_a_part_needs() -> None:
@@ -270,9 +274,9 @@ def test_a_table_that_is_a_sample_needs_smaller_crowds(population: float) -> Non
     (event,) = spent
     assert event == SampledEvent(Composition([Selection(0.05), OneOf(pairs)]), population)
     assert Accountant(spent).delta(epsilon=1.0) <= 1e-6
-    whole = list_sample_draws(split_for_samples(**request))  # type: ignore[arg-type]
-    assert all(first.k <= other.k for first, other in zip(pairs, whole, strict=True))
-    assert sum(item.k for item in pairs) < sum(other.k for other in whole)
+    full_pairs = list_sample_draws(split_for_samples(**request))  # type: ignore[arg-type]
+    assert all(first.k <= other.k for first, other in zip(pairs, full_pairs, strict=True))
+    assert sum(draw.k for draw in pairs) < sum(other.k for other in full_pairs)
     # By a bound that needs no grid: the inside amplified, present'(x) = rate present(y).
     inside = math.log1p(math.expm1(1.0) / population)
     for pair in pairs:

@@ -30,9 +30,9 @@ def test_log_pmf_agrees_with_sixty_digits() -> None:
                 + j * mpmath.log(mpmath.mpf(p))
                 + (n - j) * mpmath.log(1 - mpmath.mpf(p))
             )
-            got = log_pmf(one(j), one(n), one(p), one(1 - p))[0]
+            computed = log_pmf(one(j), one(n), one(p), one(1 - p))[0]
             # binomial.round_up allows for 1e-12 (1 + |log|), thirty times as much.
-            assert abs(got - exact) < 3e-14 * (1 + abs(exact)), (n, p, j)
+            assert abs(computed - exact) < 3e-14 * (1 + abs(exact)), (n, p, j)
 
 
 def test_log_pmf_agrees_with_scipy_everywhere_on_small_n() -> None:
@@ -40,16 +40,16 @@ def test_log_pmf_agrees_with_scipy_everywhere_on_small_n() -> None:
         for p in (0.02, 0.5, 0.97):
             j = np.arange(n + 1.0)
             same = np.ones_like(j)
-            got = np.exp(log_pmf(j, n * same, p * same, (1 - p) * same))
-            np.testing.assert_allclose(got, stats.binom.pmf(j, n, p), rtol=1e-12)
+            computed = np.exp(log_pmf(j, n * same, p * same, (1 - p) * same))
+            np.testing.assert_allclose(computed, stats.binom.pmf(j, n, p), rtol=1e-12)
 
 
 def test_log_survival_is_an_upper_bound_and_close() -> None:
     for k, n, p in [(1, 1, 0.3), (20, 38, 0.2), (200, 1900, 0.1), (9000, 60_000, 0.14)]:
         with mpmath.workdps(50):
             exact = mpmath.log(compute_mp_tail(k, n, p))
-            got = log_survival(one(k), one(n), one(p), one(1 - p))[0]
-            assert abs(got - exact) < 3e-14 * (1 + abs(exact))
+            computed = log_survival(one(k), one(n), one(p), one(1 - p))[0]
+            assert abs(computed - exact) < 3e-14 * (1 + abs(exact))
 
 
 def test_log_excess_equals_the_sum_it_stands_for() -> None:
@@ -63,8 +63,8 @@ def test_log_excess_equals_the_sum_it_stands_for() -> None:
         exact = sum(
             math.comb(n, j) * p**j * (1 - p) ** (n - j) * max(j / n - g, 0.0) for j in range(n + 1)
         )
-        got = math.exp(log_excess(one(n), one(p), one(1 - p), one(g), one(1 - g))[0])
-        assert math.isclose(got, exact, rel_tol=1e-11)
+        computed = math.exp(log_excess(one(n), one(p), one(1 - p), one(g), one(1 - g))[0])
+        assert math.isclose(computed, exact, rel_tol=1e-11)
 
 
 def test_log_shortfall_equals_the_sum_it_stands_for() -> None:
@@ -72,15 +72,15 @@ def test_log_shortfall_equals_the_sum_it_stands_for() -> None:
         exact = sum(
             math.comb(n, j) * p**j * (1 - p) ** (n - j) * max(h - j / n, 0.0) for j in range(n + 1)
         )
-        got = math.exp(log_shortfall(one(n), one(p), one(1 - p), one(h))[0])
-        assert math.isclose(got, exact, rel_tol=1e-11)
+        computed = math.exp(log_shortfall(one(n), one(p), one(1 - p), one(h))[0])
+        assert math.isclose(computed, exact, rel_tol=1e-11)
 
 
 def test_log_shortfall_past_whole_floats_is_the_poisson_limit() -> None:
     n, mean = 1e30, 12.0
-    got = math.exp(log_shortfall(one(n), one(mean / n), one(1.0), one(7.5 / n))[0])
+    computed = math.exp(log_shortfall(one(n), one(mean / n), one(1.0), one(7.5 / n))[0])
     exact = sum(math.exp(-mean) * mean**j / math.factorial(j) * (7.5 - j) / n for j in range(8))
-    assert math.isclose(got, exact, rel_tol=1e-11)
+    assert math.isclose(computed, exact, rel_tol=1e-11)
 
 
 def test_the_block_size_does_not_matter() -> None:

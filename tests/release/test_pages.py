@@ -64,7 +64,7 @@ def test_the_page_says_what_the_certificate_says(folder: Path) -> None:
         assert {certificate.signature.public_key, certificate.signature.value} <= set(outline.codes)
     assert ("not signed" in outline.text) == (certificate.signature is None)
     nothing = bool(certificate.rehearsal) or certificate.randomness != "system"
-    assert ("identifies at most" in outline.text) == (guarantee.epsilon is not None and not nothing)
+    assert ("recognizes at most" in outline.text) == (guarantee.epsilon is not None and not nothing)
     assert ("Nothing is guaranteed." in outline.text) == nothing
     assert ("This is NOT differential privacy" in outline.text) == (guarantee.epsilon is None)
     assert "undefined" not in page
@@ -194,12 +194,12 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     text = read_outline(certificate_page(certificate)).text
     keys = [sentence.key for sentence in known.statement]
     assert {"population", "assumption_sample"} <= set(keys)
-    assert "people who have one row in the table" not in text
-    assert "people who have one row in the population from which the table was sampled" in text
+    assert "people with one row in the table" not in text
+    assert "people with one row in the population from which the table was sampled" in text
 
 
 def test_of_any_other_table_the_promise_is_to_its_rows() -> None:
     certificate = read_certificate(FORMATS / "1" / "counts-fixed")
     text = read_outline(certificate_page(certificate)).text
     assert "population" not in text
-    assert "people who have one row in the table" in text
+    assert "people with one row in the table" in text

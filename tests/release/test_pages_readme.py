@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("settled_once")
 
 SECTIONS = [
     "About this data", "Guarantee", "How to use", "Columns", "Accuracy", "Suppression",
-    "Load the data", "Verify and cite", "Statement", "Technical details",
+    "Load the data", "Count and compare", "Verify and cite", "Statement", "Technical details",
 ]  # fmt: skip
 CHANGED = "The file 'README.md' differs from the certificate."
 OVERRIDES = "\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
@@ -78,7 +78,9 @@ def _says_the_rows(certificate: Certificate, page: str) -> None:
             f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
             f"group has {known.smallest_class:,} rows."
         ) in text.splitlines()
-    assert ("The column `count`" in used) == (certificate.tables[0].release.form == "counted")
+    assert ("Sum `count`" in used.replace("sum", "Sum")) == (
+        certificate.tables[0].release.form == "counted"
+    )
     assert ("do not join them" in used) == (len(certificate.tables) > 1)
     assert ("not copies of individual records" in text) == certificate.has_noisy_counts
     assert ("stand for suppressed rows" in used) == (
@@ -89,7 +91,10 @@ def _says_the_rows(certificate: Certificate, page: str) -> None:
     assert ("midpoints" in used) == bool(ranges & labels)
     assert "`*`" in used
     assert "null" in used
-    assert ("no weights" in used) == (certificate.method != "safe" or certificate.has_noisy_counts)
+    assert ("No weights are needed" in used) == (
+        certificate.tables[0].release.form != "counted"
+        and (certificate.method != "safe" or certificate.has_noisy_counts)
+    )
     if certificate.method != "safe" and certificate.parameters.get("algorithm") != "duplicate":
         assert f"identical to at least {certificate.k - 1} others" in text
 
@@ -103,16 +108,18 @@ def _names_the_columns(certificate: Certificate, page: str) -> None:
     shown = {find_code(cells[0]): cells[1].content for cells in readers.list_column_rows(page)}
     for table in certificate.tables:
         for name, column in table.scheme.items():
-            level = "any level" if column.level is None else f"level {column.level}"
-            assert shown[name].startswith(f"**{column.labels}**")
-            assert f"; {level} of " in shown[name]
-            assert f"- **{column.labels}**: " in section
+            words = "labels of several levels"
+            if column.level is not None:
+                words = column.shows[column.level]
+                assert f"**; level {column.level} of " in shown[name]
+            assert shown[name].replace("\\", "").startswith(f"**{words}**; ")
+            assert re.search(rf"^- (`\w+`, )*`{name}`(, `\w+`)*: ", section, re.MULTILINE)
             if column.file is not None:
                 assert f"(<{column.file}>)" in shown[name]
     local = any(
         item.level is None for table in certificate.tables for item in table.scheme.values()
     )
-    assert ("- *any level*: " in section) == local
+    assert ("- *labels of several levels*: " in section) == local
     assert ("An apostrophe before" in section) == bool(certificate.tables[0].release.formulas)
     for name, grid in certificate.noisy.items():
         assert grid.bounds is not None
@@ -303,8 +310,9 @@ def assert_contained(name: str, page: str) -> None:
     ]
     assert all(re.fullmatch(r"scheme/[^/]*\.csv", str(link)) for link in links)
     assert not re.search(f"[{OVERRIDES}]", page)
-    assert len(list_code_blocks(page, "python")) == 2
-    assert len(list_code_blocks(page, "r")) == len(list_code_blocks(page, "sh")) == 1
+    assert len(list_code_blocks(page, "python")) == 3  # pandas, Polars, counts
+    assert len(list_code_blocks(page, "r")) == 2
+    assert len(list_code_blocks(page, "sh")) == 1
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -344,10 +352,14 @@ def test_any_name_keeps_to_its_cell_and_its_quotes(name: str) -> None:
     page = make_readme(certificate)
     (cells,) = readers.list_column_rows(page)
     assert find_code(cells[0]).strip() == spelled(name).strip()
-    for code in list_code_blocks(page, "python"):
+    *loading, counting = list_code_blocks(page, "python")
+    for code in loading:
         listed = re.search(r"for name in (\[.*\]):\n", code)
         assert listed is not None
         assert eval(listed[1], {"__builtins__": {}}) == [name, "count"]
+    grouped = re.fullmatch(r'data\.groupby\((.*), dropna=False\)\["count"\]\.sum\(\)\n', counting)
+    assert grouped is not None
+    assert eval(grouped[1], {"__builtins__": {}}) == name
 
 
 def test_what_stands_for_other_values_and_a_rule_stay_in_their_cells(tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def test_a_release_is_packed_whole(release: Path, tmp_path: Path) -> None:
     assert verify(tmp_path / "out" / "release") == []
 
 
+def test_synthetic_rows_are_packed_with_their_measured_tables(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[1] / "formats" / "1" / "synthetic"
+    archive.pack_release(folder, tmp_path / "r.zip")
+    with zipfile.ZipFile(tmp_path / "r.zip") as packed:
+        packed.extractall(tmp_path / "out")
+    assert verify(tmp_path / "out" / "synthetic") == []
+
+
 def test_nothing_beside_the_release_is_packed(release: Path, tmp_path: Path) -> None:
     (release / "notes.txt").write_text("Ann has flu")
     (release / "link.csv").symlink_to(tmp_path / "secret.csv")

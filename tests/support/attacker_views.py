@@ -17,11 +17,13 @@ Points = npt.NDArray[np.integer]
 def make_cover(sets: Sequence[Sequence[int]], starred: Sequence[int] = ()) -> LabelCover:
     """A label for each set of positions."""
     n = len(sets)
-    low, high = (np.array([end(item) for item in sets], dtype=np.int64) for end in (min, max))
+    low, high = (
+        np.array([end(positions) for positions in sets], dtype=np.int64) for end in (min, max)
+    )
     scattered = {
-        at: np.array(sorted(item), dtype=np.int64)
-        for at, item in enumerate(sets)
-        if max(item) - min(item) + 1 != len(item)
+        at: np.array(sorted(positions), dtype=np.int64)
+        for at, positions in enumerate(sets)
+        if max(positions) - min(positions) + 1 != len(positions)
     }
     nothing = np.zeros(n)
     stars = np.isin(np.arange(n), starred)
@@ -36,12 +38,14 @@ def count_points(points: Points) -> Frequencies:
     return merge_tuples(points.astype(np.int32), np.ones(len(points), dtype=np.int64))
 
 
-def make_value_view(points: Points, widths: Sequence[int], drawn: float = 1.0) -> AttackerView:
+def make_value_view(
+    points: Points, widths: Sequence[int], sample_rate: float = 1.0
+) -> AttackerView:
     """A release that shows every value as it is."""
     table = count_points(points)
     covers = tuple(make_cover([[at] for at in range(width)]) for width in widths)
     names = tuple(f"c{at}" for at in range(len(widths)))
-    return AttackerView(names, table.codes, table.counts, covers, drawn)
+    return AttackerView(names, table.codes, table.counts, covers, sample_rate)
 
 
 def make_box_view(low: Points, high: Points, counts: Points) -> AttackerView:

@@ -96,8 +96,8 @@ class LatticeCase:
     def _compute_costs(self, ladder: LabelRows, values: list[str], level: int) -> dict[str, float]:
         """What a row with each value costs at a level, in its column."""
         if self.name == "normalized":
-            whole = max(len(ladder.rows) - 1, 1)
-            return {x: (ladder.count_covered(x, level) - 1) / whole for x in values}
+            steps = max(len(ladder.rows) - 1, 1)
+            return {x: (ladder.count_covered(x, level) - 1) / steps for x in values}
         if self.name == "precision":
             return dict.fromkeys(values, level / max(ladder.height - 1, 1))
         groups = Counter(ladder.get_label(x, level) for x in values)
@@ -117,8 +117,8 @@ class LatticeCase:
         """The rows of each class."""
         result: dict[Record, list[int]] = {}
         for number, record in enumerate(self.records):
-            shown = (self.columns[at][node[at]][x] for at, x in enumerate(record))
-            result.setdefault(tuple(shown), []).append(number)
+            labels = (self.columns[at][node[at]][x] for at, x in enumerate(record))
+            result.setdefault(tuple(labels), []).append(number)
         return result
 
     def is_acceptable(self, rows: list[int]) -> bool:
@@ -129,23 +129,23 @@ class LatticeCase:
 
     def judge_node(self, node: Node) -> tuple[int, float]:
         """The rows suppressed at a node, and its loss."""
-        shown: list[list[int]] = []
+        published: list[list[int]] = []
         lost: list[list[int]] = []
         for rows in self.group_rows(node).values():
-            (shown if self.is_acceptable(rows) else lost).append(rows)
+            (published if self.is_acceptable(rows) else lost).append(rows)
         total, suppressed = len(self.records), sum(map(len, lost))
         if self.name == "discernibility":
-            squares = sum(len(rows) ** 2 for rows in shown)
+            squares = sum(len(rows) ** 2 for rows in published)
             return suppressed, (squares + suppressed * total) / total**2
         if self.name == "class-size":
-            return suppressed, (total - suppressed) / len(shown) if shown else math.inf
+            return suppressed, (total - suppressed) / len(published) if published else math.inf
         costs = [
             sum(
                 self.weights[at] * self.costs[at][node[at]][value]
                 for at, value in enumerate(self.records[row])
             )
             / sum(self.weights)
-            for rows in shown
+            for rows in published
             for row in rows
         ]
         return suppressed, (sum(costs) + suppressed) / total
@@ -162,18 +162,18 @@ class LatticeCase:
         hierarchies = [build_from_rows(ladder.rows, other=ladder.other) for ladder in self.ladders]
         codes = [
             [
-                {NULL: item.null, OUTSIDE: item.outside}.get(x, -1)
+                {NULL: hierarchy.null, OUTSIDE: hierarchy.outside}.get(x, -1)
                 if x in (NULL, OUTSIDE)
-                else item.values.index(x)
-                for x, item in zip(record, hierarchies, strict=True)
+                else hierarchy.values.index(x)
+                for x, hierarchy in zip(record, hierarchies, strict=True)
             ]
             for record in self.records
         ]
         ones = np.ones(len(codes), np.int64)
         if not self.rules:
             return Rollups(hierarchies, merge_tuples(np.array(codes, np.int32), ones))
-        whole = np.column_stack([np.array(codes), self.secrets]).astype(np.int32)
-        together = merge_tuples(whole, ones)
+        row_codes = np.column_stack([np.array(codes), self.secrets]).astype(np.int32)
+        together = merge_tuples(row_codes, ones)
         overall = np.bincount(self.secrets).astype(np.int64)
         protected = SensitiveColumn(together.codes[:, -1], overall, self.rules)
         base = Frequencies(together.codes[:, :-1], together.counts)
@@ -241,12 +241,12 @@ def lattice_cases(draw: st.DrawFn, *, ruled: bool = False) -> LatticeCase:
         else st.sampled_from([*(row[0] for row in ladder.rows)] * 3 + [NULL, OUTSIDE])
         for ladder in lattice_case
     ]
-    held = draw(
+    record_counts = draw(
         st.lists(st.tuples(st.tuples(*columns), st.integers(1, 5)), min_size=1, max_size=12)
     )
-    records = [record for record, count in held for _ in range(count)]
+    records = [record for record, count in record_counts for _ in range(count)]
     secrets: list[int] = []
-    for _, count in held:  # all rows of a tuple may have the same: nothing protects them
+    for _, count in record_counts:  # all rows of a tuple may have the same: nothing protects them
         alike = draw(st.booleans())
         values = st.lists(st.integers(0, 2), min_size=count, max_size=count)
         secrets += [draw(st.integers(0, 2))] * count if alike else draw(values)

@@ -52,7 +52,7 @@ def wait_for_step(process: subprocess.Popen[str], step: str) -> None:
 
 def run_successfully(*arguments: str, columns: int = 500) -> str:
     """What a command says that succeeds and complains of nothing."""
-    done = run_command(*arguments, columns=columns)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+    process = run_command(*arguments, columns=columns)
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    return process.stdout

@@ -205,13 +205,13 @@ def _read_session(pid: int) -> int | None:
 @contextmanager
 def start_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     """A cluster whose workers have registered; nothing of it is left when the block ends."""
-    made = SparkCluster(folder)
+    cluster = SparkCluster(folder)
     try:
-        made.start_master()
+        cluster.start_master()
         for _ in range(workers):
-            made.start_worker()
+            cluster.start_worker()
         if workers:
-            made.wait_for_workers(workers)
-        yield made
+            cluster.wait_for_workers(workers)
+        yield cluster
     finally:
-        made.stop()
+        cluster.stop()

@@ -13,9 +13,9 @@ from incrowd.spec.hierarchies import Intervals
 from incrowd.spec.model import Column
 
 
-def parse_guess(made: Guess) -> Column:
+def parse_guess(guess: Guess) -> Column:
     """The column as the drafted line says it."""
-    return parse_spec(f"columns:\n{made.yaml()}\n").spec.columns[made.column]
+    return parse_spec(f"columns:\n{guess.yaml()}\n").spec.columns[guess.column]
 
 
 def draft_column(name: str, values: Sequence[object], times: int = 1) -> Column:

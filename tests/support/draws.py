@@ -20,9 +20,9 @@ class HalfDraw:
     least: int = 0
 
     def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        drawn = sample_binomial(frequencies.counts, 0.5, bits)
-        kept = drawn >= self.least
-        return Frequencies(frequencies.codes[kept], drawn[kept])
+        counts = sample_binomial(frequencies.counts, 0.5, bits)
+        is_published = counts >= self.least
+        return Frequencies(frequencies.codes[is_published], counts[is_published])
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class FailingDraw(HalfDraw):
     folder: str = ""
 
     def draw_published_cells(self, frequencies: Frequencies, bits: Randomness) -> Frequencies:
-        drawn = super().draw_published_cells(frequencies, bits)
+        published = super().draw_published_cells(frequencies, bits)
         try:
             with (Path(self.folder) / "first").open("x") as file:
-                file.write(" ".join(map(str, drawn.counts.tolist())))
+                file.write(" ".join(map(str, published.counts.tolist())))
         except FileExistsError:
-            return drawn
+            return published
         raise RuntimeError("lost")
 
 
 def draw_words(chunk: ClassChunk, bits: Randomness) -> ChunkResult:
     """A work that gives every row a random number."""
-    drawn = (bits.draw_words(len(chunk.members)) >> np.uint64(2)).astype(np.int64)
-    whole = np.ones(len(drawn), dtype=bool)
-    return ChunkResult(whole, dict.fromkeys(chunk.columns, (drawn, ~whole)), len(drawn))
+    numbers = (bits.draw_words(len(chunk.members)) >> np.uint64(2)).astype(np.int64)
+    is_kept = np.ones(len(numbers), dtype=bool)
+    return ChunkResult(is_kept, dict.fromkeys(chunk.columns, (numbers, ~is_kept)), len(numbers))

@@ -124,8 +124,8 @@ def compute_choice_law(scores: list[int] | tuple[int, ...], rate: Any) -> list[f
     with mpmath.workdps(60):
         q = mpmath.exp(-rate)
         choice_law = []
-        for i, own in enumerate(scores):
-            gaps = [own - s + (i < j) for j, s in enumerate(scores) if j != i]
+        for i, score in enumerate(scores):
+            gaps = [score - s + (i < j) for j, s in enumerate(scores) if j != i]
             start = max([0, *(-gap for gap in gaps)])
             terms = [mpmath.mpf(1)]
             for gap in gaps:

@@ -10,9 +10,9 @@ from incrowd.findings import Finding
 from incrowd.verification import verify as find_problems
 
 
-def list_codes(found: Iterable[Finding]) -> list[str]:
+def list_codes(findings: Iterable[Finding]) -> list[str]:
     """Return the code of each finding."""
-    return [finding.code for finding in found]
+    return [finding.code for finding in findings]
 
 
 def list_verify_messages(folder: Path | str, **options: Any) -> list[str]:

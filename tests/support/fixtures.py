@@ -37,9 +37,9 @@ class CachedAccountant(Accountant):
     """An accountant that knows what it was asked before in this process."""
 
     def __init__(self, events: Event | Iterable[Event], *, step: float | None = None) -> None:
-        listed = (events,) if not isinstance(events, Iterable) else tuple(events)
-        super().__init__(listed, step=step)
-        self.asked = listed, step
+        event_tuple = (events,) if not isinstance(events, Iterable) else tuple(events)
+        super().__init__(event_tuple, step=step)
+        self.asked = event_tuple, step
 
     def epsilon(self, *, delta: float) -> float:
         return _compute_epsilon(*self.asked, delta)

@@ -56,7 +56,7 @@ SPECS = {
 def make_format_release(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.unjudged import publish_unjudged as made
+    from support.unjudged import publish_unjudged
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
@@ -82,13 +82,13 @@ def make_format_release(name: str, folder: Path) -> None:
         options["bits"] = SeededRandomness(1)
     if "signed" in name:
         options["key"] = Ed25519PrivateKey.generate()
-    made(table, spec, output=folder, **options)
+    publish_unjudged(table, spec, output=folder, **options)
 
 
 def make_synthetic(name: str, folder: Path) -> None:
     """Make one of the releases of synthetic rows."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from support.unjudged import publish_unjudged as made
+    from support.unjudged import publish_unjudged
 
     person = "person" in name
     spec = make_spec(
@@ -96,7 +96,7 @@ def make_synthetic(name: str, folder: Path) -> None:
         more="unit: {id: patient}" if person else "",
     )  # fmt: skip
     key = Ed25519PrivateKey.generate() if "signed" in name else None
-    made(make_patients(1500, visits=2 if person else 1), spec, output=folder, key=key)
+    publish_unjudged(make_patients(1500, visits=2 if person else 1), spec, output=folder, key=key)
 
 
 if __name__ == "__main__":
@@ -105,7 +105,7 @@ if __name__ == "__main__":
 
     for chosen in SPECS:
         if not (FORMATS / "1" / chosen).exists():
-            with tempfile.TemporaryDirectory() as made:
-                make_format_release(chosen, Path(made) / "out")
-                shutil.copytree(Path(made) / "out", FORMATS / "1" / chosen)
+            with tempfile.TemporaryDirectory() as temporary:
+                make_format_release(chosen, Path(temporary) / "out")
+                shutil.copytree(Path(temporary) / "out", FORMATS / "1" / chosen)
             print(chosen)

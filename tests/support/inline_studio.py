@@ -25,10 +25,12 @@ from incrowd.studio.worker_pool import WorkerPool
 class InlineWorkerPool(WorkerPool):
     """Hands that answer at once, in this process."""
 
-    def submit_task(self, task: Callable[..., Any], *given: Any, same: bool = False) -> Future[Any]:
+    def submit_task(
+        self, task: Callable[..., Any], *arguments: Any, same: bool = False
+    ) -> Future[Any]:
         future: Future[Any] = Future()
         try:
-            future.set_result(task(*given))
+            future.set_result(task(*arguments))
         except Exception as error:  # noqa: BLE001 - as another process would hand it over
             future.set_exception(error)
         return future
@@ -65,10 +67,10 @@ class FormBrowser:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
-        given, leads = answer.headers.get("Set-Cookie"), answer.headers.get("Location")
+        cookie, leads = answer.headers.get("Set-Cookie"), answer.headers.get("Location")
         connection.close()
-        if given:
-            self.cookie = given.partition(";")[0]
+        if cookie:
+            self.cookie = cookie.partition(";")[0]
         if leads:
             parts = urlsplit(leads)
             return self.get(parts.path + (f"?{parts.query}" if parts.query else ""), status)

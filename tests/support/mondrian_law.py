@@ -85,10 +85,12 @@ class MondrianProblem:
 
     @property
     def file(self) -> SpecFile:
-        listed = "".join(f"  {at}: {{role: quasi, {x}}}\n" for at, x in enumerate(self.columns))
+        column_lines = "".join(
+            f"  {at}: {{role: quasi, {x}}}\n" for at, x in enumerate(self.columns)
+        )
         spec_file = "scheme: mondrian, epsilon: 3, delta: 0.01"
-        own = f"objective: {self.objective}, levels: {{{self.levels}}}"
-        return parse_spec(f"columns:\n{listed}release: {{{spec_file}, {own}}}\n")
+        settings = f"objective: {self.objective}, levels: {{{self.levels}}}"
+        return parse_spec(f"columns:\n{column_lines}release: {{{spec_file}, {settings}}}\n")
 
     def list_events(self, rounds: int | None = None) -> list[Event]:
         """What is charged; a search among one scheme and one ramp is none."""
@@ -127,8 +129,8 @@ class MondrianLaw:
         distribution: Distribution = {}
         for (pair, levels, cells), share in self.list_ways(self.count_table(table)).items():
             sizes = tuple(size for _, size in cells)
-            for kept, weight in compute_released_law(sizes, pair).items():
-                output = (pair, levels), tuple((cells[at][0], size) for at, size in kept)
+            for released_cells, weight in compute_released_law(sizes, pair).items():
+                output = (pair, levels), tuple((cells[at][0], size) for at, size in released_cells)
                 distribution[output] = distribution.get(output, 0.0) + share * weight
         assert math.fsum(distribution.values()) == pytest.approx(1, abs=1e-9)
         return distribution
@@ -138,13 +140,13 @@ class MondrianLaw:
         frame = pl.DataFrame(columns, schema=dict.fromkeys(self.names, pl.String))
         return self.scheme.count_table(open_table(frame))
 
-    def list_ways(self, whole: CountedTable) -> dict[Any, float]:
+    def list_ways(self, table: CountedTable) -> dict[Any, float]:
         """The pair, the levels of open columns and the cells before the sample; how likely."""
         ways: dict[Any, float] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schemes, "make_cell_table", lambda *_, **__: None)
             patch.setattr(drawing, "sample_cells", self._keep_all_cells)
-            for product, pair, share in self.list_products(whole):
+            for product, pair, share in self.list_products(table):
                 first = self._round._ramp
                 assert pair == self._drawn == SafeRelease(first.k, first.beta)
                 assert product.shown is not None
@@ -155,13 +157,13 @@ class MondrianLaw:
                     row = tuple(labels[code] for labels, code in texts)
                     assert row not in cells, "one cell is shown as two"
                     cells[row] = int(size)
-                listed = tuple(sorted(((r, n) for r, n in cells.items() if n), key=str))
-                way = pair, tuple(column.level for column in product.scheme.values()), listed
+                cell_rows = tuple(sorted(((r, n) for r, n in cells.items() if n), key=str))
+                way = pair, tuple(column.level for column in product.scheme.values()), cell_rows
                 ways[way] = ways.get(way, 0.0) + share
         return ways
 
     def list_products(
-        self, whole: CountedTable, bits: Callable[[], Randomness] = lambda: SeededRandomness(0)
+        self, table: CountedTable, bits: Callable[[], Randomness] = lambda: SeededRandomness(0)
     ) -> Iterator[tuple[Product, SafeRelease, float]]:
         """Every way that the choices can go, with its probability."""
         with pytest.MonkeyPatch.context() as patch:
@@ -172,20 +174,20 @@ class MondrianLaw:
             patch.setattr(np, "argmax", self._take_scripted_choice)
             inner = _CutRound.cut_cells
 
-            def watched(this: _CutRound, epsilon: Fraction, done: Any, bits: Randomness) -> Any:
-                self._round, self._done = this, done
-                return inner(this, epsilon, done, bits)
+            def watched(this: _CutRound, epsilon: Fraction, is_done: Any, bits: Randomness) -> Any:
+                self._round, self._done = this, is_done
+                return inner(this, epsilon, is_done, bits)
 
             def boxed(axes: Any, points: Any, *args: Any, **more: Any) -> CellPartition:
                 return self.adjust_boxes(cut_cells(axes, points, *args, **more), points)
 
             patch.setattr(_CutRound, "cut_cells", watched)
             patch.setattr(schemes, "cut_cells", boxed)
-            yield from self._follow_script(whole, bits, [], 1.0)
+            yield from self._follow_script(table, bits, [], 1.0)
 
     def _follow_script(
         self,
-        whole: CountedTable,
+        table: CountedTable,
         bits: Callable[[], Randomness],
         script: list[Choice],
         share: float,
@@ -194,58 +196,58 @@ class MondrianLaw:
         self._heard: Any = None
         context = MakeContext(bits(), local_engine())
         try:
-            product = self.scheme.make_product(whole, self.problem.split, context)
+            product = self.scheme.make_product(table, self.problem.split, context)
         except UndecidedError:
-            following = list(self._list_next_choices(whole, len(script)))
+            following = list(self._list_next_choices(table, len(script)))
         else:
             parameters = product.parameters
             yield product, SafeRelease(int(parameters["k"]), float(parameters["beta"])), share
             return
         for choice, weight in following:
             if weight:
-                yield from self._follow_script(whole, bits, [*script, choice], share * weight)
+                yield from self._follow_script(table, bits, [*script, choice], share * weight)
 
     def _list_next_choices(
-        self, whole: CountedTable, number: int
+        self, table: CountedTable, number: int
     ) -> Iterator[tuple[Choice, float]]:
         if number == 0:
-            yield from enumerate(self.compute_search_law(whole, self._rate))
+            yield from enumerate(self.compute_search_law(table, self._rate))
             return
         each = [
             self.compute_cell_law(number, cell, self._heard[cell])
             for cell in range(len(self._heard))
         ]
-        for choices in itertools.product(*(item.items() for item in each)):
+        for choices in itertools.product(*(cell_law.items() for cell_law in each)):
             yield tuple(at for at, _ in choices), math.prod(weight for _, weight in choices)
 
-    def compute_search_law(self, whole: CountedTable, rate: Any) -> list[float]:
+    def compute_search_law(self, table: CountedTable, rate: Any) -> list[float]:
         """The law of the search."""
         problem = Searching(
-            whole.hierarchies, self.scheme.make_lattice(whole.names), self.problem.ramps,
-            self.scheme._power, tuple(self.scheme._list_weights(whole.names)),
+            table.hierarchies, self.scheme.make_lattice(table.names), self.problem.ramps,
+            self.scheme._power, tuple(self.scheme._list_weights(table.names)),
         )  # fmt: skip
-        codes, counts = whole.frequencies.codes, whole.frequencies.counts
+        codes, counts = table.frequencies.codes, table.frequencies.counts
         rows = np.repeat(codes, counts, axis=0).tolist()
         return compute_cached_law(tuple(compute_scores(problem, tuple(map(tuple, rows)))), rate)
 
     def compute_cell_law(
-        self, number: int, cell: int, own: npt.NDArray[np.int64]
+        self, number: int, cell: int, scores: npt.NDArray[np.int64]
     ) -> dict[int, float]:
         """The law of one cell's choice in a round (from 1), by the scores of its candidates."""
         if self._done[cell]:
             return {0: 1.0}  # which is not to be heard
-        possible = self.list_possible(cell, own)
-        raised = tuple(int(own[at]) - int(own[-1]) for at in possible)
+        possible = self.list_possible(cell, scores)
+        raised = tuple(int(scores[at]) - int(scores[-1]) for at in possible)
         return dict(zip(possible, self.compute_law(number, raised), strict=True))
 
-    def list_possible(self, cell: int, own: npt.NDArray[np.int64]) -> list[int]:
-        return [at for at, score in enumerate(own.tolist()) if score != NEVER]
+    def list_possible(self, cell: int, scores: npt.NDArray[np.int64]) -> list[int]:
+        return [at for at, score in enumerate(scores.tolist()) if score != NEVER]
 
     def compute_law(self, number: int, raised: tuple[int, ...]) -> list[float]:
         return compute_cached_law(raised, self._rate)
 
-    def adjust_boxes(self, made: CellPartition, points: Any) -> CellPartition:
-        return made
+    def adjust_boxes(self, boxes: CellPartition, points: Any) -> CellPartition:
+        return boxes
 
     def _record_request(self, sensitivity: int, epsilon: Fraction) -> None:
         self._rate = mpmath.mpf(epsilon.numerator) / epsilon.denominator / sensitivity
@@ -283,13 +285,16 @@ class MondrianLaw:
         return np.array(self._script.pop(0), dtype=np.int64)
 
 
-def add_empty_cells(whole: CountedTable, ghosts: Iterable[tuple[int, ...]]) -> CountedTable:
+def add_empty_cells(table: CountedTable, ghosts: Iterable[tuple[int, ...]]) -> CountedTable:
     """The same table with tuples that no row has, so that their cells are looked at."""
-    codes = np.array([*ghosts], dtype=np.int32).reshape(-1, len(whole.names))
-    known = whole.frequencies
+    codes = np.array([*ghosts], dtype=np.int32).reshape(-1, len(table.names))
+    frequencies = table.frequencies
     none = np.zeros(len(codes), dtype=np.int64)
-    together = np.concatenate([known.codes, codes]), np.concatenate([known.counts, none])
-    return replace(whole, frequencies=merge_tuples(*together))
+    together = (
+        np.concatenate([frequencies.codes, codes]),
+        np.concatenate([frequencies.counts, none]),
+    )
+    return replace(table, frequencies=merge_tuples(*together))
 
 
 @cache
@@ -336,18 +341,18 @@ def compute_divergence(p: Distribution, q: Distribution, epsilon: float) -> floa
 
 
 def compute_delta_usage(
-    whole: MondrianLaw, pairs: Pairs, at: Iterable[float], events: list[Event] | None = None
+    law: MondrianLaw, pairs: Pairs, at: Iterable[float], events: list[Event] | None = None
 ) -> list[tuple[float, float]]:
     """The largest divergence over the claimed delta: of row present, and absent, per epsilon."""
-    accountant, listed = Accountant(events or whole.problem.list_events()), list(pairs)
+    accountant, table_pairs = Accountant(events or law.problem.list_events()), list(pairs)
     delta_usage = []
     for epsilon in at:
         claimed = accountant.delta(epsilon=epsilon)
         present = max(
-            compute_divergence(whole(first), whole(other), epsilon) for first, other in listed
+            compute_divergence(law(first), law(other), epsilon) for first, other in table_pairs
         )
         absent = max(
-            compute_divergence(whole(other), whole(first), epsilon) for first, other in listed
+            compute_divergence(law(other), law(first), epsilon) for first, other in table_pairs
         )
         delta_usage.append((present / claimed, absent / claimed))
     return delta_usage

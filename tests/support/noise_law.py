@@ -27,18 +27,18 @@ def compute_gaussian_law(sigma: float, reach: int) -> Floats:
     return law
 
 
-def is_drawn_from(drawn: npt.NDArray[np.int64], law: Floats) -> bool:
+def is_drawn_from(draws: npt.NDArray[np.int64], law: Floats) -> bool:
     """Whether a chi-square test accepts the draws; values are put together in about 40 groups."""
     reach = len(law) // 2
-    inside = drawn[np.abs(drawn) <= reach]
+    inside = draws[np.abs(draws) <= reach]
     seen = np.bincount(inside + reach, minlength=len(law))
     group = np.minimum((np.cumsum(law) - law / 2) * 40, 39).astype(int)
-    request = np.bincount(group, law) * len(drawn)
-    counted = np.bincount(group, seen)
+    request = np.bincount(group, law) * len(draws)
+    observed = np.bincount(group, seen)
     some = request > 0
-    request, counted = request[some], counted[some]
-    missing = len(drawn) - len(inside)
-    if missing > 20 + 10 * max(1 - law.sum(), 0) * len(drawn):
+    request, observed = request[some], observed[some]
+    missing = len(draws) - len(inside)
+    if missing > 20 + 10 * max(1 - law.sum(), 0) * len(draws):
         return False
-    chance = stats.chi2.sf(((counted - request) ** 2 / request).sum(), max(len(request) - 1, 1))
+    chance = stats.chi2.sf(((observed - request) ** 2 / request).sum(), max(len(request) - 1, 1))
     return bool(chance > FALSE_ALARM)

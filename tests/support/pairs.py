@@ -16,8 +16,8 @@ from incrowd.measure.utility import (
 
 def make_frequencies(rows: Sequence[tuple[int, ...]], width: int = 0) -> Frequencies:
     """Frequencies of (code, ..., code, count) rows."""
-    whole = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else width + 1)
-    return merge_tuples(whole[:, :-1].astype(np.int32), whole[:, -1])
+    array = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else width + 1)
+    return merge_tuples(array[:, :-1].astype(np.int32), array[:, -1])
 
 
 def make_uniform_shares(*labels: Sequence[int], bins: int) -> Floats:

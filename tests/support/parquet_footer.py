@@ -44,29 +44,29 @@ def _read_value(content: bytes, at: int, kind: int) -> tuple[Any, int]:
         at += 1
         if size == 15:
             size, at = _read_varint(content, at)
-        listed = []
+        values = []
         for _ in range(size):
             value, at = _read_value(content, at, inner)
-            listed.append(value)
-        return (inner, listed), at
+            values.append(value)
+        return (inner, values), at
     return decode_structure(content, at)
 
 
 def encode_structure(structure: Structure) -> bytes:
     """The bytes of a structure."""
-    made, last = b"", 0
+    content, last = b"", 0
     for number, kind, value in structure:
         kind = (1 if value else 2) if kind in (1, 2) else kind
-        made += bytes([(number - last) << 4 | kind]) + _encode_value(kind, value)
+        content += bytes([(number - last) << 4 | kind]) + _encode_value(kind, value)
         last = number
-    return made + b"\0"
+    return content + b"\0"
 
 
 def _encode_varint(value: int) -> bytes:
-    made = b""
+    content = b""
     while value > 127:
-        made, value = made + bytes([value & 127 | 128]), value >> 7
-    return made + bytes([value])
+        content, value = content + bytes([value & 127 | 128]), value >> 7
+    return content + bytes([value])
 
 
 def _encode_value(kind: int, value: Any) -> bytes:
@@ -77,19 +77,19 @@ def _encode_value(kind: int, value: Any) -> bytes:
     if kind == 8:
         return _encode_varint(len(value)) + bytes(value)
     if kind == 9:
-        inner, listed = value
-        size = len(listed)
+        inner, values = value
+        size = len(values)
         head = (
             bytes([size << 4 | inner])
             if size < 15
             else bytes([0xF0 | inner]) + _encode_varint(size)
         )
-        return head + b"".join(_encode_value(inner, item) for item in listed)
+        return head + b"".join(_encode_value(inner, element) for element in values)
     return encode_structure(value)
 
 
 def find_field(structure: Structure, number: int) -> Field:
-    return next(item for item in structure if item[0] == number)
+    return next(field for field in structure if field[0] == number)
 
 
 def change_footer(content: bytes, change: Callable[[Structure], object]) -> bytes:
@@ -97,5 +97,5 @@ def change_footer(content: bytes, change: Callable[[Structure], object]) -> byte
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     footer, _ = decode_structure(content, start)
     change(footer)
-    made = encode_structure(footer)
-    return content[:start] + made + len(made).to_bytes(4, "little") + content[-4:]
+    encoded = encode_structure(footer)
+    return content[:start] + encoded + len(encoded).to_bytes(4, "little") + content[-4:]

@@ -27,9 +27,9 @@ def install_postgres() -> None:
     script = (
         "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql"
     )
-    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"PostgreSQL could not be installed: {done.stderr[-200:]}")
+    process = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
+    if process.returncode:
+        pytest.skip(f"PostgreSQL could not be installed: {process.stderr[-200:]}")
 
 
 @pytest.fixture(scope="session")

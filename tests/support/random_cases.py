@@ -22,10 +22,10 @@ def _draw_texts(draw: random.Random, rows: int) -> tuple[list[Any], Any]:
         ["a", "b", "c", "True", "false", "*", "é;ü", "x" * 300, "=cmd", "1", "01", " 7", "$y$"], 4
     )
     values = [draw.choice([*pool, None] if draw.random() < 0.3 else pool) for _ in range(rows)]
-    listed = list(dict.fromkeys(str(value).strip() for value in pool))
+    texts = list(dict.fromkeys(str(value).strip() for value in pool))
     kinds: list[Any] = [
-        "flat", {"flat": {"values": listed}}, {"order": {"values": listed, "runs": [2]}},
-        {"groups": {"G": listed[:2], "H": listed[2:]}},
+        "flat", {"flat": {"values": texts}}, {"order": {"values": texts, "runs": [2]}},
+        {"groups": {"G": texts[:2], "H": texts[2:]}},
         {"mask": {"length": 2, "alphabet": "abc01"}},
     ]  # fmt: skip
     return values, draw.choice(kinds)
@@ -90,15 +90,15 @@ def _draw_ids(draw: random.Random, rows: int) -> pl.Series:
     return pl.Series([form.format(person) for person in whose], dtype=pl.String)
 
 
-def _add_ids(draw: random.Random, frame: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
+def _add_ids(draw: random.Random, frame: pl.DataFrame, document: dict[str, Any]) -> pl.DataFrame:
     """The table with a column of ids, in any role, and perhaps the unit."""
     name = draw.choice(IDS)
     role = draw.choices(["identifier", "drop", "quasi", "sensitive"], [14, 4, 1, 1])[0]
-    whole["columns"][name] = {"role": role}
+    document["columns"][name] = {"role": role}
     if role in ("quasi", "sensitive"):
-        whole["columns"][name]["hierarchy"] = "flat"
+        document["columns"][name]["hierarchy"] = "flat"
     elif draw.random() < 0.6:
-        whole["unit"] = {"id": name}
+        document["unit"] = {"id": name}
     return frame.with_columns(_draw_ids(draw, frame.height).alias(name))
 
 
@@ -165,18 +165,18 @@ def draw_case(number: int) -> tuple[pl.DataFrame, dict[str, Any]]:
             spec[name]["hierarchy"] = hierarchy
             if draw.random() < 0.1:
                 spec[name]["other"] = draw.choice(["elsewhere", "*"])
-    shown = [name for name, entry in spec.items() if entry["role"] in ("quasi", "sensitive")]
-    whole: dict[str, Any] = {"columns": spec, "release": _draw_release(draw, shown, noisy)}
+    published = [name for name, entry in spec.items() if entry["role"] in ("quasi", "sensitive")]
+    document: dict[str, Any] = {"columns": spec, "release": _draw_release(draw, published, noisy)}
     if draw.random() < 0.15:
         person = draw.choice(names)
         spec[person] = {"role": "identifier"}  # or the spec is refused
-        whole["unit"] = (
+        document["unit"] = (
             {"id": person, "without_id": "drop"} if draw.random() < 0.7 else {"id": person}
         )
     frame = pl.DataFrame(columns)
     more = random.Random(-1 - number)  # so that the cases themselves stay what they were
     if more.random() < 0.4 and not wide:
-        frame = _add_ids(more, frame, whole)
+        frame = _add_ids(more, frame, document)
     if more.random() < 0.3:
-        whole["size"] = "public"
-    return frame, whole
+        document["size"] = "public"
+    return frame, document

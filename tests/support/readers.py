@@ -123,7 +123,11 @@ def read_readme(folder: Path) -> str:
 
 
 def list_label_patterns(form: str) -> list[re.Pattern[str]]:
-    """The patterns that the page gives for labels of a form."""
+    """The patterns that the page gives for labels of a form.
+
+    Of ranges: with two ends, without a lower one, without an upper one and, where two labels can be
+    joined, without either.
+    """
     column = {"level": 0, "labels": form, "rule": {"flat": {}}}
     certificate = Certificate.model_validate(
         {
@@ -137,9 +141,9 @@ def list_label_patterns(form: str) -> list[re.Pattern[str]]:
         }
     )  # fmt: skip
     page = make_readme(certificate).splitlines()
-    (line,) = [x for x in page if x.startswith(f"- **{form}**: ")]
-    given = "".join(x for x in page if x.startswith(f"- `{form}`: "))
-    label_patterns = re.findall(r"`(\^[^`]*\$)`", given)
+    (line,) = [x for x in page if x.startswith("- `x`: ")]
+    form_line = "".join(x for x in page if x.startswith(f"- `{form}`: "))
+    label_patterns = re.findall(r"`(\^[^`]*\$)`", form_line)
     dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
     return [re.compile(pattern) for pattern in (*label_patterns, *dates)]
 

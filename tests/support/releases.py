@@ -82,9 +82,9 @@ def forge_certificate(folder: Path, certificate: Certificate) -> None:
     """
     (folder / FILE).write_bytes(certificate.to_canonical_json())
     with suppress(IncrowdError, LookupError, ValueError, ArithmeticError, TemplateError):
-        made = make_pages(certificate)
+        pages = make_pages(certificate)
         for name in (README, PAGE):
-            (folder / name).write_bytes(made[name])
+            (folder / name).write_bytes(pages[name])
 
 
 def recertify(folder: Path, **changes: Any) -> None:

@@ -29,7 +29,7 @@ def build_scene(
     *,
     control: Rows | None = None,
     secrets: Sequence[str] = (),
-    drawn: float = 1.0,
+    sample_rate: float = 1.0,
     variance: float = 0.0,
     levels: Mapping[str, int] | None = None,
 ) -> AttackScene:
@@ -41,15 +41,15 @@ def build_scene(
             for name, hierarchy in columns.items()
         }
     )
-    counted = count_tuples(engine.from_columns(make_columns(names, original)), declared)
-    shown = read_labels(
+    counted_table = count_tuples(engine.from_columns(make_columns(names, original)), declared)
+    published = read_labels(
         engine.from_columns(make_columns(names, released)), tuple(names), weighted=False
     )
-    shown, _ = assign_levels(counted, shown, levels or {})
+    published, _ = assign_levels(counted_table, published, levels or {})
     if variance:
-        shown = replace(shown, noise=CountNoise(variance, 1.0))
+        published = replace(published, noise=CountNoise(variance, 1.0))
     others = None
     if control is not None:
-        coders = dict(zip(names, (h.encode for h in counted.hierarchies), strict=True))
+        coders = dict(zip(names, (h.encode for h in counted_table.hierarchies), strict=True))
         others = engine.from_columns(make_columns(names, control)).count(names, coders)
-    return make_scene(counted, shown, secrets=secrets, control=others, drawn=drawn)
+    return make_scene(counted_table, published, secrets=secrets, control=others, drawn=sample_rate)

@@ -111,7 +111,7 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                 )
                 cells[cell] = cells.get(cell, 0) + 1
             score = 0
-            told: dict[Row, list[tuple[int, int]]] = {}
+            parts_by_region: dict[Row, list[tuple[int, int]]] = {}
             for cell, rows in cells.items():
                 detail = 0.0
                 for at, (hierarchy, level) in enumerate(
@@ -126,8 +126,8 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                     score += weight * psi
                 else:
                     region = cell[:target] + cell[target + 1 :]
-                    told.setdefault(region, []).append((weight, psi))
-            for parts in told.values():
+                    parts_by_region.setdefault(region, []).append((weight, psi))
+            for parts in parts_by_region.values():
                 values = [psi for _, psi in parts]
                 score += (parts[0][0] + 2 * W) * max(0, 2 * max(values) - sum(values))
             defined_scores.append(score)
@@ -142,13 +142,13 @@ class FixedCoins:
 
     private = False
 
-    def __init__(self, drawn: tuple[bool, ...]) -> None:
-        self._words = np.array([0 if x else 2**64 - 1 for x in drawn], dtype=np.uint64)
+    def __init__(self, coins: tuple[bool, ...]) -> None:
+        self._words = np.array([0 if x else 2**64 - 1 for x in coins], dtype=np.uint64)
 
     def draw_words(self, count: int) -> Words:
         assert count <= len(self._words), "more bits were asked for than there are rows"
-        taken, self._words = self._words[:count], self._words[count:]
-        return taken
+        words, self._words = self._words[:count], self._words[count:]
+        return words
 
 
 Cells = tuple[tuple[Row, int], ...]
@@ -162,10 +162,10 @@ def list_cells(released: Frequencies) -> Cells:
 
 
 def roll_up_table(problem: SearchProblem, table: Table, node: Node) -> Frequencies:
-    whole = problem.make_rollups(table).frequencies
-    if not len(whole):
-        return whole
-    return whole.roll_up(map_levels(problem.hierarchies, (0,) * len(node), node))
+    frequencies = problem.make_rollups(table).frequencies
+    if not len(frequencies):
+        return frequencies
+    return frequencies.roll_up(map_levels(problem.hierarchies, (0,) * len(node), node))
 
 
 @cache
@@ -174,13 +174,13 @@ def list_coin_outcomes(rows: int) -> list[tuple[bool, ...]]:
 
 
 def compute_release_law(
-    problem: SearchProblem, table: Table, node: Node, one: Ramp
+    problem: SearchProblem, table: Table, node: Node, ramp: Ramp
 ) -> dict[Cells, float]:
     """What a safe release shows at a node, over all its coins; beta has few binary digits."""
     cells, release_law = roll_up_table(problem, table, node), dict[Cells, float]()
     for coins in list_coin_outcomes(len(table)):
-        result = list_cells(sample_cells(cells, k=one.k, beta=one.beta, bits=FixedCoins(coins)))
-        weight = one.beta ** sum(coins) * (1 - one.beta) ** (len(table) - sum(coins))
+        result = list_cells(sample_cells(cells, k=ramp.k, beta=ramp.beta, bits=FixedCoins(coins)))
+        weight = ramp.beta ** sum(coins) * (1 - ramp.beta) ** (len(table) - sum(coins))
         release_law[result] = release_law.get(result, 0.0) + weight
     return release_law
 
@@ -226,8 +226,10 @@ class SearchLaw:
 
     def compute_distribution(self, table: Table) -> Distribution:
         distribution: Distribution = {}
-        named = enumerate(zip(self.list_candidates(), self.compute_choices(table), strict=True))
-        for number, ((node, first), share) in named:
+        candidates = enumerate(
+            zip(self.list_candidates(), self.compute_choices(table), strict=True)
+        )
+        for number, ((node, first), share) in candidates:
             for cells, weight in compute_release_law(self.problem, table, node, first).items():
                 distribution[number, cells] = share * weight
         return distribution
@@ -250,18 +252,18 @@ def compute_divergence(p: Distribution, q: Distribution, epsilon: float) -> floa
 
 
 def compute_delta_usage(
-    whole: SearchLaw, epsilon: Fraction, pairs: Iterable[tuple[Table, Table]]
+    law: SearchLaw, epsilon: Fraction, pairs: Iterable[tuple[Table, Table]]
 ) -> tuple[float, float]:
     """The largest divergence over the claimed delta: of row present, and of row absent."""
-    accountant = Accountant([Selection(float(epsilon)), whole.make_draw_event()])
-    listed = list(pairs)
+    accountant = Accountant([Selection(float(epsilon)), law.make_draw_event()])
+    table_pairs = list(pairs)
     present = absent = 0.0
     for more in (-0.75, -0.5, -0.1, 0.0, 0.1, 0.3, 0.7, 1.2):
         at = max(float(epsilon) + more, 0.0)
         claimed = accountant.delta(epsilon=at)
-        for first, other in listed:
-            present = max(present, compute_divergence(whole(first), whole(other), at) / claimed)
-            absent = max(absent, compute_divergence(whole(other), whole(first), at) / claimed)
+        for first, other in table_pairs:
+            present = max(present, compute_divergence(law(first), law(other), at) / claimed)
+            absent = max(absent, compute_divergence(law(other), law(first), at) / claimed)
     return present, absent
 
 
@@ -271,9 +273,9 @@ FOUR = build_from_rows([("a", "g"), ("b", "g"), ("c", "h"), ("d", "h")])
 
 
 def make_lattice_problem(
-    *listed: Hierarchy, pairs: Sequence[tuple[int, float]], **more: Any
+    *hierarchies: Hierarchy, pairs: Sequence[tuple[int, float]], **more: Any
 ) -> SearchProblem:
-    low, high = (0,) * len(listed), tuple(hierarchy.height - 1 for hierarchy in listed)
+    low, high = (0,) * len(hierarchies), tuple(hierarchy.height - 1 for hierarchy in hierarchies)
     return SearchProblem(
-        listed, Lattice(low, high), tuple(make_ramp(*pair) for pair in pairs), **more
+        hierarchies, Lattice(low, high), tuple(make_ramp(*pair) for pair in pairs), **more
     )

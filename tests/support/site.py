@@ -28,11 +28,11 @@ def build_site(source: Path, target: Path, *more: str) -> SiteBuild:
     """Build pages as ``make docs`` does, with the settings of the site."""
     command = [sys.executable, "-m", "sphinx", *STRICT, "-c", str(ROOT / "docs"), *more]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, str(source), str(target)],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return SiteBuild(done.returncode, done.stderr, target)
+    return SiteBuild(process.returncode, process.stderr, target)
 
 
 def build_page(folder: Path, text: str, *more: str) -> SiteBuild:
@@ -49,11 +49,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> SiteBuild:
     """The whole site; who comes second waits for who came first."""
     shared = tmp_path_factory.getbasetemp()
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
-    target, told = shared / "site", shared / "site.txt"
+    target, log = shared / "site", shared / "site.txt"
     with (shared / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not told.exists():
-            done = build_site(ROOT / "docs", target, "-b", "html")
-            told.write_text(f"{done.status}\n{done.complaints}", encoding="utf-8")
-    status, _, complaints = told.read_text(encoding="utf-8").partition("\n")
+        if not log.exists():
+            build = build_site(ROOT / "docs", target, "-b", "html")
+            log.write_text(f"{build.status}\n{build.complaints}", encoding="utf-8")
+    status, _, complaints = log.read_text(encoding="utf-8").partition("\n")
     return SiteBuild(int(status), complaints, target)

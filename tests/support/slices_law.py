@@ -126,13 +126,13 @@ class SliceChoiceLaw:
     def __call__(self, scores: tuple[int, ...]) -> Law:
         if scores not in self._laws:
             pairs = itertools.combinations(range(self.columns), 2)
-            known = dict(zip(pairs, scores, strict=True))
+            score_by_pair = dict(zip(pairs, scores, strict=True))
             law: Law = {}
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(
                     module,
                     "compute_dependence",
-                    lambda _, first, second, _least: known[first, second],
+                    lambda _, first, second, _least: score_by_pair[first, second],
                 )
                 for share, result in self._walk_answers(patch, ()):
                     law[result] = law.get(result, 0.0) + share
@@ -169,11 +169,11 @@ def list_neighbor_tables(columns: int, most: int) -> Iterable[tuple[Table, Table
                 yield table, table[:at] + table[at + 1 :]
 
 
-def compute_privacy_loss(one: Law, other: Law) -> float:
+def compute_privacy_loss(first: Law, second: Law) -> float:
     """The largest logarithm of a ratio, either way; inf where only one can come out."""
     privacy_loss = 0.0
-    for result in {*one, *other}:
-        p, q = one.get(result, 0.0), other.get(result, 0.0)
+    for result in {*first, *second}:
+        p, q = first.get(result, 0.0), second.get(result, 0.0)
         if p != q:
             privacy_loss = max(privacy_loss, abs(math.log(p / q)) if p and q else math.inf)
     return privacy_loss

@@ -71,5 +71,5 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
 @pytest.fixture(scope="session")
 def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A cluster of two workers. A test that kills one starts another before it ends."""
-    with start_cluster(tmp_path_factory.mktemp("cluster")) as made:
-        yield made
+    with start_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster

@@ -34,17 +34,19 @@ def make_arguments(
     spec: Path, output: Path, *more: str, settings: Mapping[str, str] | None = None
 ) -> list[str]:
     """The arguments of ``incrowd`` that publish on Spark."""
-    known = SETTINGS | dict(settings or {})
-    options = [part for name, value in known.items() for part in ("--conf", f"{name}={value}")]
+    all_settings = SETTINGS | dict(settings or {})
+    options = [
+        part for name, value in all_settings.items() for part in ("--conf", f"{name}={value}")
+    ]
     return ["publish", str(spec), "-o", str(output), "--engine", "spark", *more, *options]
 
 
 def run_incrowd(
-    *given: str, environment: Mapping[str, str] | None = None
+    *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """How a command ends that runs in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "incrowd", *given],
+        [sys.executable, "-m", "incrowd", *arguments],
         env=dict(environment or os.environ), capture_output=True, text=True, timeout=WAIT,
     )  # fmt: skip
 

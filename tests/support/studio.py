@@ -45,21 +45,23 @@ class StudioBrowser:
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> StudioAnswer:
         """One request, with exactly the headers of a page of the studio unless others are given."""
-        sent = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **(headers or {})}
+        all_headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **(headers or {})}
         connection = HTTPConnection(self.host, timeout=WAIT, blocksize=1 << 20)
         try:
             connection.request(
                 method, path, body,  # type: ignore[arg-type]
-                {name: value for name, value in sent.items() if value},
+                {name: value for name, value in all_headers.items() if value},
             )  # fmt: skip
-            got = connection.getresponse()
-            text = got.read().decode("utf-8", "replace")
-            answer = StudioAnswer(got.status, text, {k.lower(): v for k, v in got.getheaders()})
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+            answer = StudioAnswer(
+                response.status, text, {k.lower(): v for k, v in response.getheaders()}
+            )
         finally:
             connection.close()
         result = re.search(r'name="version" value="(\w+)"', text)
         self.version = result[1] if result else self.version
-        if got.status == 303 and answer.place.startswith("/desk/"):
+        if response.status == 303 and answer.place.startswith("/desk/"):
             self.send_request("GET", answer.place)  # the page that it leads to
         return answer
 

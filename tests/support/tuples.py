@@ -11,10 +11,10 @@ from incrowd.engine.table import Coder, Table, Tally
 
 
 def count_tuples(tally: Tally) -> Counter[tuple[object, ...]]:
-    counted: Counter[tuple[object, ...]] = Counter()
+    counts: Counter[tuple[object, ...]] = Counter()
     for codes, rows in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
-        counted[tuple(tally.values[at][code] for at, code in enumerate(codes))] += rows
-    return counted
+        counts[tuple(tally.values[at][code] for at, code in enumerate(codes))] += rows
+    return counts
 
 
 def count_table_rows(table: Table) -> Counter[tuple[object, ...]]:

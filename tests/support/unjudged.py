@@ -38,11 +38,11 @@ def publish_unjudged(
     """
     file = load_spec(spec)
     booked = resolve_ledger(file, ledger)
-    given = {name: value for name, value in more.items() if value is not None}
+    options = {name: value for name, value in more.items() if value is not None}
 
     def walk(folder: Path) -> Release:
         return make_release(
-            RunContext(table, file, folder, ledger=booked, judge=skip_judging, **given)
+            RunContext(table, file, folder, ledger=booked, judge=skip_judging, **options)
         )
 
     return publish_into(output, walk)
@@ -58,8 +58,8 @@ def skip_judging(
         names = tuple(tuple(table.scheme) for table in certificate.slices)
         judgment = replace(
             judgment,
-            rows_released=sum(item.rows_released for item in each),
-            classes=sum(item.classes for item in each),
+            rows_released=sum(evaluation.rows_released for evaluation in each),
+            classes=sum(evaluation.classes for evaluation in each),
             slices=tuple(each),
             columns=names,
             association_error=math.nan,

@@ -43,15 +43,15 @@ def open_page(
     host = urlsplit(link).netloc
     context = browser.new_context(**settings)
     context.set_default_timeout(60_000)
-    context.on("request", lambda one: _check_host(one.url, host, wrong))
+    context.on("request", lambda event: _check_host(event.url, host, wrong))
 
     def note(text: str, kind: str) -> None:
         refused = refusals and ("status of 409" in text or "status of 422" in text)
         if kind == "error" and not refused:
             wrong.append(text)
 
-    context.on("console", lambda one: note(one.text, one.type))
-    context.on("weberror", lambda one: wrong.append(str(one.error)))
+    context.on("console", lambda event: note(event.text, event.type))
+    context.on("weberror", lambda event: wrong.append(str(event.error)))
     page = context.new_page()
     page.goto(link)
     studio.wait_for_new_link(link)
@@ -71,8 +71,8 @@ def find_violations(page: Page) -> list[str]:
 
     response = Axe().run(page).response["violations"]
     return [
-        f"{item['id']}: {node['html'][:160]}"
-        for item in response
-        if item["impact"] in SERIOUS
-        for node in item["nodes"]
+        f"{violation['id']}: {node['html'][:160]}"
+        for violation in response
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"]
     ]

@@ -47,10 +47,12 @@ def collect_dependencies(first: list[Requirement]) -> dict[str, metadata.Distrib
     dependencies: dict[str, metadata.Distribution] = {}
     waiting = list(first)
     while waiting:
-        item = waiting.pop()
-        if canonicalize_name(item.name) not in dependencies:
-            dependencies[canonicalize_name(item.name)] = metadata.distribution(item.name)
-            waiting += list_requirements(item.name)
+        requirement = waiting.pop()
+        if canonicalize_name(requirement.name) not in dependencies:
+            dependencies[canonicalize_name(requirement.name)] = metadata.distribution(
+                requirement.name
+            )
+            waiting += list_requirements(requirement.name)
     return dependencies
 
 
@@ -62,10 +64,10 @@ class WheelEnvironment:
 
     def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment with none of ours on its path."""
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
             [str(self.folder / "bin" / arguments[0]), *arguments[1:]],
-            cwd=cwd, env={**kept, "XDG_STATE_HOME": str(self.folder / "state")},
+            cwd=cwd, env={**environment, "XDG_STATE_HOME": str(self.folder / "state")},
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
@@ -86,8 +88,8 @@ def install_wheel(wheel: Path, folder: Path) -> WheelEnvironment:
         check=True, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     (packages,) = folder.glob("lib/python*/site-packages")
-    (here,) = metadata.distributions(name="incrowd", path=[str(packages)])
-    first = [Requirement(text) for text in here.requires or ()]
+    (distribution,) = metadata.distributions(name="incrowd", path=[str(packages)])
+    first = [Requirement(text) for text in distribution.requires or ()]
     for dependency in collect_dependencies([x for x in first if not x.marker]).values():
         for name in {file.parts[0] for file in dependency.files or ()} - {"..", "__pycache__"}:
             if not (packages / name).exists():

@@ -42,15 +42,15 @@ def cluster_points(
     order = np.argsort(blocks, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(blocks[order]) > 0)[: len(order)])
     members = np.zeros(len(points), dtype=np.int64)
-    number = settled = 0
+    number = assigned = 0
     for block in np.split(order, starts[1:]):
         clusters = _ClusterBlock(
             distances, distances.locate_steps(points[block]), counts[block], k
         ).find_clusters()
         members[block] = number + clusters
         number += int(clusters.max(initial=-1)) + 1
-        settled += len(block)
-        progress(settled, len(points))
+        assigned += len(block)
+        progress(assigned, len(points))
     return members
 
 
@@ -64,11 +64,11 @@ def duplicate_rows(members: Members, counts: Counts, bits: Randomness) -> Counts
     upto = np.cumsum(counts[order])
     sizes = np.add.reduceat(counts[order], starts)
     first = upto[starts] - counts[order[starts]]
-    drawn = first + sample_below(sizes, bits)
-    chosen = order[np.searchsorted(upto, drawn, side="right")]
-    published = np.zeros(len(counts), dtype=np.int64)
-    published[chosen] = sizes
-    return published
+    draws = first + sample_below(sizes, bits)
+    places = order[np.searchsorted(upto, draws, side="right")]
+    times = np.zeros(len(counts), dtype=np.int64)
+    times[places] = sizes
+    return times
 
 
 class _DistanceTable:
@@ -117,52 +117,54 @@ class _ClusterBlock:
         """Return the cluster of each point."""
         for point in np.flatnonzero(self._counts >= self._k):  # a crowd by itself
             self._add_cluster(np.array([point]), self._points[point], self._points[point])
-        left = np.flatnonzero(self._members < 0)
-        rows = int(self._counts[left].sum())
-        anchor = self._points[left[0]] if len(left) else None
+        free_points = np.flatnonzero(self._members < 0)
+        rows = int(self._counts[free_points].sum())
+        anchor = self._points[free_points[0]] if len(free_points) else None
         while rows >= self._k:
             assert anchor is not None
-            seed = left[np.argmax(self._measure_distances(anchor, left))]
-            taken = self._grow_cluster(int(seed), left)
-            rows -= int(self._counts[taken].sum())
+            seed = free_points[np.argmax(self._measure_distances(anchor, free_points))]
+            cluster = self._grow_cluster(int(seed), free_points)
+            rows -= int(self._counts[cluster].sum())
             anchor = self._points[seed]
-            left = left[self._members[left] < 0]
-        for point in left:
+            free_points = free_points[self._members[free_points] < 0]
+        for point in free_points:
             self._join_cluster(int(point))
         return self._members
 
     def _measure_distances(
         self, point: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        result = self._points[others]
-        return self._distances.compute_cost(np.minimum(point, result), np.maximum(point, result))
+        other_points = self._points[others]
+        return self._distances.compute_cost(
+            np.minimum(point, other_points), np.maximum(point, other_points)
+        )
 
-    def _grow_cluster(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _grow_cluster(self, seed: int, free_points: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Grow a cluster from a point to k rows, among the points nearest to it."""
-        near = self._find_nearest(seed, left)
+        nearest = self._find_nearest(seed, free_points)
         low = high = self._points[seed]
-        taken, rows = [seed], int(self._counts[seed])
-        near = near[near != seed]
-        points = self._points[near]
-        free = np.ones(len(near), dtype=bool)
+        cluster, rows = [seed], int(self._counts[seed])
+        nearest = nearest[nearest != seed]
+        points = self._points[nearest]
+        free = np.ones(len(nearest), dtype=bool)
         while rows < self._k:
             lows, highs = np.minimum(low, points), np.maximum(high, points)
             best = int(np.argmin(np.where(free, self._distances.compute_cost(lows, highs), np.inf)))
             free[best] = False
             low, high = lows[best], highs[best]
-            taken.append(int(near[best]))
-            rows += int(self._counts[near[best]])
-        chosen = np.array(taken)
-        self._add_cluster(chosen, low, high)
-        return chosen
+            cluster.append(int(nearest[best]))
+            rows += int(self._counts[nearest[best]])
+        places = np.array(cluster)
+        self._add_cluster(places, low, high)
+        return places
 
-    def _find_nearest(self, seed: int, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _find_nearest(self, seed: int, free_points: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return enough points near a point to make a cluster of k rows, and a choice besides."""
-        most = max(_SHORTLIST, 4 * self._k)
-        if len(left) <= most:
-            return left
-        apart = self._measure_distances(self._points[seed], left)
-        return left[np.argpartition(apart, most)[:most]]
+        limit = max(_SHORTLIST, 4 * self._k)
+        if len(free_points) <= limit:
+            return free_points
+        distances = self._measure_distances(self._points[seed], free_points)
+        return free_points[np.argpartition(distances, limit)[:limit]]
 
     def _add_cluster(
         self,
@@ -177,15 +179,15 @@ class _ClusterBlock:
 
     def _join_cluster(self, point: int) -> None:
         """Put a point that is left over where it costs least; alone if there is no cluster."""
-        here = self._points[point]
+        position = self._points[point]
         if not self._sizes:
-            self._add_cluster(np.array([point]), here, here)
+            self._add_cluster(np.array([point]), position, position)
             return
         lows, highs = np.array(self._low), np.array(self._high)
-        new_lows, new_highs = np.minimum(lows, here), np.maximum(highs, here)
+        new_lows, new_highs = np.minimum(lows, position), np.maximum(highs, position)
         after = self._distances.compute_cost(new_lows, new_highs)
-        more = (after - self._distances.compute_cost(lows, highs)) * np.array(self._sizes)
-        best = int(np.argmin(more + after * self._counts[point]))
+        cost_increase = (after - self._distances.compute_cost(lows, highs)) * np.array(self._sizes)
+        best = int(np.argmin(cost_increase + after * self._counts[point]))
         self._members[point] = best
         self._low[best], self._high[best] = new_lows[best], new_highs[best]
         self._sizes[best] += int(self._counts[point])

@@ -51,11 +51,11 @@ def compute_diameters(values: Steps, members: Members, classes: int) -> Counts:
     return np.where(low <= high, high - low, 0)
 
 
-def add_noise(values: Steps, drawn: Steps) -> Steps:
+def add_noise(values: Steps, noise: Steps) -> Steps:
     """Return values with their noise; what would leave the 64-bit range stays at its edge."""
     with np.errstate(over="ignore"):
-        plain = values + drawn  # wraps around at the edges
-    over, under = (drawn > 0) & (plain < values), (drawn < 0) & (plain > values)
+        plain = values + noise  # wraps around at the edges
+    over, under = (noise > 0) & (plain < values), (noise < 0) & (plain > values)
     return np.where(over, _LIMITS.max, np.where(under, _LIMITS.min, plain))
 
 
@@ -76,9 +76,9 @@ def _rank_queries(members: Members, originals: Steps, at: Floats, *, ties_after:
     classes = np.concatenate([members, members])
     query = np.repeat([0, 1], n) if ties_after else np.repeat([1, 0], n)
     order = np.lexsort((query, values, classes))
-    seen = np.cumsum(order < n)
+    originals_before = np.cumsum(order < n)
     ranks = np.empty(2 * n, dtype=np.int64)
-    ranks[order] = seen
+    ranks[order] = originals_before
     return ranks[n:]
 
 
@@ -92,13 +92,18 @@ def select_confident_rows(
     """
     base = np.full(len(radii), _LIMITS.max, dtype=np.int64)
     np.minimum.at(base, members, originals)  # counted from there, no step is lost in a float
-    known, shown = originals - base[members], (released - base[members]).astype(np.float64)
+    original_offsets, released_offsets = (
+        originals - base[members],
+        (released - base[members]).astype(np.float64),
+    )
     reach = np.floor(radii[members])  # values are whole, so sums with it are exact
-    within = count_within(members, known, shown - reach, shown + reach)
+    within = count_within(
+        members, original_offsets, released_offsets - reach, released_offsets + reach
+    )
     return np.asarray((within == 0) | (within >= k))
 
 
-def select_large_classes(kept: Bools, members: Members, *, k: int) -> Bools:
+def select_large_classes(is_kept: Bools, members: Members, *, k: int) -> Bools:
     """Return of the rows kept those whose class keeps at least k of them."""
-    left = np.bincount(members[kept], minlength=int(members.max(initial=-1)) + 1)
-    return np.asarray(kept & (left[members] >= k))
+    class_sizes = np.bincount(members[is_kept], minlength=int(members.max(initial=-1)) + 1)
+    return np.asarray(is_kept & (class_sizes[members] >= k))

@@ -56,8 +56,8 @@ class Lattice:
     @cached_property
     def _free_columns(self) -> tuple[int, ...]:
         """The columns that have an axis: those with several levels, or else the first."""
-        result = (at for at, low in enumerate(self.low) if low < self.high[at])
-        return tuple(result) or (0,)
+        columns = (at for at, low in enumerate(self.low) if low < self.high[at])
+        return tuple(columns) or (0,)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -119,15 +119,15 @@ def build_lattice(
     """Return the schemes within the levels that are fixed, or given as lowest and highest."""
     low, high = [], []
     for name, height in zip(names, heights, strict=True):
-        given = levels.get(name, (0, height - 1))
-        least, most = (given, given) if isinstance(given, int) else given
-        if most >= height:
+        bounds = levels.get(name, (0, height - 1))
+        lowest, highest = (bounds, bounds) if isinstance(bounds, int) else bounds
+        if highest >= height:
             raise IncrowdError(
-                f"Column '{name}': level {most} does not exist, the highest is {height - 1}. Lower "
-                "it under `levels`."
+                f"Column '{name}': level {highest} does not exist, the highest is {height - 1}. "
+                "Lower it under `levels`."
             )
-        low.append(least)
-        high.append(most)
+        low.append(lowest)
+        high.append(highest)
     return Lattice(tuple(low), tuple(high))
 
 
@@ -158,18 +158,18 @@ class NodeClasses:
 class Rollups:
     """The classes at any node, from the distinct tuples at level 0.
 
-    ``protected`` says what must hold, besides k, of sensitive values inside each class.
+    ``sensitive_columns`` say what must hold, besides k, of sensitive values inside each class.
     """
 
     def __init__(
         self,
         hierarchies: Sequence[Hierarchy],
         frequencies: Frequencies,
-        protected: Sequence[SensitiveColumn] = (),
+        sensitive_columns: Sequence[SensitiveColumn] = (),
     ) -> None:
         self.hierarchies = tuple(hierarchies)
         self.frequencies = frequencies
-        self.protected = tuple(protected)
+        self.protected = tuple(sensitive_columns)
         self.total = frequencies.total
         self._wide: dict[Node, Codes] = {}
         self._tables: dict[tuple[tuple[int, int, int], ...], npt.NDArray[np.int64]] = {}
@@ -178,13 +178,13 @@ class Rollups:
             [len(hierarchy.groups[0]) for hierarchy in hierarchies], len(frequencies)
         )
         self._places = [self._locate_tuples(bundle) for bundle in self._bundles]
-        ones = bool((frequencies.counts == 1).all())
-        self._weights = None if ones else frequencies.counts.astype(np.float64)
+        is_unweighted = bool((frequencies.counts == 1).all())
+        self._weights = None if is_unweighted else frequencies.counts.astype(np.float64)
 
     @property
     def is_monotone(self) -> bool:
         """Whether a class that satisfies everything still does when any other class joins it."""
-        return all(rule.monotone for protected in self.protected for rule in protected.rules)
+        return all(rule.monotone for column in self.protected for rule in column.rules)
 
     def count_classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
         """Return the classes at a node; None if over ``limit`` rows surely must be suppressed.
@@ -200,37 +200,37 @@ class Rollups:
             and self._exceeds_limit(keys, k, limit)
         ):
             return None
-        grouped = self._group_keys(keys, cells, k=k, limit=limit, located=bool(self.protected))
-        if grouped is None:
+        groups = self._group_keys(keys, cells, k=k, limit=limit, with_places=bool(self.protected))
+        if groups is None:
             return None
-        result, sizes, at = grouped
+        class_keys, sizes, at = groups
         surely = sizes < k
         lost = surely
-        for protected in self.protected:
-            spread = protected.count_values(at, self.frequencies.counts, classes=len(sizes))
-            for rule in protected.rules:
-                fails = ~rule.check_classes(spread, protected.overall)
+        for column in self.protected:
+            spread = column.count_values(at, self.frequencies.counts, classes=len(sizes))
+            for rule in column.rules:
+                fails = ~rule.check_classes(spread, column.overall)
                 lost = lost | fails
                 if rule.monotone:
                     surely = surely | fails
-        classes = NodeClasses(result, sizes, lost, surely)
+        classes = NodeClasses(class_keys, sizes, lost, surely)
         if limit is not None and classes.surely_suppressed > limit:
             return None
         return classes
 
     def count_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
         """Return the keys of the cells of a node, and their rows."""
-        grouped = self._group_keys(*self._make_keys(node), located=False)
-        assert grouped is not None
-        return grouped[:2]
+        groups = self._group_keys(*self._make_keys(node), with_places=False)
+        assert groups is not None
+        return groups[:2]
 
     def roll_up_to(self, node: Node) -> Rollups:
         """Return the same for a node and all that are coarser, from the cells of the node.
 
         One tuple of level 0 stands for each cell: whichever it is, it has the cell's groups.
         """
-        result, sizes = self.count_cells(node)
-        codes = self.decode_keys(node, result)
+        cell_keys, sizes = self.count_cells(node)
+        codes = self.decode_keys(node, cell_keys)
         for at, level in enumerate(node):
             group = self.hierarchies[at].groups[level]
             member = np.zeros(self._count_level_groups(at, level), dtype=np.int32)
@@ -273,10 +273,10 @@ class Rollups:
     def compute_entropies(self) -> list[list[float]]:
         """Return for each column the entropy of its groups per level: how far it parts the rows."""
         entropies = []
-        for held, hierarchy in zip(self.rows_by_code, self.hierarchies, strict=True):
+        for value_counts, hierarchy in zip(self.rows_by_code, self.hierarchies, strict=True):
             column = []
             for group in hierarchy.groups:
-                rows = np.bincount(group, weights=held)
+                rows = np.bincount(group, weights=value_counts)
                 shares = rows[rows > 0] / max(self.total, 1)
                 column.append(float(-(shares * np.log(shares)).sum()))
             entropies.append(column)
@@ -287,11 +287,11 @@ class Rollups:
         return [
             np.array(
                 [
-                    float((cost[group] * held).sum()) / self.total
+                    float((cost[group] * value_counts).sum()) / self.total
                     for cost, group in zip(column, hierarchy.groups, strict=True)
                 ]
             )
-            for held, column, hierarchy in zip(
+            for value_counts, column, hierarchy in zip(
                 self.rows_by_code, costs, self.hierarchies, strict=True
             )
         ]
@@ -320,8 +320,8 @@ class Rollups:
         for bundle, places in zip(self._bundles, self._places, strict=True):
             if all(widths[at] == 1 for at in bundle):
                 continue
-            result = np.take(self._get_key_table(bundle, node, strides), places, mode="clip")
-            keys = result if keys is None else np.add(keys, result, out=keys)
+            bundle_keys = np.take(self._get_key_table(bundle, node, strides), places, mode="clip")
+            keys = bundle_keys if keys is None else np.add(keys, bundle_keys, out=keys)
         if keys is None:
             keys = np.zeros(len(self.frequencies), dtype=np.int64)
         return keys, cells
@@ -333,19 +333,19 @@ class Rollups:
 
         A search goes from node to node in steps of one column, so most are asked for again.
         """
-        key_table = tuple((at, node[at], strides[at]) for at in bundle)
-        if key_table in self._tables:
-            return self._tables[key_table]
-        first, *others = (
+        key = tuple((at, node[at], strides[at]) for at in bundle)
+        if key in self._tables:
+            return self._tables[key]
+        first, *other_columns = (
             self.hierarchies[at].groups[node[at]] * np.int64(strides[at]) for at in bundle
         )
         table: npt.NDArray[np.int64] = first
-        for more in others:
-            table = (table[:, None] + more).reshape(-1)
+        for column in other_columns:
+            table = (table[:, None] + column).reshape(-1)
         if len(table) <= _BUNDLED:
             if len(self._tables) >= _TABLES:
                 self._tables.clear()
-            self._tables[key_table] = table
+            self._tables[key] = table
         return table
 
     def _number_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], int]:
@@ -359,24 +359,24 @@ class Rollups:
         codes = np.column_stack(columns).astype(np.int32)
         if not len(codes):
             return np.zeros(0, dtype=np.int64), 1
-        _, first, place = np.unique(named(codes), return_index=True, return_inverse=True)
-        self._wide[node] = codes[first]
-        return place.astype(np.int64), len(first)
+        _, starts, place = np.unique(named(codes), return_index=True, return_inverse=True)
+        self._wide[node] = codes[starts]
+        return place.astype(np.int64), len(starts)
 
     def _exceeds_limit(self, keys: npt.NDArray[np.int64], k: int, limit: int) -> bool:
         """Return whether too many rows lie in small buckets, whichever cells share one."""
         bits = min(max((2 * len(keys)).bit_length(), 10), 20)
-        mixed = keys.view(np.uint64) * _MIXED
-        mixed >>= np.uint64(64 - bits)
-        held = np.bincount(mixed.view(np.int64), weights=self._weights)
-        return float(held.sum(where=held < k)) > limit
+        buckets = keys.view(np.uint64) * _MIXED
+        buckets >>= np.uint64(64 - bits)
+        bucket_rows = np.bincount(buckets.view(np.int64), weights=self._weights)
+        return float(bucket_rows.sum(where=bucket_rows < k)) > limit
 
     def _group_keys(
         self,
         keys: npt.NDArray[np.int64],
         cells: int,
         *,
-        located: bool,
+        with_places: bool,
         k: int = 0,
         limit: int | None = None,
     ) -> tuple[npt.NDArray[np.int64], Counts, npt.NDArray[np.int64]] | None:
@@ -385,27 +385,27 @@ class Rollups:
         None if more than ``limit`` rows have cells of fewer than k, where that is told early.
         """
         if not len(keys):
-            nothing = np.zeros(0, dtype=np.int64)
-            return nothing, nothing, nothing
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, empty
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
-            held = np.bincount(keys, weights=self._weights, minlength=cells)
-            if limit is not None and float(held.sum(where=held < k)) > limit:
+            key_rows = np.bincount(keys, weights=self._weights, minlength=cells)
+            if limit is not None and float(key_rows.sum(where=key_rows < k)) > limit:
                 return None
-            result = np.flatnonzero(held > 0)
-            sizes = held[result].astype(np.int64)
+            distinct = np.flatnonzero(key_rows > 0)
+            sizes = key_rows[distinct].astype(np.int64)
         elif self._weights is None:  # each tuple is one row: where it stood does not matter
-            ordered = np.sort(keys)
-            first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            result = ordered[first]
-            sizes = np.diff(first, append=len(keys))
+            sorted_keys = np.sort(keys)
+            starts = np.flatnonzero(np.append(True, sorted_keys[1:] != sorted_keys[:-1]))
+            distinct = sorted_keys[starts]
+            sizes = np.diff(starts, append=len(keys))
         else:
             order = np.argsort(keys)
-            ordered = keys[order]
-            first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-            result = ordered[first]
-            sizes = np.add.reduceat(self.frequencies.counts[order], first)
-        at = np.searchsorted(result, keys) if located else np.zeros(0, dtype=np.int64)
-        return result, sizes, at
+            sorted_keys = keys[order]
+            starts = np.flatnonzero(np.append(True, sorted_keys[1:] != sorted_keys[:-1]))
+            distinct = sorted_keys[starts]
+            sizes = np.add.reduceat(self.frequencies.counts[order], starts)
+        at = np.searchsorted(distinct, keys) if with_places else np.zeros(0, dtype=np.int64)
+        return distinct, sizes, at
 
 
 def _bundle_columns(sizes: Sequence[int], tuples: int) -> list[list[int]]:
@@ -413,11 +413,11 @@ def _bundle_columns(sizes: Sequence[int], tuples: int) -> list[list[int]]:
 
     Where there are few tuples, to list combinations costs more than to look up once more.
     """
-    most = min(_BUNDLED, tuples)
+    limit = min(_BUNDLED, tuples)
     bundles: list[tuple[int, list[int]]] = []
     for at in sorted(range(len(sizes)), key=lambda at: -sizes[at]):
         for place, (size, bundle) in enumerate(bundles):
-            if size * sizes[at] <= most:
+            if size * sizes[at] <= limit:
                 bundles[place] = (size * sizes[at], [*bundle, at])
                 break
         else:

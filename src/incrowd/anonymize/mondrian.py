@@ -38,7 +38,7 @@ def partition_points(
     k: int,
     weights: Floats | None = None,
     cut: Cut = "balanced",
-    protected: Sequence[SensitiveColumn] = (),
+    sensitive_columns: Sequence[SensitiveColumn] = (),
 ) -> Members:
     """Return the class of each point, numbered from 0; all points in one if they are too few.
 
@@ -47,7 +47,7 @@ def partition_points(
     columns count more in what is widest.
     """
     shares = np.ones(len(axes)) if weights is None else weights
-    partition = _Partition(list(axes), points, counts, k, shares, cut, protected)
+    partition = _Partition(list(axes), points, counts, k, shares, cut, sensitive_columns)
     while len(partition.starts):
         partition.cut_classes()
     return partition.members
@@ -74,10 +74,10 @@ class _Partition:
         k: int,
         shares: Floats,
         cut: Cut,
-        protected: Sequence[SensitiveColumn],
+        sensitive_columns: Sequence[SensitiveColumn],
     ) -> None:
         self._axes, self._k, self._shares, self._cut = axes, k, shares, cut
-        self._protected = protected
+        self._protected = sensitive_columns
         self._columns = [np.ascontiguousarray(column) for column in points.T]
         self._counts = counts
         self._all_counts = counts
@@ -88,28 +88,30 @@ class _Partition:
 
     def cut_classes(self) -> None:
         """Cut every class once; those that allow no cut are finished."""
-        now = self._measure_classes()
+        generation = self._measure_classes()
         widths = np.column_stack(
             [
                 np.where(
-                    now.low[:, at] < now.high[:, at],
-                    share * axis.compute_cost(now.low[:, at], now.high[:, at]),
+                    generation.low[:, at] < generation.high[:, at],
+                    share * axis.compute_cost(generation.low[:, at], generation.high[:, at]),
                     -1.0,
                 )
                 for at, (axis, share) in enumerate(zip(self._axes, self._shares, strict=True))
             ]
         )
-        preferred = np.argsort(-widths, axis=1, kind="stable")
+        preference = np.argsort(-widths, axis=1, kind="stable")
         part = np.zeros(len(self._rows), dtype=np.int64)
-        pending = now.totals >= 2 * self._k
+        pending = generation.totals >= 2 * self._k
         for attempt in range(len(self._axes)):
             for at in range(len(self._axes)):
-                tried = np.flatnonzero(
-                    pending & (preferred[:, attempt] == at) & (widths[:, at] >= 0)
+                places = np.flatnonzero(
+                    pending & (preference[:, attempt] == at) & (widths[:, at] >= 0)
                 )
-                if len(tried):
-                    pending[tried[self._try_column(at, tried, now, part)]] = False
-        self._divide_classes(now, part, finished=pending | (now.totals < 2 * self._k))
+                if len(places):
+                    pending[places[self._try_column(at, places, generation, part)]] = False
+        self._divide_classes(
+            generation, part, is_finished=pending | (generation.totals < 2 * self._k)
+        )
 
     def _measure_classes(self) -> _Generation:
         starts = self.starts
@@ -121,14 +123,18 @@ class _Partition:
         )
 
     def _try_column(
-        self, at: int, tried: Places, now: _Generation, part: Places
+        self, at: int, classes: Places, generation: _Generation, part: Places
     ) -> npt.NDArray[np.bool_]:
         """Cut some classes along a column, fill in the parts, and return which could be cut."""
-        lengths = now.lengths[tried]
-        places = _concatenate_ranges(self.starts[tried], lengths)
-        group = np.repeat(np.arange(len(tried)), lengths)
+        lengths = generation.lengths[classes]
+        places = _concatenate_ranges(self.starts[classes], lengths)
+        group = np.repeat(np.arange(len(classes)), lengths)
         column, counts = self._columns[at][places], self._counts[places]
-        low, high, totals = now.low[tried, at], now.high[tried, at], now.totals[tried]
+        low, high, totals = (
+            generation.low[classes, at],
+            generation.high[classes, at],
+            generation.totals[classes],
+        )
         if self._axes[at].ordered:
             parts, good = self._cut_between(column, counts, group, low, high, totals)
         else:
@@ -136,7 +142,7 @@ class _Partition:
             codes = self._axes[at].find_parts(column, levels[group])
             parts, good = _cut_by_code(codes, counts, group, totals, self._k)
         if self._protected and good.any():
-            good &= self._check_rules(places, counts, group, parts, len(tried))
+            good &= self._check_rules(places, counts, group, parts, len(classes))
         fill = good[group]
         part[places[fill]] = parts[fill]
         return good
@@ -157,8 +163,8 @@ class _Partition:
         if base[-1] > 8 * len(cells) + (1 << 16):  # far more values than points: by those met
             met, cells = np.unique(cells, return_inverse=True)
             base = np.searchsorted(met, base)
-        held = np.bincount(cells, weights=counts, minlength=int(base[-1]))
-        upto = np.cumsum(held)
+        cell_rows = np.bincount(cells, weights=counts, minlength=int(base[-1]))
+        upto = np.cumsum(cell_rows)
         before = np.append(0.0, upto)[base[:-1]]
         owner = np.repeat(np.arange(len(totals)), np.diff(base))
         left = upto - before[owner]
@@ -169,8 +175,8 @@ class _Partition:
             even = np.where(_keep_first_marks(even >= 0, base[:-1]), even, -1.0)
         best = np.maximum.reduceat(even, base[:-1])
         where = np.flatnonzero(even == best[owner])
-        chosen = where[np.searchsorted(where, base[:-1])]
-        return (cells > chosen[group]).astype(np.int64), best >= self._k
+        cut_cells = where[np.searchsorted(where, base[:-1])]
+        return (cells > cut_cells[group]).astype(np.int64), best >= self._k
 
     def _check_rules(
         self, places: Places, counts: Counts, group: Places, parts: Places, groups: int
@@ -179,27 +185,27 @@ class _Partition:
         _, at = np.unique(group * (int(parts.max()) + 1) + parts, return_inverse=True)
         number = int(at.max()) + 1
         rows = self._rows[places]
-        narrowed = [
+        part_columns = [
             SensitiveColumn(column.codes[rows], column.overall, column.rules)
             for column in self._protected
         ]
-        good = check_rules(at, counts, classes=number, protected=narrowed)
+        good = check_rules(at, counts, classes=number, sensitive_columns=part_columns)
         bad = np.zeros(groups, dtype=bool)
         bad[group[~good[at]]] = True
         return ~bad
 
     def _divide_classes(
-        self, now: _Generation, part: Places, *, finished: npt.NDArray[np.bool_]
+        self, generation: _Generation, part: Places, *, is_finished: npt.NDArray[np.bool_]
     ) -> None:
         """Assign numbers to finished classes, and put the others' points in their new order."""
-        owner = np.repeat(np.arange(len(now.totals)), now.lengths)
-        number = self._finished + np.cumsum(finished) - 1
-        done = finished[owner]
-        self.members[self._rows[done]] = number[owner[done]]
-        self._finished += int(finished.sum())
-        kept = np.flatnonzero(~done)
-        key = owner[kept] * (int(part.max(initial=0)) + 1) + part[kept]
-        order = kept[np.argsort(key, kind="stable")]
+        owner = np.repeat(np.arange(len(generation.totals)), generation.lengths)
+        number = self._finished + np.cumsum(is_finished) - 1
+        is_done = is_finished[owner]
+        self.members[self._rows[is_done]] = number[owner[is_done]]
+        self._finished += int(is_finished.sum())
+        places = np.flatnonzero(~is_done)
+        key = owner[places] * (int(part.max(initial=0)) + 1) + part[places]
+        order = places[np.argsort(key, kind="stable")]
         self._rows, self._counts = self._rows[order], self._counts[order]
         self._columns = [column[order] for column in self._columns]
         key = np.sort(key)
@@ -214,9 +220,9 @@ def _cut_by_code(
     Where those together are fewer than k, the smallest other part joins them.
     """
     width = int(codes.max()) + 1
-    result, at = np.unique(group * width + codes, return_inverse=True)
+    distinct, at = np.unique(group * width + codes, return_inverse=True)
     sizes = np.bincount(at, weights=counts)
-    owner = result // width
+    owner = distinct // width
     large = sizes >= k
     rest = totals - np.bincount(owner, weights=sizes * large, minlength=len(totals))
     lacking = (rest > 0) & (rest < k)
@@ -226,7 +232,7 @@ def _cut_by_code(
         large[joins[_find_first_places(owner[joins])]] = False
         rest[lacking] = k  # it holds at least that now, or the class has a single part
     parts = np.bincount(owner, weights=large, minlength=len(totals)) + (rest > 0)
-    child = np.where(large, result % width + 1, 0)
+    child = np.where(large, distinct % width + 1, 0)
     return child[at], parts >= 2
 
 
@@ -235,12 +241,12 @@ def _find_first_places(owner: Places) -> Places:
     return np.flatnonzero(np.append(True, owner[1:] != owner[:-1])[: len(owner)])
 
 
-def _keep_first_marks(marked: npt.NDArray[np.bool_], starts: Places) -> npt.NDArray[np.bool_]:
+def _keep_first_marks(marks: npt.NDArray[np.bool_], starts: Places) -> npt.NDArray[np.bool_]:
     """Return only the first mark in each run that begins at the starts."""
-    where = np.flatnonzero(marked)
-    first = np.zeros(len(marked), dtype=bool)
-    first[where[np.minimum(np.searchsorted(where, starts), len(where) - 1)]] = True
-    return first
+    where = np.flatnonzero(marks)
+    first_marks = np.zeros(len(marks), dtype=bool)
+    first_marks[where[np.minimum(np.searchsorted(where, starts), len(where) - 1)]] = True
+    return first_marks
 
 
 def _concatenate_ranges(starts: Places, lengths: Places) -> Places:

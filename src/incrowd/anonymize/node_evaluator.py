@@ -59,16 +59,16 @@ class PackedNodes:
     def has_coarser(self, node: Sequence[int]) -> bool:
         """Return whether one of them is nowhere finer than a node."""
         coarser = np.ones(self._count, dtype=bool)
-        for kept, word, guard in self._iterate_words(node):
-            coarser &= ((kept + np.uint64(guard - word)) & np.uint64(guard)) == guard
+        for words, word, guard in self._iterate_words(node):
+            coarser &= ((words + np.uint64(guard - word)) & np.uint64(guard)) == guard
         return bool(coarser.any())
 
     def find_least_finer(self, node: Sequence[int]) -> float | None:
         """Return the least number of those nowhere coarser than a node, if there are any."""
-        result = np.ones(self._count, dtype=bool)
-        for kept, word, guard in self._iterate_words(node):
-            result &= ((np.uint64(guard + word) - kept) & np.uint64(guard)) == guard
-        values = self._values[: self._count][result]
+        is_finer = np.ones(self._count, dtype=bool)
+        for words, word, guard in self._iterate_words(node):
+            is_finer &= ((np.uint64(guard + word) - words) & np.uint64(guard)) == guard
+        values = self._values[: self._count][is_finer]
         return float(values.min()) if len(values) else None
 
     def _iterate_words(
@@ -156,17 +156,17 @@ class NodeEvaluator:
         """Return whether a node fails as a coarser one did."""
         return self._failed.has_coarser(node)
 
-    def build_optimum(self, lattice: Lattice, least: float) -> Optimum:
-        """Return the best node; none of the lattice loses less than ``least``."""
+    def build_optimum(self, lattice: Lattice, lower_bound: float) -> Optimum:
+        """Return the best node; none of the lattice loses less than ``lower_bound``."""
         if self.best is None:
             raise NoSchemeError(
                 no_scheme_message(self._k, self._limit)
-                if least == np.inf
+                if lower_bound == np.inf
                 else "Search: no scheme that satisfies the spec was found in time. Increase "
                 "`search_seconds`, or narrow `levels`."
             )
         loss, node, suppressed = self._refine_node(lattice, *self.best)
-        return Optimum(node, loss, suppressed, self.evaluated, min(least, loss))
+        return Optimum(node, loss, suppressed, self.evaluated, min(lower_bound, loss))
 
     def _refine_node(
         self, lattice: Lattice, loss: float, node: Node, suppressed: int
@@ -176,20 +176,20 @@ class NodeEvaluator:
             classes = self.rollups.count_classes(child, k=self._k, limit=self._limit)
             if classes is None or not self.is_within_limit(classes):
                 continue
-            own = self.goal.compute_loss(child, classes)
-            if own <= loss:
-                return self._refine_node(lattice, own, child, classes.suppressed)
+            child_loss = self.goal.compute_loss(child, classes)
+            if child_loss <= loss:
+                return self._refine_node(lattice, child_loss, child, classes.suppressed)
         return loss, node, suppressed
 
-    def descend(self, lattice: Lattice, seen: Seen) -> None:
+    def descend(self, lattice: Lattice, record: Seen) -> None:
         """Descend from the top to a good node, always to the most promising child that holds."""
         node: Node | None = lattice.high
         nodes: set[Node] = set()
 
-        def within(one: Node) -> bool:
-            nodes.add(one)
-            classes = self.evaluate_node(one)
-            seen(one, classes)
+        def within(node: Node) -> bool:
+            nodes.add(node)
+            classes = self.evaluate_node(node)
+            record(node, classes)
             return classes is not None and self.is_within_limit(classes)
 
         if not within(lattice.high):

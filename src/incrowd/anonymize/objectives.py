@@ -95,10 +95,10 @@ class SeparableLoss:
         if self._last is not None and self._last[0] is lost:
             return self._last[1]  # where nothing but k is asked for, both are the same
         codes = self._rollups.decode_keys(node, classes.keys[lost])
-        kept = np.ones(len(codes))
+        kept_detail = np.ones(len(codes))
         for at, level in enumerate(node):
-            kept -= self._costs[at][level][codes[:, at]]
-        penalty = float((kept * classes.sizes[lost]).sum()) / self._rollups.total
+            kept_detail -= self._costs[at][level][codes[:, at]]
+        penalty = float((kept_detail * classes.sizes[lost]).sum()) / self._rollups.total
         self._last = (lost, penalty)
         return penalty
 
@@ -133,10 +133,10 @@ class ClassSizeLoss:
 
     def compute_loss(self, node: Node, classes: NodeClasses) -> float:  # noqa: ARG002 - the protocol's
         """Return what the classes published cost, and the rows that are not."""
-        shown = classes.sizes[~classes.lost]
+        published_sizes = classes.sizes[~classes.lost]
         if self._name == "discernibility":
-            return compute_discernibility(shown, classes.suppressed, self._rollups.total)
-        return compute_average_class_size(shown)
+            return compute_discernibility(published_sizes, classes.suppressed, self._rollups.total)
+        return compute_average_class_size(published_sizes)
 
     def guess_loss(self, node: Node) -> float:
         """Return how few cells the node has."""
@@ -164,8 +164,8 @@ class ClassSizeLoss:
         """Raise the bounds of others: whatever is coarser has classes at least as large."""
         coarser, finer = self._lattice.slice_coarser(node), self._lattice.slice_finer(node)
         np.maximum(self.bound[finer], self.bound_row_loss(node, classes), out=self.bound[finer])
-        least = self._bound_loss(classes.sizes)
-        np.maximum(self.bound[coarser], least, out=self.bound[coarser])
+        lower_bound = self._bound_loss(classes.sizes)
+        np.maximum(self.bound[coarser], lower_bound, out=self.bound[coarser])
 
     def choose_next(self, open_: Bools) -> int:
         """Return the open place (flat) to evaluate: the middle, which decides much either way."""

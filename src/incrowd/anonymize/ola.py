@@ -74,7 +74,7 @@ class _NodeBox:
     @property
     def size(self) -> int:
         spans = zip(self.low, self.high, strict=True)
-        return math.prod(most - least + 1 for least, most in spans)
+        return math.prod(highest - lowest + 1 for lowest, highest in spans)
 
 
 def search_boxes(looks: NodeEvaluator, lattice: Lattice, *, progress: Progress) -> float:
@@ -123,11 +123,11 @@ class _BoxSearch:
             for node in self._lattice.iterate_neighbors(before):
                 if self._looks.is_late:
                     return
-                known = node in self._lost or self._looks.is_known_to_fail(node)
+                is_known = node in self._lost or self._looks.is_known_to_fail(node)
                 promising = (
                     not self._goal.summed or self._goal.guess_loss(node) < self._looks.best_loss
                 )
-                if promising and not known:
+                if promising and not is_known:
                     self._record_node(node, self._looks.evaluate_node(node))
 
     def _push_box(self, low: Node, high: Node, lost: float) -> None:
@@ -151,9 +151,9 @@ class _BoxSearch:
         at, level = self._choose_split(box.low, high)
         self._push_box((*box.low[:at], level + 1, *box.low[at + 1 :]), high, lost)
         lower = (*high[:at], level, *high[at + 1 :])
-        more = self._bound_box_loss(box.low, lower, lost)
-        if more is not None:
-            self._push_box(box.low, lower, more)
+        box_loss = self._bound_box_loss(box.low, lower, lost)
+        if box_loss is not None:
+            self._push_box(box.low, lower, box_loss)
 
     def _cut_top(self, low: Node, high: Node, lost: float) -> tuple[Node, float] | None:
         """Return the top of a box without levels that cost too much, and its row loss; or None."""
@@ -164,18 +164,18 @@ class _BoxSearch:
             if not self._goal.summed:
                 return high, lost
             levels = []
-            for at, (least, most) in enumerate(zip(low, high, strict=True)):
+            for at, (lowest, highest) in enumerate(zip(low, high, strict=True)):
                 step = self._goal.steps[at]
-                while most > least and floor + float(step[most] - step[least]) >= best:
-                    most -= 1
-                levels.append(most)
+                while highest > lowest and floor + float(step[highest] - step[lowest]) >= best:
+                    highest -= 1
+                levels.append(highest)
             if tuple(levels) == high:
                 return high, lost
             high = tuple(levels)
-            more = self._bound_box_loss(low, high, lost)
-            if more is None:
+            box_loss = self._bound_box_loss(low, high, lost)
+            if box_loss is None:
                 return None
-            lost = more
+            lost = box_loss
 
     def _bound_box_loss(self, low: Node, high: Node, lost: float) -> float | None:
         """Return what all nodes of a box lose for rows, at least ``lost``; None if they fail."""
@@ -185,8 +185,11 @@ class _BoxSearch:
 
     def _stays_open(self, low: Node, high: Node) -> bool:
         """Return whether no look at the top closes a box: a finer node loses too little for it."""
-        most = self._seen.find_least_finer(high)
-        return most is not None and self._goal.compute_floor(low, most) < self._looks.best_loss
+        finer_loss = self._seen.find_least_finer(high)
+        return (
+            finer_loss is not None
+            and self._goal.compute_floor(low, finer_loss) < self._looks.best_loss
+        )
 
     def _evaluate_top(self, node: Node, lost: float) -> float | None:
         """Return the same by evaluating the top, unless it is known."""
@@ -199,11 +202,11 @@ class _BoxSearch:
     def _choose_split(self, low: Node, high: Node) -> tuple[int, int]:
         """Return where both halves likely gain most: the column, and its last level below."""
         best, where = -1.0, (0, 0)
-        for at, (least, most) in enumerate(zip(low, high, strict=True)):
+        for at, (lowest, highest) in enumerate(zip(low, high, strict=True)):
             step, entropy = self._goal.steps[at], self._entropies[at]
-            for level in range(least, most):
-                costlier = float(step[level + 1] - step[least])
-                gain = costlier * (entropy[level] - entropy[most])
+            for level in range(lowest, highest):
+                costlier = float(step[level + 1] - step[lowest])
+                gain = costlier * (entropy[level] - entropy[highest])
                 if gain > best:
                     best, where = gain, (at, level)
         return where
@@ -237,10 +240,10 @@ def find_optimal_node(
     looks = NodeEvaluator(rollups, goal, k=k, limit=limit, seconds=seconds)
     # Boxes tell little of the average class size: where its lattice can be listed, it is.
     if isinstance(goal, ClassSizeLoss) and loss == "class-size" and lattice.size <= MOST_NODES:
-        least = ListedSearch(looks, lattice, goal).run(progress)
+        lower_bound = ListedSearch(looks, lattice, goal).run(progress)
     else:
-        least = search_boxes(looks, lattice, progress=progress)
-    return looks.build_optimum(lattice, least)
+        lower_bound = search_boxes(looks, lattice, progress=progress)
+    return looks.build_optimum(lattice, lower_bound)
 
 
 def find_minimal_nodes(
@@ -272,7 +275,7 @@ def find_minimal_nodes(
     order = compute_coarseness(lattice, rollups)
     holds = np.zeros(lattice.shape, dtype=bool)
     fails = np.zeros(lattice.shape, dtype=bool)
-    evaluated = 0
+    evaluations = 0
     while True:
         open_ = ~(holds | fails)
         remaining = int(open_.sum())
@@ -280,7 +283,7 @@ def find_minimal_nodes(
         if not remaining:
             break
         node = lattice.get_node(find_middle(open_, order))
-        evaluated += 1
+        evaluations += 1
         classes = rollups.count_classes(node, k=k, limit=limit)
         if classes is None or classes.suppressed > limit:
             fails[lattice.slice_finer(node)] = True
@@ -292,8 +295,10 @@ def find_minimal_nodes(
         if not any(holds[lattice.locate_node(child)] for child in lattice.iterate_children(node)):
             classes = rollups.count_classes(node, k=k)
             assert classes is not None
-            own = goal.compute_loss(node, classes)
-            minimal_nodes.append(Optimum(node, own, classes.suppressed, evaluated, own))
+            node_loss = goal.compute_loss(node, classes)
+            minimal_nodes.append(
+                Optimum(node, node_loss, classes.suppressed, evaluations, node_loss)
+            )
     if not minimal_nodes:
         raise NoSchemeError(no_scheme_message(k, limit))
     return sorted(minimal_nodes, key=lambda scheme: (scheme.loss, scheme.levels))

@@ -27,8 +27,8 @@ def draw_noisy_counts(
 ) -> Frequencies:
     """Return the cells that are published, with their noisy counts."""
     noisy = frequencies.counts + _sample_noise(len(frequencies), event, bits)
-    shown = np.flatnonzero(noisy >= event.r + k)
-    return Frequencies(frequencies.codes[shown], noisy[shown])
+    places = np.flatnonzero(noisy >= event.r + k)
+    return Frequencies(frequencies.codes[places], noisy[places])
 
 
 def _sample_noise(cells: int, event: GeometricCounts | GaussianCounts, bits: Randomness) -> Counts:

@@ -68,10 +68,10 @@ def cut_cells(
 
     ``shares`` are what the axes weigh of all columns, whose shares add up to 1.
     """
-    done = np.zeros(len(cells.low), dtype=bool)
+    is_done = np.zeros(len(cells.low), dtype=bool)
     for epsilon in epsilons:
-        cells, done = _CutRound(axes, points, counts, cells, ramp, power, shares).cut_cells(
-            epsilon, done, bits
+        cells, is_done = _CutRound(axes, points, counts, cells, ramp, power, shares).cut_cells(
+            epsilon, is_done, bits
         )
     return cells
 
@@ -99,11 +99,11 @@ class _CutRound:
         )
         # Column by column: a cell's detail is the same float whatever cells stand beside it.
         self._whole = cells.beside
-        for kept in self._kept.T:
-            self._whole = self._whole + kept
+        for column_detail in self._kept.T:
+            self._whole = self._whole + column_detail
 
     def cut_cells(
-        self, epsilon: Fraction, done: npt.NDArray[np.bool_], bits: Randomness
+        self, epsilon: Fraction, is_done: npt.NDArray[np.bool_], bits: Randomness
     ) -> tuple[CellPartition, npt.NDArray[np.bool_]]:
         """Return the cells after the cut, and which of them stay as they are from now on."""
         number, columns = len(self._cells.low), len(self._axes)
@@ -118,12 +118,12 @@ class _CutRound:
         sensitivity = W * self._ramp.d
         bonus = math.ceil(_RELUCTANCE * sensitivity / float(epsilon) * math.log(columns + 1))
         scores[:, columns] += bonus
-        drawn = sample_one_sided_noise(
+        noise = sample_one_sided_noise(
             scores.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
         ).reshape(scores.shape)
-        noisy = np.where(possible, scores + drawn, np.iinfo(np.int64).min)
-        chosen = np.where(done, columns, np.argmax(noisy, axis=1))
-        return self._apply_cuts(chosen, columns)
+        noisy = np.where(possible, scores + noise, np.iinfo(np.int64).min)
+        chosen_columns = np.where(is_done, columns, np.argmax(noisy, axis=1))
+        return self._apply_cuts(chosen_columns, columns)
 
     def _weigh_detail(self, detail: Floats) -> Counts:
         return weigh_detail(detail, self._power)
@@ -160,33 +160,36 @@ class _CutRound:
     def _score_cuts(self, parts: npt.NDArray[np.int64], at: int) -> Counts:
         """Return what cutting each cell along a column scores."""
         width = int(parts.max(initial=0)) + 1
-        result, place = np.unique(self._cells.members * width + parts, return_inverse=True)
+        distinct, place = np.unique(self._cells.members * width + parts, return_inverse=True)
         rows = np.bincount(place, self._counts).astype(np.int64)
-        cells, part = result // width, result % width
+        cells, part = distinct // width, distinct % width
         low, high = self._find_runs(cells, part, at)
-        own = self._shares[at] * (1 - self._axes[at].compute_cost(low, high))
-        detail = self._whole[cells] - self._kept[cells, at] + own
-        gained = self._weigh_detail(detail) * self._ramp.compute_psi(rows)
+        cut_detail = self._shares[at] * (1 - self._axes[at].compute_cost(low, high))
+        detail = self._whole[cells] - self._kept[cells, at] + cut_detail
+        gains = self._weigh_detail(detail) * self._ramp.compute_psi(rows)
         scores = np.zeros(len(self._cells.low), dtype=np.int64)
-        np.add.at(scores, cells, gained)
+        np.add.at(scores, cells, gains)
         return scores
 
     def _apply_cuts(
-        self, chosen: npt.NDArray[np.int64], columns: int
+        self, chosen_columns: npt.NDArray[np.int64], columns: int
     ) -> tuple[CellPartition, npt.NDArray[np.bool_]]:
         """Return the cells that the chosen cuts make."""
         members = self._cells.members
         part = np.zeros(len(members), dtype=np.int64)
         for at in range(columns):
-            here = chosen[members] == at
-            if here.any():
-                part[here] = self._find_parts(at)[here]
-        named = number_tuples(np.column_stack([members, part]).astype(np.int32))
-        _, first, place = np.unique(named, return_index=True, return_inverse=True)
-        cells, parts = members[first], part[first]
+            places = chosen_columns[members] == at
+            if places.any():
+                part[places] = self._find_parts(at)[places]
+        numbers = number_tuples(np.column_stack([members, part]).astype(np.int32))
+        _, starts, place = np.unique(numbers, return_index=True, return_inverse=True)
+        cells, parts = members[starts], part[starts]
         low, high = self._cells.low[cells].copy(), self._cells.high[cells].copy()
         for at in range(columns):
-            here = np.flatnonzero(chosen[cells] == at)
-            if len(here):
-                low[here, at], high[here, at] = self._find_runs(cells[here], parts[here], at)
-        return CellPartition(low, high, place, self._cells.beside[cells]), chosen[cells] == columns
+            places = np.flatnonzero(chosen_columns[cells] == at)
+            if len(places):
+                low[places, at], high[places, at] = self._find_runs(
+                    cells[places], parts[places], at
+                )
+        partition = CellPartition(low, high, place, self._cells.beside[cells])
+        return partition, chosen_columns[cells] == columns

@@ -19,11 +19,11 @@ from incrowd.privacy.randomness import Randomness, sample_binomial
 
 def sample_cells(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
     """Return the cells that a safe release publishes, with the rows published of each."""
-    drawn = sample_binomial(frequencies.counts, beta, bits)
-    return drop_small_cells(Frequencies(frequencies.codes, drawn), k=k)
+    sample_counts = sample_binomial(frequencies.counts, beta, bits)
+    return drop_small_cells(Frequencies(frequencies.codes, sample_counts), k=k)
 
 
 def drop_small_cells(frequencies: Frequencies, *, k: int) -> Frequencies:
     """Return the cells of at least k rows: k-DGS (Algorithm 3), which by itself is no privacy."""
-    kept = np.flatnonzero(frequencies.counts >= k)
-    return Frequencies(frequencies.codes[kept], frequencies.counts[kept])
+    places = np.flatnonzero(frequencies.counts >= k)
+    return Frequencies(frequencies.codes[places], frequencies.counts[places])

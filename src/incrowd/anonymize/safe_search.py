@@ -114,10 +114,10 @@ def search_scheme(
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
-    drawn = sample_one_sided_noise(
+    noise_values = sample_one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
-    noise = drawn.reshape(len(ramps), *lattice.shape)
+    noise = noise_values.reshape(len(ramps), *lattice.shape)
     state = _SearchState(
         _SchemeScorer(rollups, lattice, power, weights, target), lattice, ramps, noise
     )
@@ -137,10 +137,10 @@ def weigh_detail(detail: Floats, power: int) -> Counts:
     same in two tables that differ elsewhere.
     """
     within = np.clip(detail, 0, 1)
-    raised = within
+    product = within
     for _ in range(power - 1):
-        raised = raised * within
-    return np.floor(raised * W).astype(np.int64)
+        product = product * within
+    return np.floor(product * W).astype(np.int64)
 
 
 class _SchemeScorer:
@@ -192,23 +192,23 @@ class _SchemeScorer:
             return int((weights * psi).sum())
         regions = number_tuples(np.delete(codes, self._target, axis=1))
         order = np.argsort(regions, kind="stable")
-        first = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
-        most = np.maximum.reduceat(psi[order], first)
-        lead = np.maximum(2 * most - np.add.reduceat(psi[order], first), 0)
-        return int(((weights[order[first]] + self._told * W) * lead).sum())
+        starts = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
+        largest = np.maximum.reduceat(psi[order], starts)
+        lead = np.maximum(2 * largest - np.add.reduceat(psi[order], starts), 0)
+        return int(((weights[order[starts]] + self._told * W) * lead).sum())
 
     def compute_rough_bounds(self, node: Node, total: int) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
-        most = float(total) * W * _SLACK
-        return (self._best[self._lattice.slice_finer(node)] + self._told) * most
+        bound = float(total) * W * _SLACK
+        return (self._best[self._lattice.slice_finer(node)] + self._told) * bound
 
     def compute_bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
         sums = []
         for at, level in enumerate(node):
             parts = self._find_best_parts(at, level)
-            held = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
-            sums.append([float((best * held).sum()) for best in parts])
+            group_psi = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
+            sums.append([float((best * group_psi).sum()) for best in parts])
         detail = self._lattice.sum_levels(sums) * self._most[self._lattice.slice_finer(node)]
         return (detail + self._told * float(psi.sum())) * (W * _SLACK)
 
@@ -217,12 +217,12 @@ class _SchemeScorer:
         if (at, level) not in self._parts:
             groups = self.rollups.hierarchies[at].groups
             width = len(self.rollups.hierarchies[at].labels[level])
-            result = []
+            best_parts = []
             for finer in range(self._lattice.low[at], level + 1):
                 best = np.zeros(width)
                 np.maximum.at(best, groups[level], self._kept[at][finer][groups[finer]])
-                result.append(best)
-            self._parts[at, level] = result
+                best_parts.append(best)
+            self._parts[at, level] = best_parts
         return self._parts[at, level]
 
 
@@ -248,13 +248,13 @@ class _RollupCache:
         if stage not in self._asked or self._rollups.bound_cells(stage) * _FEWER > tuples:
             self._asked.add(stage)
             return self._rollups
-        result = self._rollups.roll_up_to(stage)
-        self._cells += len(result.frequencies)
+        rollups = self._rollups.roll_up_to(stage)
+        self._cells += len(rollups.frequencies)
         while self._kept and self._cells > tuples:
-            first = next(iter(self._kept))
-            self._cells -= len(self._kept.pop(first).frequencies)
-        self._kept[stage] = result
-        return result
+            oldest = next(iter(self._kept))
+            self._cells -= len(self._kept.pop(oldest).frequencies)
+        self._kept[stage] = rollups
+        return rollups
 
 
 class _SearchState:
@@ -289,8 +289,8 @@ class _SearchState:
         places = np.flatnonzero(open_.any(axis=0))
         coarse = self._detail.cells.ravel()[places]
         if len(places) > _BATCH:
-            first = np.argpartition(coarse, _BATCH)[:_BATCH]
-            places, coarse = places[first], coarse[first]
+            coarsest = np.argpartition(coarse, _BATCH)[:_BATCH]
+            places, coarse = places[coarsest], coarse[coarsest]
         order = np.argsort(coarse, kind="stable")
         return [self._lattice.get_node(int(place)) for place in places[order]]
 
@@ -311,31 +311,31 @@ class _SearchState:
     def score_node(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        named, sizes = self._stages.get_rollups(node).count_cells(node)
+        keys, sizes = self._stages.get_rollups(node).count_cells(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
-        named, sizes = named[counting], sizes[counting]
+        keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
         psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
         cells: tuple[Codes, Counts] | None = None
-        for number, (first, psi) in enumerate(zip(self._ramps, psis, strict=True)):
-            here = self._bound[number][finer]
-            np.minimum(here, self._detail.compute_rough_bounds(node, int(psi.sum())), out=here)
+        for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
+            bounds = self._bound[number][finer]
+            np.minimum(bounds, self._detail.compute_rough_bounds(node, int(psi.sum())), out=bounds)
             if self._find_open((number, *place)):
-                cells = cells or self._decode_cells(node, named)
-                scored = self._detail.compute_score(*cells, psi)
-                total = scored + int(self._noise[(number, *place)])
+                cells = cells or self._decode_cells(node, keys)
+                score = self._detail.compute_score(*cells, psi)
+                total = score + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(total, number, node):
-                    self._best = (total, node, first)
+                    self._best = (total, node, candidate_ramp)
             self._closed[(number, *place)] = True
         for number, psi in enumerate(psis):
             if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
-                cells = cells or self._decode_cells(node, named)
-                here = self._bound[number][finer]
-                np.minimum(here, self._detail.compute_bounds(cells[0], node, psi), out=here)
+                cells = cells or self._decode_cells(node, keys)
+                bounds = self._bound[number][finer]
+                np.minimum(bounds, self._detail.compute_bounds(cells[0], node, psi), out=bounds)
 
-    def _decode_cells(self, node: Node, named: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
+    def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""
-        codes = self._detail.rollups.decode_keys(node, named)
+        codes = self._detail.rollups.decode_keys(node, keys)
         return codes, self._detail.weigh_cells(codes, node)
 
     def _is_better(self, total: int, number: int, node: Node) -> bool:

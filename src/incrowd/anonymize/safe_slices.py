@@ -51,80 +51,87 @@ SENSITIVITY = 4 * _UNIT
 _DENSE = 1 << 20  # so many pairs of groups are summed in place
 
 
-def compute_slice_sizes(columns: int, most: int) -> list[int]:
-    """Return how many columns each slice has: ``most`` (two or more) at most, evenly."""
-    number = -(-columns // most)
-    each, more = divmod(columns, number)
-    return [each + (at < more) for at in range(number)]
+def compute_slice_sizes(columns: int, limit: int) -> list[int]:
+    """Return how many columns each slice has: ``limit`` (two or more) at most, evenly."""
+    number = -(-columns // limit)
+    size, remainder = divmod(columns, number)
+    return [size + (at < remainder) for at in range(number)]
 
 
-def count_choices(columns: int, most: int, tables: int) -> int:
+def count_choices(columns: int, limit: int, tables: int) -> int:
     """Return how many private choices it takes to put so many columns into so many slices."""
-    *early, _ = compute_slice_sizes(columns, most)
-    return sum(size - 1 for size in early) + (tables - len(early) - 1) * (most - 1)
+    *early, _ = compute_slice_sizes(columns, limit)
+    return sum(size - 1 for size in early) + (tables - len(early) - 1) * (limit - 1)
 
 
-def cover_pairs(columns: int, most: int) -> list[tuple[int, ...]]:
+def cover_pairs(columns: int, limit: int) -> list[tuple[int, ...]]:
     """Return slices in which every two columns stand together, few if not the fewest."""
-    apart = ~np.eye(columns, dtype=bool)
-    result = []
-    while apart.any():
-        members = [int(at) for at in np.unravel_index(int(np.argmax(apart)), apart.shape)]
-        while len(members) < min(most, columns):
-            gains = apart[members].sum(axis=0)
+    is_apart = ~np.eye(columns, dtype=bool)
+    slices = []
+    while is_apart.any():
+        members = [int(at) for at in np.unravel_index(int(np.argmax(is_apart)), is_apart.shape)]
+        while len(members) < min(limit, columns):
+            gains = is_apart[members].sum(axis=0)
             gains[members] = -1
             members.append(int(np.argmax(gains)))
-        apart[np.ix_(members, members)] = False
-        result.append(tuple(sorted(members)))
-    return result
+        is_apart[np.ix_(members, members)] = False
+        slices.append(tuple(sorted(members)))
+    return slices
 
 
-def compute_dependence(frequencies: Frequencies, first: int, second: int, least: int = 0) -> int:
-    """Return floor(U S) of two columns, exactly; ``least`` is t, a whole number from 0."""
+def compute_dependence(
+    frequencies: Frequencies, first: int, second: int, threshold: int = 0
+) -> int:
+    """Return floor(U S) of two columns, exactly; ``threshold`` is t, a whole number from 0."""
     if not frequencies.total:
         return 0
-    item, other = frequencies.codes[:, first].astype(np.int64), frequencies.codes[:, second]
-    width = int(other.max()) + 1
-    result, joint = _sum_by_place(item * width + other, frequencies.counts)
-    rows = _count_rows(frequencies, first)[result // width]
-    columns = _count_rows(frequencies, second)[result % width]
-    return compute_cell_dependence(joint, rows, columns, frequencies.total, least)
+    first_codes, second_codes = (
+        frequencies.codes[:, first].astype(np.int64),
+        frequencies.codes[:, second],
+    )
+    width = int(second_codes.max()) + 1
+    places, joint = _sum_by_place(first_codes * width + second_codes, frequencies.counts)
+    rows = _count_rows(frequencies, first)[places // width]
+    columns = _count_rows(frequencies, second)[places % width]
+    return compute_cell_dependence(joint, rows, columns, frequencies.total, threshold)
 
 
 def compute_cell_dependence(
-    joint: Counts, rows: Counts, columns: Counts, total: int, least: int
+    joint: Counts, rows: Counts, columns: Counts, total: int, threshold: int
 ) -> int:
     """Return the same from cells: the rows of each, of its x and its y, and of the table.
 
-    Cells of ``least`` rows or fewer count nothing, and may be left out.
+    Cells of ``threshold`` rows or fewer count nothing, and may be left out.
     """
     if not total:
         return 0
     # Products reach n squared, which needs whole numbers of any size for tables of billions.
     if total < 2**31:
-        apart = np.maximum(joint * total - rows * columns, 0)
-        above = int(np.minimum(apart, np.maximum(joint - least, 0) * total).sum())
+        excess = np.maximum(joint * total - rows * columns, 0)
+        above = int(np.minimum(excess, np.maximum(joint - threshold, 0) * total).sum())
     else:
         parts = zip(joint.tolist(), rows.tolist(), columns.tolist(), strict=True)
-        above = sum(min(max(c * total - x * y, 0), max(c - least, 0) * total) for c, x, y in parts)
+        above = sum(
+            min(max(c * total - x * y, 0), max(c - threshold, 0) * total) for c, x, y in parts
+        )
     return _UNIT * above // total
 
 
 def _count_rows(frequencies: Frequencies, at: int) -> Counts:
     """Return how many rows have each code of a column."""
     codes, rows = _sum_by_place(frequencies.codes[:, at].astype(np.int64), frequencies.counts)
-    held = np.zeros(int(codes[-1]) + 1, dtype=np.int64)
-    held[codes] = rows
-    return held
+    row_counts = np.zeros(int(codes[-1]) + 1, dtype=np.int64)
+    row_counts[codes] = rows
+    return row_counts
 
 
 def _sum_by_place(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
     """Return the places that there are, and the sum of the counts at each."""
     if int(places.max()) < _DENSE:
-        summed = np.zeros(int(places.max()) + 1, dtype=np.int64)
-        np.add.at(summed, places, counts)
-        result = np.flatnonzero(summed)
-        return result, summed[result]
+        sums = np.zeros(int(places.max()) + 1, dtype=np.int64)
+        np.add.at(sums, places, counts)
+        distinct = np.flatnonzero(sums)
+        return distinct, sums[distinct]
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(places[order]) > 0))
     return places[order][starts], np.add.reduceat(counts[order], starts)
@@ -132,67 +139,67 @@ def _sum_by_place(places: Counts, counts: Counts) -> tuple[Counts, Counts]:
 
 def choose_slices(
     frequencies: Frequencies,
-    most: int,
+    limit: int,
     tables: int,
     *,
     epsilons: Sequence[Fraction],
     bits: Randomness,
-    least: int = 0,
+    threshold: int = 0,
 ) -> list[tuple[int, ...]]:
-    """Choose slices of at most ``most`` columns each: private at the sum of the epsilons.
+    """Choose slices of at most ``limit`` columns each: private at the sum of the epsilons.
 
-    There is one epsilon for each of :func:`count_choices`. What stands in cells of ``least`` rows
-    or fewer counts nothing; no data may decide that number.
+    There is one epsilon for each of :func:`count_choices`. What stands in cells of ``threshold``
+    rows or fewer counts nothing; no data may decide that number.
     """
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
-    score = {pair: compute_dependence(frequencies, *pair, least) for pair in pairs}
-    return choose_slices_by_score(score, columns, most, tables, epsilons=epsilons, bits=bits)
+    score = {pair: compute_dependence(frequencies, *pair, threshold) for pair in pairs}
+    return choose_slices_by_score(score, columns, limit, tables, epsilons=epsilons, bits=bits)
 
 
 def choose_slices_by_score(
     score: Mapping[tuple[int, int], int],
     columns: int,
-    most: int,
+    limit: int,
     tables: int,
     *,
     epsilons: Sequence[Fraction],
     bits: Randomness,
 ) -> list[tuple[int, ...]]:
-    """Choose the same by :func:`compute_dependence` of every two columns, at one ``least``."""
+    """Choose the same by :func:`compute_dependence` of every two columns, at one ``threshold``."""
     budget = iter(epsilons)
     slices: list[tuple[int, ...]] = []
-    together: set[tuple[int, ...]] = set()
+    covered_pairs: set[tuple[int, ...]] = set()
 
-    def grown(size: int, left: list[int]) -> tuple[int, ...]:
+    def grow_slice(size: int, free_columns: list[int]) -> tuple[int, ...]:
         members: tuple[int, ...] = ()
         while len(members) < size:
             if members:
-                options = [(*members, column) for column in left if column not in members]
+                options = [(*members, column) for column in free_columns if column not in members]
                 options = [x for x in options if tuple(sorted(x)) not in slices] or options
             else:
-                options = list(combinations(left, 2))
-                options = [pair for pair in options if pair not in together] or options
-            apart = {pair: 0 if pair in together else value for pair, value in score.items()}
+                options = list(combinations(free_columns, 2))
+                options = [pair for pair in options if pair not in covered_pairs] or options
+            scores = {pair: 0 if pair in covered_pairs else value for pair, value in score.items()}
             values = np.array(
-                [_score_option(apart, members, option) for option in options], np.int64
+                [_score_option(scores, members, option) for option in options], np.int64
             )
             members = options[
                 select_candidate(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
             ]
         return tuple(sorted(members))
 
-    *early, _ = compute_slice_sizes(columns, most)
-    left = list(range(columns))
+    *early, _ = compute_slice_sizes(columns, limit)
+    free_columns = list(range(columns))
     for size in early:
-        slices.append(grown(size, left))
-        left = [column for column in left if column not in slices[-1]]
-    slices.append(tuple(left))
+        slices.append(grow_slice(size, free_columns))
+        free_columns = [column for column in free_columns if column not in slices[-1]]
+    slices.append(tuple(free_columns))
     for part in slices:
-        together.update(combinations(part, 2))
+        covered_pairs.update(combinations(part, 2))
     while len(slices) < tables:
-        slices.append(grown(most, list(range(columns))))
-        together.update(combinations(slices[-1], 2))
+        slices.append(grow_slice(limit, list(range(columns))))
+        covered_pairs.update(combinations(slices[-1], 2))
     return slices
 
 
@@ -202,6 +209,6 @@ def _score_option(
     """Return the mean score, rounded down, of a column with those it joins; or a pair's own."""
     if not members:
         return score[option]  # type: ignore[index]
-    added = option[-1]
-    total = sum(score[min(member, added), max(member, added)] for member in members)
+    column = option[-1]
+    total = sum(score[min(member, column), max(member, column)] for member in members)
     return total // len(members)

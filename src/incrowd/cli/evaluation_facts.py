@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incrowd.cli.synthetic_rows import list_other_methods, list_synthetic_facts
 from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
 from incrowd.findings import format_percent
 
@@ -29,7 +30,11 @@ def describe_pairs(found: Evaluation) -> str:
 def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
     from incrowd.measure.evaluation import LabelEvaluation
+    from incrowd.measure.synthetic import SyntheticEvaluation
 
+    if isinstance(found, SyntheticEvaluation):
+        _print_synthetic(found)
+        return
     if isinstance(found, LabelEvaluation):
         print_facts(evaluation_facts(found, verbose=verbose), indent=0)
         print_text()
@@ -42,6 +47,33 @@ def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
     facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", describe_pairs(found))]
     missing = ", ".join(found.missing_columns)
     print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
+
+
+def _print_synthetic(found: SyntheticEvaluation) -> None:
+    """Print what synthetic rows keep, by column, and what other methods would have kept."""
+    from rich.table import Table
+
+    assert found.utility is not None
+    print_facts([*list_synthetic_facts(found), *_prediction_facts(found.utility)], indent=0)
+    print_text()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("column", "distance", "value that differs most", "before", "after"):
+        table.add_column(
+            name, justify="left" if name in ("column", "value that differs most") else "right"
+        )
+    worst = {value.column: value for value in reversed(found.values)}
+    for name, distance in found.distance_by_column.items():
+        shares = ["", "", ""]
+        if name in worst:
+            value = worst[name]
+            label = "null" if value.value is None else value.value
+            shares = [label, f"{value.original:.2%}", f"{value.released:.2%}"]
+        table.add_row(name, f"{distance:.4f}", *shares)
+    make_console().print(table, markup=False)
+    if found.others:
+        print_text()
+        print_text("The same table by method:")
+        print_facts(list_other_methods(found))
 
 
 def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
@@ -198,15 +230,3 @@ def _expected(loss: NoiseLoss) -> str:
     if loss.expected_error is None or loss.mean_scale is None:
         return ""
     return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
-
-
-def synthetic_facts(found: SyntheticEvaluation) -> Facts:
-    """Return how far synthetic rows are from their table, for the curator alone."""
-    pairs, equal = found.mean_pair_distance, found.equal_rows
-    of_pairs = "" if pairs is None else f", of pairs of columns {pairs:.4f}"
-    by_chance = f"{equal.expected:,} would by chance"
-    return [
-        ("Distance", f"mean total variation of columns {found.mean_distance:.4f}{of_pairs}"),
-        ("Shares", f"of values with 100 or more people within ±{100 * found.largest_error:.2f} %"),
-        ("Equal rows", f"{equal.equal:,} of {equal.rows:,} equal a row of the table; {by_chance}"),
-    ]

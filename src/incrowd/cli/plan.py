@@ -69,7 +69,9 @@ def plan(
     if spec is not None:
         given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
         if any(option is not None for option in given) or releases != "1":
-            raise IncrowdError("--spec excludes other options: the spec holds all parameters.")
+            raise IncrowdError(
+                "--spec excludes other options, because the spec holds them. Drop them."
+            )
         _plan_from_spec(spec, as_json)
         return
     if draw is not None:

@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.cli.evaluation_facts import (
-    describe_pairs,
-    describe_simulation,
-    noise_facts,
-    synthetic_facts,
-)
+from incrowd.cli.evaluation_facts import describe_pairs, describe_simulation, noise_facts
 from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
+from incrowd.cli.synthetic_rows import synthetic_facts
 from incrowd.cli.terminal import (
     Facts,
     make_console,
@@ -49,17 +45,6 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
     print_text("Fictional table, so nothing is private:" if rehearsal else "For you only:")
     print_facts(private, least=least)
     print_findings(release.evaluation.lost.findings())
-
-
-def describe_release(release: Release) -> list[str]:
-    """Describe a release: its guarantee, its files, and what to think of."""
-    private = [fact for fact in private_facts(release) if fact[0] != "Report"]
-    facts = [*release_facts(release), *detail_facts(release), *private]
-    lines = [f"{name}: {text.removesuffix('.')}." if name else text for name, text in facts]
-    report = f"Private report: {release.curator / 'report.html'}"
-    private_prefix = "" if release.certificate.rehearsal else "For you only: "
-    lost = [f"{private_prefix}{finding}" for finding in release.evaluation.lost.findings()]
-    return [describe_result(release), report, *lines, *lost]
 
 
 def describe_result(release: Release) -> str:
@@ -258,6 +243,9 @@ def _describe_missing_rows(release: Release) -> str:
 def _describe_parameters(certificate: Certificate) -> str:
     """Return the parameters that were used, by the papers' symbols."""
     parameters = certificate.parameters
+    if certificate.synthetic is not None:  # no group is suppressed, and no level is chosen
+        choices, information = int(parameters["choices"]), parameters["information"]
+        return f"information μ² = {information:.6g}, {choices:,} private choices"
     parts = [f"k = {certificate.k}"]
     if "r" in parameters:
         parts += [

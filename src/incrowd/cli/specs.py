@@ -294,9 +294,9 @@ def sample(
         raise IncrowdError(f"File '{spec}' exists already. Name another one with --spec.")
     table = make(kind, rows=parse_number("rows", rows), seed=parse_number("seed", seed))
     table.write(output)
-    print(f"Wrote {table.rows():,} {kind} to {output}.")
+    print(f"Wrote {table.rows():,} fictional rows ({kind}) to {output}.")
     if spec is not None:
         name = quote_scalar(format_path(output, spec.absolute().parent))
         text = SPECS[kind].replace(f"table: {kind}.parquet", f"table: {name}")
         spec.write_text(text, encoding="utf-8")
-        print(f"Next: incrowd publish {spec} -o out")
+        print(f"Wrote a spec to {spec}. Next: incrowd publish {shlex.quote(str(spec))} -o out")

@@ -41,10 +41,10 @@ class Axis:
         if not self.ordered:
             return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
         numbers = [parse_number(value) for value in hierarchy.values]
-        result = list(range(len(numbers)))
+        codes = list(range(len(numbers)))
         if all(x is not None for x in numbers):
-            result.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
-        return np.array([*result, hierarchy.null, hierarchy.outside], dtype=np.int32)
+            codes.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
+        return np.array([*codes, hierarchy.null, hierarchy.outside], dtype=np.int32)
 
     @cached_property
     def _groups(self) -> npt.NDArray[np.int32]:
@@ -53,10 +53,10 @@ class Axis:
 
     def find_levels(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
         """Return the lowest level whose groups hold each run; the height where none does."""
-        result = np.zeros(len(low), dtype=np.int64)
+        levels = np.zeros(len(low), dtype=np.int64)
         for group in self._groups:
-            result += group[low] != group[high]
-        return result
+            levels += group[low] != group[high]
+        return levels
 
     def find_parts(self, positions: Codes, levels: npt.NDArray[np.int64]) -> Codes:
         """Return the group of each position one level below the given one."""
@@ -86,8 +86,8 @@ class Axis:
         first, last = self._ends
         for level, group in enumerate(self._groups[:-1]):
             sizes = np.bincount(group[:values], minlength=len(self.hierarchy.labels[level]))
-            here = slice(self._offsets[level], self._offsets[level + 1])
-            if ((last[here] - first[here] + 1 != sizes) & (sizes > 0)).any():
+            span = slice(self._offsets[level], self._offsets[level + 1])
+            if ((last[span] - first[span] + 1 != sizes) & (sizes > 0)).any():
                 return False
         return True
 
@@ -95,10 +95,10 @@ class Axis:
         """Return the normalized loss of each run: 0 for a single value, 1 for everything."""
         if not self.ordered:
             return self._tree_cost[self._find_nodes(low, high)]
-        mixed = (high >= self.hierarchy.null) & (low < high)
-        wide = np.where(mixed, 1.0, self.hierarchy.normalize_loss(high - low + 1))
-        alone = low == high
-        return np.where(alone, self._single_costs[low], wide)
+        is_mixed = (high >= self.hierarchy.null) & (low < high)
+        wide = np.where(is_mixed, 1.0, self.hierarchy.normalize_loss(high - low + 1))
+        is_single = low == high
+        return np.where(is_single, self._single_costs[low], wide)
 
     @cached_property
     def _single_costs(self) -> Floats:
@@ -113,8 +113,8 @@ class Axis:
 
     @cached_property
     def _tree_cost(self) -> Floats:
-        covered = [self.hierarchy.count_covered(level) for level in range(self.hierarchy.height)]
-        return np.append(self.hierarchy.normalize_loss(np.concatenate(covered)), 1.0)
+        sizes = [self.hierarchy.count_covered(level) for level in range(self.hierarchy.height)]
+        return np.append(self.hierarchy.normalize_loss(np.concatenate(sizes)), 1.0)
 
     def _find_nodes(self, low: Codes, high: Codes) -> npt.NDArray[np.int64]:
         """Return the group that holds each run, numbered across levels; the last means none."""
@@ -128,9 +128,11 @@ class Axis:
         width = len(self._codes)
         runs, at = np.unique(low.astype(np.int64) * width + high, return_inverse=True)
         texts = self._make_texts((runs // width).astype(np.int32), (runs % width).astype(np.int32))
-        result: dict[str | None, int] = {}
-        places = np.array([result.setdefault(text, len(result)) for text in texts], dtype=np.int32)
-        return list(result), places[at]
+        label_codes: dict[str | None, int] = {}
+        places = np.array(
+            [label_codes.setdefault(text, len(label_codes)) for text in texts], dtype=np.int32
+        )
+        return list(label_codes), places[at]
 
     def _make_texts(self, low: Codes, high: Codes) -> list[str | None]:
         hierarchy = self.hierarchy
@@ -172,20 +174,20 @@ def bound_classes(points: Codes, counts: Counts, members: Members) -> ClassBound
     """Return the smallest box around each class; ``members`` is each point's class, from 0."""
     order = np.argsort(members, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(members[order]) > 0))
-    ordered = points[order]
+    sorted_points = points[order]
     return ClassBounds(
-        np.minimum.reduceat(ordered, starts, axis=0),
-        np.maximum.reduceat(ordered, starts, axis=0),
+        np.minimum.reduceat(sorted_points, starts, axis=0),
+        np.maximum.reduceat(sorted_points, starts, axis=0),
         np.add.reduceat(counts[order], starts),
     )
 
 
 def compute_class_cost(
-    axes: Sequence[Axis], found: ClassBounds, weights: Floats | None = None
+    axes: Sequence[Axis], bounds: ClassBounds, weights: Floats | None = None
 ) -> Floats:
     """Return the normalized loss of a row of each class: the (weighted) mean over columns."""
     shares = np.ones(len(axes)) if weights is None else weights
-    total = np.zeros(len(found.sizes))
+    total = np.zeros(len(bounds.sizes))
     for at, axis in enumerate(axes):
-        total += shares[at] * axis.compute_cost(found.low[:, at], found.high[:, at])
+        total += shares[at] * axis.compute_cost(bounds.low[:, at], bounds.high[:, at])
     return total / shares.sum()  # type: ignore[no-any-return]

@@ -48,8 +48,8 @@ class CountedTable:
             value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
             value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
             maps.append(value)
-        nothing = (0,) * len(self.names)
-        return replace(self, levels=nothing, frequencies=self.frequencies.roll_up(maps))
+        base_levels = (0,) * len(self.names)
+        return replace(self, levels=base_levels, frequencies=self.frequencies.roll_up(maps))
 
     def select_columns(self, names: Sequence[str]) -> CountedTable:
         """Return the tuples of some of the columns."""
@@ -131,7 +131,7 @@ class PublishedTable:
         """Return the same table with only the labels that some row shows."""
         codes, labels = self.frequencies.codes.copy(), []
         for at, texts in enumerate(self.labels):
-            known, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
-            labels.append([texts[code] for code in known.tolist()])
-        counted = Frequencies(codes, self.frequencies.counts)
-        return replace(self, labels=tuple(labels), frequencies=counted)
+            used_codes, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
+            labels.append([texts[code] for code in used_codes.tolist()])
+        frequencies = Frequencies(codes, self.frequencies.counts)
+        return replace(self, labels=tuple(labels), frequencies=frequencies)

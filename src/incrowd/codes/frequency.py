@@ -40,11 +40,11 @@ def merge_tuples(codes: Codes, counts: Counts) -> Frequencies:
     """Return frequencies from tuples that may repeat."""
     if not len(counts):
         return Frequencies(codes, counts)
-    named = number_tuples(codes)
-    order = np.argsort(named, kind="stable")
-    ordered = named[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return Frequencies(codes[order[first]], np.add.reduceat(counts[order], first))
+    numbers = number_tuples(codes)
+    order = np.argsort(numbers, kind="stable")
+    sorted_numbers = numbers[order]
+    starts = np.flatnonzero(np.append(True, sorted_numbers[1:] != sorted_numbers[:-1]))
+    return Frequencies(codes[order[starts]], np.add.reduceat(counts[order], starts))
 
 
 def compare_frequencies(
@@ -52,18 +52,18 @@ def compare_frequencies(
 ) -> tuple[Frequencies, int, int]:
     """Return the rows that both have, tuple by tuple, and how many are missing and surplus."""
     codes = np.concatenate([original.codes, released.codes])
-    nothing = [np.zeros(len(item), dtype=np.int64) for item in (original, released)]
-    before = merge_tuples(codes, np.concatenate([original.counts, nothing[1]]))
-    after = merge_tuples(codes, np.concatenate([nothing[0], released.counts]))
-    both = Frequencies(before.codes, np.minimum(before.counts, after.counts))
-    return both, before.total - both.total, after.total - both.total
+    zeros = [np.zeros(len(table), dtype=np.int64) for table in (original, released)]
+    before = merge_tuples(codes, np.concatenate([original.counts, zeros[1]]))
+    after = merge_tuples(codes, np.concatenate([zeros[0], released.counts]))
+    common = Frequencies(before.codes, np.minimum(before.counts, after.counts))
+    return common, before.total - common.total, after.total - common.total
 
 
 def join_frequencies(parts: Iterable[Frequencies]) -> Frequencies:
     """Return the frequencies of several parts of a table, together."""
-    listed = list(parts)
-    codes = np.concatenate([part.codes for part in listed])
-    return merge_tuples(codes, np.concatenate([part.counts for part in listed]))
+    tables = list(parts)
+    codes = np.concatenate([part.codes for part in tables])
+    return merge_tuples(codes, np.concatenate([part.counts for part in tables]))
 
 
 def map_levels(
@@ -85,13 +85,13 @@ def number_tuples(codes: Codes) -> npt.NDArray[np.int64]:
 
 def pack_columns(columns: Sequence[npt.NDArray[np.integer]], rows: int) -> npt.NDArray[np.int64]:
     """Return the same for columns of whole numbers from 0 on."""
-    result = np.zeros(rows, dtype=np.int64)
+    packed = np.zeros(rows, dtype=np.int64)
     size = 1
     for column in columns:
         width = int(column.max(initial=0)) + 1
         if size * width >= 2**62:
-            result = np.unique(result, return_inverse=True)[1].astype(np.int64)
-            size = int(result.max()) + 1
-        result = result * width + column
+            packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
+            size = int(packed.max()) + 1
+        packed = packed * width + column
         size *= width
-    return result
+    return packed

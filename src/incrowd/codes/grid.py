@@ -36,9 +36,9 @@ class Grid:
         if self.kind == "date":
             return np.clip(steps, _FIRST, _LAST).astype("datetime64[D]")
         if self.step == self.step.to_integral_value():
-            whole = int(self.step)
-            most = np.iinfo(np.int64).max // whole
-            return np.clip(steps, -most, most) * whole
+            step = int(self.step)
+            limit = np.iinfo(np.int64).max // step
+            return np.clip(steps, -limit, limit) * step
         # The nearest float to each decimal, so that it is written as the decimal is.
         digits = -int(self.step.as_tuple().exponent)
         return np.round(steps * float(self.step), digits)
@@ -73,13 +73,13 @@ def build_grid(
         return _build_date_grid(name, bounds, texts)
     step = precision or Decimal(1)
     numbers = [None if text is None else parse_number(text) for text in texts]
-    for text, result in zip(texts, numbers, strict=True):
-        if text is not None and result is None:
+    for text, number in zip(texts, numbers, strict=True):
+        if text is not None and number is None:
             raise IncrowdError(
                 f"Column '{name}': '{text}' is neither a number nor a date. Correct it, or drop "
                 "the column."
             )
-        if result is not None and precision is None and result % 1:
+        if number is not None and precision is None and number % 1:
             raise IncrowdError(
                 f"Column '{name}': {text} is not a whole number. Declare a `precision`, such as "
                 "0.1."
@@ -90,8 +90,8 @@ def build_grid(
 def _build_date_grid(
     name: str, bounds: tuple[Decimal, Decimal] | None, texts: Sequence[str | None]
 ) -> tuple[Grid, Steps]:
-    result = [None if text is None else parse_iso_day(text) for text in texts]
-    days = [None if day is None else Decimal((day - _EPOCH).days) for day in result]
+    dates = [None if text is None else parse_iso_day(text) for text in texts]
+    days = [None if day is None else Decimal((day - _EPOCH).days) for day in dates]
     if bounds is not None:
         raise IncrowdError(
             f"Column '{name}': bounds of noisy dates are not supported. Remove `bounds`."
@@ -112,8 +112,8 @@ def _convert_steps(name: str, numbers: Sequence[Decimal | None], step: Decimal) 
     steps = [
         0 if x is None else int((x / step).to_integral_value(ROUND_HALF_EVEN)) for x in numbers
     ]
-    for at, taken in enumerate(steps):
-        if not -(2**63) <= taken < 2**63:
+    for at, number in enumerate(steps):
+        if not -(2**63) <= number < 2**63:
             raise IncrowdError(
                 f"Column '{name}': {numbers[at]} exceeds 64 bits at steps of {step}. Declare a "
                 "coarser `precision`."

@@ -90,17 +90,17 @@ class Hierarchy:
 
     def map_equal_labels(self, level: int) -> Codes:
         """Return for each code of a level the first code with the same label."""
-        first: dict[str | None, int] = {}
+        first_codes: dict[str | None, int] = {}
         for code, label in enumerate(self.labels[level]):
-            first.setdefault(label, code)
-        return np.array([first[label] for label in self.labels[level]], dtype=np.int32)
+            first_codes.setdefault(label, code)
+        return np.array([first_codes[label] for label in self.labels[level]], dtype=np.int32)
 
     def count_leaves(self, level: int) -> npt.NDArray[np.int64]:
         """Return how many values of the domain each code of a level covers."""
-        covered = np.bincount(
+        leaves = np.bincount(
             self.groups[level][: len(self.values)], minlength=len(self.labels[level])
         )
-        return np.maximum(covered, 1)
+        return np.maximum(leaves, 1)
 
     @property
     def is_rooted(self) -> bool:
@@ -137,12 +137,12 @@ class Hierarchy:
         """
         if level == self.height - 1 and self.is_rooted:
             return np.array([float(self.size)])
-        covered = self.count_leaves(level).astype(np.float64)
+        sizes = self.count_leaves(level).astype(np.float64)
         if self.open:
-            covered[:-2] = self.count_by_rule(level)
+            sizes[:-2] = self.count_by_rule(level)
         if self.labels[level][-1] == self.root:
-            covered[-1] = self.size
-        return covered
+            sizes[-1] = self.size
+        return sizes
 
 
 def build_from_rows(

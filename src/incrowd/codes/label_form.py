@@ -27,15 +27,15 @@ _A_DASH_B = re.compile(r"<?([0-9]+)->?([0-9]+)")
 
 
 def _make_matcher(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
-    return lambda label: compiled.fullmatch(label) is not None
+    regex = re.compile(pattern)
+    return lambda label: regex.fullmatch(label) is not None
 
 
 def _is_dash_label(label: str) -> bool:
     """Return whether a label is a whole number, a-b with a < b, or lies beyond a number."""
-    dash_label = _A_DASH_B.fullmatch(label)
-    if dash_label:
-        return parse_number(dash_label[1]) is not None and int(dash_label[1]) < int(dash_label[2])
+    match = _A_DASH_B.fullmatch(label)
+    if match:
+        return parse_number(match[1]) is not None and int(match[1]) < int(match[2])
     return _WHOLE_OR_BEYOND.fullmatch(label) is not None
 
 
@@ -61,15 +61,15 @@ def find_form(labels: Iterable[str]) -> Form:
     >>> find_form(["a", "1"])
     'text'
     """
-    listed = list(labels)
-    return next((form for form, fits in _TESTS if listed and all(map(fits, listed))), "text")
+    texts = list(labels)
+    return next((form for form, fits in _TESTS if texts and all(map(fits, texts))), "text")
 
 
 def find_level_form(hierarchy: Hierarchy, level: int) -> Form:
     """Return the form of the labels of a listed domain at a level."""
     top = level == hierarchy.height - 1 and hierarchy.is_rooted
-    level_form = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
-    return "nothing" if top else find_form(label for label in level_form if label is not None)
+    labels = hierarchy.labels[level] if top else hierarchy.labels[level][:-2]
+    return "nothing" if top else find_form(label for label in labels if label is not None)
 
 
 def find_axis_form(axis: Axis) -> Form:
@@ -84,15 +84,19 @@ def find_axis_form(axis: Axis) -> Form:
 
 
 def parse_number_labels(
-    labels: Iterable[str | None], every: Iterable[str | None]
+    labels: Iterable[str | None], possible_labels: Iterable[str | None]
 ) -> list[int | float | None] | None:
-    """Return labels as numbers, whole ones if ``every`` possible label is; or None."""
-    listed = list(labels)
-    numbers = [None if label is None else parse_number_label(label) for label in listed]
-    if any(item is None and label is not None for item, label in zip(numbers, listed, strict=True)):
+    """Return labels as numbers, whole ones if all ``possible_labels`` are; or None."""
+    texts = list(labels)
+    numbers = [None if label is None else parse_number_label(label) for label in texts]
+    if any(
+        parsed is None and label is not None for parsed, label in zip(numbers, texts, strict=True)
+    ):
         return None
-    whole = not any("." in label for label in every if label is not None)
-    return numbers if whole else [None if number is None else float(number) for number in numbers]
+    is_whole = not any("." in label for label in possible_labels if label is not None)
+    return (
+        numbers if is_whole else [None if number is None else float(number) for number in numbers]
+    )
 
 
 def parse_number_label(label: str) -> int | float | None:

@@ -42,15 +42,15 @@ def find_fault(lines: Iterable[str], delimiter: str, columns: int | None) -> Quo
     rows: a text that we wrote has its quotes right.
     """
     blanks = " \t".replace(delimiter, "")
-    closed = re.compile(f'"[{blanks}]+(?=[{re.escape(delimiter)}\r\n]|$)')
-    ended, held = False, 0
+    closing_quote = re.compile(f'"[{blanks}]+(?=[{re.escape(delimiter)}\r\n]|$)')
+    is_at_end, length = False, 0
 
     def read() -> Iterator[str]:
-        nonlocal ended, held
+        nonlocal is_at_end, length
         for text in lines:
-            held += len(text)
-            yield closed.sub('"', text)  # blanks may follow on the quote that closes a field
-        ended = True
+            length += len(text)
+            yield closing_quote.sub('"', text)  # blanks may follow on the quote that closes a field
+        is_at_end = True
 
     rows = csv.reader(read(), delimiter=delimiter, strict=True)
     number, line = 0, 1
@@ -62,10 +62,10 @@ def find_fault(lines: Iterable[str], delimiter: str, columns: int | None) -> Quo
                     lines_inside := _count_hidden_rows(row, delimiter, columns)
                 ):
                     return QuoteFault(number, line, _describe_hidden_rows(lines_inside, columns))
-                line, held = rows.line_num + 1, 0
+                line, length = rows.line_num + 1, 0
         except csv.Error:
-            never = "never closed" if ended else f"not closed within {LONGEST >> 20} MB"
-            if ended or held > LONGEST:
+            never = "never closed" if is_at_end else f"not closed within {LONGEST >> 20} MB"
+            if is_at_end or length > LONGEST:
                 problem = f"opens a quote that is {never}. Close it. {_TWICE}"
             else:
                 problem = _describe_trailing_text(rows.line_num - line)

@@ -96,12 +96,12 @@ class SpanLabeler:
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        listed = list(values)
-        self._reaches = {value: parse_span(value) for value in listed}
-        known = [self._reaches[value] for value in listed]
-        plain = all(low == high for low, high in known if low is not None and high is not None)
-        self.whole = None not in itertools.chain(*known) and (plain or _is_ascending(known))
-        self.dash = self.whole and not any(value.lstrip("<>").startswith("-") for value in listed)
+        texts = list(values)
+        self._reaches = {value: parse_span(value) for value in texts}
+        spans = [self._reaches[value] for value in texts]
+        plain = all(low == high for low, high in spans if low is not None and high is not None)
+        self.whole = None not in itertools.chain(*spans) and (plain or _is_ascending(spans))
+        self.dash = self.whole and not any(value.lstrip("<>").startswith("-") for value in texts)
 
     def __call__(self, first: str, last: str) -> str:
         """Return the label of everything between two values, both included."""
@@ -131,10 +131,10 @@ def parse_span(text: str) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _is_ascending(known: list[tuple[float | None, float | None]]) -> bool:
+def _is_ascending(spans: list[tuple[float | None, float | None]]) -> bool:
     """Return whether each of several spans ends before the next begins."""
-    ends = [end for both in known for end in both if end is not None]
-    return all(first < other for first, other in zip(ends[1::2], ends[2::2], strict=False))
+    ends = [end for span in spans for end in span if end is not None]
+    return all(stop < start for stop, start in zip(ends[1::2], ends[2::2], strict=False))
 
 
 def parse_iso_day(text: str) -> dt.date | None:
@@ -157,6 +157,6 @@ def make_sort_key(value: object) -> tuple[bool, bool, Decimal, str, str]:
     ['[0.5, 1)', '5-9', '10-14', 'a', 'b', None]
     """
     text = canonicalize_value(value)
-    sort_key = _LEADING.match(text or "")
-    size = Decimal(sort_key[1]) if sort_key else Decimal(0)
-    return (text is None, sort_key is None, size, text or "", str(value))
+    number = _LEADING.match(text or "")
+    size = Decimal(number[1]) if number else Decimal(0)
+    return (text is None, number is None, size, text or "", str(value))

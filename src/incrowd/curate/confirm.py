@@ -290,8 +290,8 @@ def _expand_answers(
         name, entry = (answer, None) if isinstance(answer, str) else answer
         if name not in columns:
             close = difflib.get_close_matches(name, list(columns), n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
-            raise IncrowdError(f"Column '{name}': not in the spec.{hint}")
+            hint = f"Did you mean '{close[0]}'?" if close else "Correct its name."
+            raise IncrowdError(f"Column '{name}': not in the spec. {hint}")
         if entry is None:
             yield from ((name, item) for item in columns[name].confirm)
         elif entry in entries:
@@ -316,7 +316,7 @@ def list_public_entries(file: SpecFile, columns: Sequence[str]) -> list[tuple[st
     """List the entries of some columns whose values and bounds are public knowledge."""
     for name in columns:
         if name not in file.spec.columns:
-            raise IncrowdError(f"Column '{name}': not in the spec.")
+            raise IncrowdError(f"Column '{name}': not in the spec. Correct its name.")
     return [
         (name, entry)
         for name in columns

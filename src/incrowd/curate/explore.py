@@ -132,7 +132,7 @@ def explore_schemes(
     if not isinstance(file.spec.release, KAnonymitySpec):
         raise IncrowdError(
             "Exploring is for `method: k-anonymity`: a safe release must not be chosen by its "
-            "result. For `k-epsilon`, use: incrowd plan --spec SPEC."
+            f"result. For `k-epsilon`, use: incrowd plan --spec {file.shell_name}."
         )
     method = KAnonymity(file.with_all_confirmed())
     release = method.columns.release

@@ -44,8 +44,8 @@ class PostgresAddress:
             )
         for secret in sorted(self.secrets, key=len, reverse=True):
             # A short one would be found in the middle of words, and told by that.
-            sought = secret if len(secret) > 3 else f'"{secret}"'
-            message = message.replace(sought, HIDDEN)
+            target = secret if len(secret) > 3 else f'"{secret}"'
+            message = message.replace(target, HIDDEN)
         return message
 
 
@@ -107,30 +107,30 @@ def _parse_uri(uri: str) -> dict[str, str]:
     rest = rest[owner.end() :] if owner else rest
     user, _, password = (owner[1] if owner else "").partition(":")
     hosts, ports = [], []
-    while result := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
-        hosts.append(unquote(result[1] or result[2] or ""))
-        ports.append(result[3] or "")
-        rest = rest[result.end() :]
-        if not result[4]:
+    while match := re.match(r"(?:\[([^\]]*)\]|([^:/?,]*))(?::([^/?,]*))?(,?)", rest):
+        hosts.append(unquote(match[1] or match[2] or ""))
+        ports.append(match[3] or "")
+        rest = rest[match.end() :]
+        if not match[4]:
             break
     path, _, query = rest.partition("?")
-    given = {
+    parameters = {
         "host": ",".join(hosts), "port": ",".join(ports), "user": unquote(user),
         "password": unquote(password), "dbname": unquote(path[1:]),
     }  # fmt: skip
     for pair in query.split("&") if query else ():
         key, _, value = pair.partition("=")
-        given[unquote(key)] = unquote(value)
-    return given
+        parameters[unquote(key)] = unquote(value)
+    return parameters
 
 
-def _describe_server(result: Mapping[str, str]) -> str:
+def _describe_server(target: Mapping[str, str]) -> str:
     """Describe where the driver connects to; the numeric address decides where there is one."""
-    host, number = result.get("host", ""), result.get("hostaddr", "")
+    host, number = target.get("host", ""), target.get("hostaddr", "")
     name = f"{number} (called {host})" if host and number else number or host
     if not name:
-        name = "the one of the service" if "service" in result else "this machine"
-    return f"{name}, port {result['port']}" if result.get("port") else name
+        name = "the one of the service" if "service" in target else "this machine"
+    return f"{name}, port {target['port']}" if target.get("port") else name
 
 
 def parse_address(address: str) -> PostgresAddress:
@@ -150,19 +150,21 @@ def parse_address(address: str) -> PostgresAddress:
     user, colon, password = owner.partition(":")
     if not at and _has_odd_port(place):  # no host: a password without what follows it
         colon, password, place = ":", place.partition(":")[2], HIDDEN
-    known = [pair.partition("=") for pair in query.split("&")] if mark else []
-    hidden = [value for key, _, value in known if unquote(key).lower() in _SECRET]
-    kept = [
-        f"{key}{sign}{value}" for key, sign, value in known if unquote(key).lower() not in _SECRET
+    pairs = [pair.partition("=") for pair in query.split("&")] if mark else []
+    hidden = [value for key, _, value in pairs if unquote(key).lower() in _SECRET]
+    visible_pairs = [
+        f"{key}{sign}{value}" for key, sign, value in pairs if unquote(key).lower() not in _SECRET
     ]
     secrets = [password, *hidden] if colon else hidden
-    shown = f"{scheme}://{user}{at}{place}" + ("?" + "&".join(kept) if kept else "")
+    visible = f"{scheme}://{user}{at}{place}" + (
+        "?" + "&".join(visible_pairs) if visible_pairs else ""
+    )
     odd = re.search(r"[/@?#]", password) is not None or place == HIDDEN
     doubtful = odd or any("#" in secret for secret in hidden)
     return PostgresAddress(
         uri=uri,
         table=table,
-        shown=shown + ("#" + name if "#" in rest else ""),
+        shown=visible + ("#" + name if "#" in rest else ""),
         secrets=tuple(dict.fromkeys(x for text in secrets if text for x in (text, unquote(text)))),
         doubtful=doubtful,
     )

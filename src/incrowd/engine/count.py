@@ -40,33 +40,33 @@ def count_tuples(
 
 
 def count_tuples_with_kept(
-    table: Table, declared: ColumnHierarchies, kept: Sequence[str]
+    table: Table, declared: ColumnHierarchies, kept_columns: Sequence[str]
 ) -> DistinctRows:
     """Count distinct tuples of generalized and kept columns together, in one pass."""
-    table = table.gather_columns([*declared.names, *kept])
+    table = table.gather_columns([*declared.names, *kept_columns])
     columns, hierarchies = declared.names, build_hierarchies(table, declared)
     values = {
         name: sorted(
             {normalize_kept_value(value): None for value in table.values(name)}, key=_value_sort_key
         )
-        for name in kept
+        for name in kept_columns
     }
     coders = {
         name: _make_level_coder(hierarchy, 0)
         for name, hierarchy in zip(columns, hierarchies, strict=True)
     }
-    for name, listed in values.items():
-        coders[name] = _make_place_coder(listed)
-    frequencies = table.count([*columns, *kept], coders)
+    for name, distinct_values in values.items():
+        coders[name] = _make_place_coder(distinct_values)
+    frequencies = table.count([*columns, *kept_columns], coders)
     codes, width = frequencies.codes, len(columns)
     # Tuples are in order, so those alike in the first columns are neighbors.
     new = np.append(True, (codes[1:, :width] != codes[:-1, :width]).any(axis=1))[: len(codes)]
     owner = np.cumsum(new) - 1
-    first = np.flatnonzero(new)
-    counts = np.add.reduceat(frequencies.counts, first) if len(first) else frequencies.counts
-    distinct = Frequencies(codes[first, :width], counts)
-    counted = CountedTable(columns, hierarchies, (0,) * width, distinct)
-    return DistinctRows(counted, frequencies, owner, values)
+    starts = np.flatnonzero(new)
+    counts = np.add.reduceat(frequencies.counts, starts) if len(starts) else frequencies.counts
+    distinct = Frequencies(codes[starts, :width], counts)
+    counted_table = CountedTable(columns, hierarchies, (0,) * width, distinct)
+    return DistinctRows(counted_table, frequencies, owner, values)
 
 
 def build_hierarchies(table: Table, declared: ColumnHierarchies) -> tuple[Hierarchy, ...]:
@@ -96,9 +96,9 @@ def normalize_kept_value(value: object) -> object:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def make_coders(counted: CountedTable) -> dict[str, Coder]:
+def make_coders(counted_table: CountedTable) -> dict[str, Coder]:
     """Return the coders by which the columns were counted."""
-    parts = zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+    parts = zip(counted_table.names, counted_table.hierarchies, counted_table.levels, strict=True)
     return {name: _make_level_coder(hierarchy, level) for name, hierarchy, level in parts}
 
 
@@ -115,16 +115,16 @@ def read_labels(table: Table, names: tuple[str, ...], *, weighted: bool) -> Publ
     table = table.gather_columns([*present, COUNT] if weighted else present)
     labels = {name: list(table.values(name)) for name in present}
     places = {name: {value: at for at, value in enumerate(labels[name])} for name in present}
-    counted = _count_labels(table, present, places, weighted=weighted)
+    frequencies = _count_labels(table, present, places, weighted=weighted)
     columns = [
-        counted.codes[:, present.index(name)]
+        frequencies.codes[:, present.index(name)]
         if name in present
-        else np.zeros(len(counted), dtype=np.int32)
+        else np.zeros(len(frequencies), dtype=np.int32)
         for name in names
     ]
     return PublishedTable(
         tuple(labels.get(name, [ROOT]) for name in names),
-        merge_tuples(np.column_stack(columns).astype(np.int32), counted.counts),
+        merge_tuples(np.column_stack(columns).astype(np.int32), frequencies.counts),
     )
 
 
@@ -143,12 +143,12 @@ def _count_labels(
     numbers = table.values(COUNT)
     places[COUNT] = {value: at for at, value in enumerate(numbers)}
     coders[COUNT] = coder(COUNT)
-    result = table.count([*names, COUNT], coders)
+    frequencies = table.count([*names, COUNT], coders)
     rows = (
-        result.counts
-        * np.array([_parse_row_count(value) for value in numbers])[result.codes[:, -1]]
+        frequencies.counts
+        * np.array([_parse_row_count(value) for value in numbers])[frequencies.codes[:, -1]]
     )
-    return replace(result, codes=result.codes[:, :-1], counts=rows)
+    return replace(frequencies, codes=frequencies.codes[:, :-1], counts=rows)
 
 
 def _parse_row_count(value: object) -> int:

@@ -70,12 +70,12 @@ def parse_major_version(version: str) -> int | None:
 def _read_version(java: str) -> str:
     """Return what a java says its version is; nothing where it says none."""
     try:
-        done = subprocess.run(  # noqa: S603 - the java that Spark itself would run
+        process = subprocess.run(  # noqa: S603 - the java that Spark itself would run
             [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True,
             timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    text = (done.stderr + done.stdout).decode(errors="replace")
+    text = (process.stderr + process.stdout).decode(errors="replace")
     match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""

@@ -108,11 +108,11 @@ def _find_layout_oddities(path: Path, metadata: Any) -> Iterator[str]:
         start = path.stat().st_size - 8 - int.from_bytes(file.read(4), "little")
         file.seek(start)
         footer = file.read()
-    again = io.BytesIO()
-    metadata.write_metadata_file(again)
+    rewritten_footer = io.BytesIO()
+    metadata.write_metadata_file(rewritten_footer)
     if metadata.metadata is not None:
         yield "holds key-value metadata, which no release has"
-    if begin != _MAGIC or _MAGIC + footer != again.getvalue():
+    if begin != _MAGIC or _MAGIC + footer != rewritten_footer.getvalue():
         yield "has a footer that says more than its rows need"
     if metadata.format_version not in _VERSIONS:
         yield "is of a version that no release has"
@@ -146,8 +146,8 @@ def _find_odd_columns(metadata: Any) -> Iterator[str]:
         column = metadata.schema.column(at)
         if column.max_repetition_level or column.max_definition_level != 1:
             yield "has columns within columns"
-        fixed = column.physical_type == "FIXED_LEN_BYTE_ARRAY"
-        if column.physical_type == "INT96" or (column.length > 0) != fixed:
+        is_fixed_length = column.physical_type == "FIXED_LEN_BYTE_ARRAY"
+        if column.physical_type == "INT96" or (column.length > 0) != is_fixed_length:
             yield "has a column of a type that no release has"
 
 
@@ -204,21 +204,21 @@ def find_hidden_content(path: Path) -> list[Finding]:
     """Return what a file holds besides its rows; raises if it is not even safe to read."""
     if path.suffix == ".csv":
         with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
-            again = Path(folder) / path.name
-            open_released(path).write(again)
-            same = filecmp.cmp(again, path, shallow=False)
-        return [] if same else [make_finding("FILE_NOT_CANONICAL", file=path.name)]
+            copy = Path(folder) / path.name
+            open_released(path).write(copy)
+            is_same = filecmp.cmp(copy, path, shallow=False)
+        return [] if is_same else [make_finding("FILE_NOT_CANONICAL", file=path.name)]
     check_layout(path)
     entries: set[tuple[str, object]] = set()
-    used: set[tuple[str, object]] = set()
+    used_values: set[tuple[str, object]] = set()
     for chunk in read_chunks(path):
         if chunk.odd:
             return [make_finding("FILE_NUMBERS_ODD", file=path.name, name=chunk.column)]
         if len(set(chunk.entries)) < len(chunk.entries):
             return [make_finding("FILE_VALUE_REPEATED", file=path.name, name=chunk.column)]
         entries |= {(chunk.column, value) for value in chunk.entries}
-        used |= {(chunk.column, value) for value in chunk.used}
-    if entries - used:
-        column, value = min(entries - used, key=str)
+        used_values |= {(chunk.column, value) for value in chunk.used}
+    if entries - used_values:
+        column, value = min(entries - used_values, key=str)
         return [make_finding("FILE_VALUE_UNUSED", file=path.name, value=str(value), name=column)]
     return []

@@ -37,8 +37,8 @@ def open_table(
     arguments are those of :meth:`~incrowd.engine.table.Engine.open`.
     """
     if isinstance(getattr(source, "engine", None), Engine):
-        opened: Table = source
-        return opened
+        table: Table = source
+        return table
     if engine is None:
         engine = choose_engine(source)
     elif not isinstance(engine, Engine):
@@ -56,15 +56,15 @@ def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None 
     The sheet and the header of the spec are those of either, unless what is given is no path. Its
     columns are read as the spec says that they are written.
     """
-    opened = _open_source(file, table, engine)
-    if opened.origin.reread:  # read twice, 1.234 could become 1234
-        return opened
+    source = _open_source(file, table, engine)
+    if source.origin.reread:  # read twice, 1.234 could become 1234
+        return source
     readers = {
         name: column.written.make_reader()
         for name, column in file.spec.columns.items()
-        if column.written is not None and name in opened.columns
+        if column.written is not None and name in source.columns
     }
-    return opened.interpret_values(readers) if readers else opened
+    return source.interpret_values(readers) if readers else source
 
 
 def _open_source(file: SpecFile, table: Any, engine: Engine | None) -> Table:
@@ -117,8 +117,8 @@ def spark_engine(
     if master is None and not settings and most_tuples is None:
         return usual
     bound = {} if most_tuples is None else {"most_tuples": most_tuples}
-    made: Engine = import_module(_SPARK).SparkEngine(master, settings, **bound)
-    return made
+    engine: Engine = import_module(_SPARK).SparkEngine(master, settings, **bound)
+    return engine
 
 
 def require_catalog(engine: object) -> TableCatalog:

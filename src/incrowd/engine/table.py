@@ -269,7 +269,7 @@ class RemoteTuples(Protocol):
         """
         ...
 
-    def collect_above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+    def collect_above(self, maps: Sequence[Codes], threshold: int) -> Frequencies:
         """Return the mapped tuples that have more than so many rows, here."""
         ...
 
@@ -332,14 +332,15 @@ class RemoteTable(Protocol):
         members: Members,
         *,
         through: Sequence[str],
-        read: Sequence[str],
+        work_columns: Sequence[str],
         work: Work,
         bits: Randomness,
     ) -> ProcessedRows:
         """Return what a work makes of the rows of each class, in no order.
 
         ``coders`` code the columns of ``tuples``, and ``members`` has the class of each tuple, -1
-        for none. Columns ``through`` are handed on as they are, those to ``read`` are worked on.
+        for none. Columns ``through`` are handed on as they are;
+        ``work_columns`` are worked on.
         """
         ...
 
@@ -390,7 +391,7 @@ class Engine(Protocol):
         ...
 
     def from_cells(
-        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+        self, columns: Mapping[str, Coded], counts: Counts, *, count_column: str | None = None
     ) -> Table:
         """Make a table of cells: for each column its labels and each cell's code, and row counts.
 
@@ -401,7 +402,7 @@ class Engine(Protocol):
 
     def from_rows(
         self,
-        coded: Mapping[str, Coded],
+        coded_columns: Mapping[str, Coded],
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> Table:

@@ -31,8 +31,9 @@ from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_count_noise
 from incrowd.release.release import Release
 from incrowd.spec.build import ColumnHierarchies
-from incrowd.spec.file import SpecSource, load_spec
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import KEPT, Column, PersonId, Spec
+from incrowd.spec.release import SyntheticSpec
 
 
 def evaluate(
@@ -92,13 +93,21 @@ def evaluate(
         slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
         return evaluate_slices(before, slices, file.spec, folder=file.folder)
     after, known = open_release(released, engine=engine, curator=curator)
+    held_out = None if holdout is None else open_spec_table(file, holdout, engine=engine)
+    synthetic = find_synthetic(released)
+    uncertified = isinstance(file.spec.release, SyntheticSpec) and not known.certified
+    if synthetic is not None or uncertified:
+        if identity is not None:
+            raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
+        before = draw_rows(before, file.spec, bits, known.rows_key)
+        return _evaluate_rows(file, before, after, synthetic, target=target, held_out=held_out)
     tables = evaluate_tables(
         before,
         after,
         file.spec,
         folder=file.folder,
         target=target,
-        held_out=None if holdout is None else open_spec_table(file, holdout, engine=engine),
+        held_out=held_out,
         known=known,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
@@ -111,6 +120,33 @@ def evaluate(
     noise = measure_file_noise(file, before, after, known.levels)
     fresh = simulate_noise(file, before, bits=bits)
     return replace(tables, noise=replace(noise, simulated=fresh))
+
+
+def _evaluate_rows(
+    file: SpecFile,
+    original: Table,
+    released: Table,
+    synthetic: tuple[Path, Certificate] | None,
+    *,
+    target: str | None,
+    held_out: Table | None,
+) -> Evaluation:
+    """Measure synthetic rows, with their model where a certificate stands beside them."""
+    # They load the whole synthesis, which no other method needs
+    from incrowd.evaluation.synthetic import get_rows, measure_synthetic
+    from incrowd.evaluation.synthetic_release import RowsReader
+
+    reader = RowsReader.from_spec(file, None if synthetic is None else synthetic[1])
+    if synthetic is None:
+        made = reader.read_rows(released, original)
+    else:
+        made = reader.read_folder(*synthetic, released, original)
+    if target is not None:
+        rows = get_rows(made)
+        check_choice("target", target, rows.original.names)
+        made = replace(made, products=(replace(rows, target=target),))
+    unseen = None if held_out is None else reader.count(held_out).frequencies
+    return measure_synthetic(made, original, held_out=unseen)[0]
 
 
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
@@ -204,7 +240,13 @@ def evaluate_tables(
     step("measure")
     kept = len(columns) - quasi
     labels = evaluate_labels(
-        counted, counted.axes, shown, kept=kept, target=target, held_out=unseen, beside=beside
+        counted,
+        counted.axes,
+        shown,
+        kept_count=kept,
+        target=target,
+        held_out=unseen,
+        kept_rows=beside,
     )
     crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
     if crowd is not None and not shown.is_local:
@@ -365,6 +407,16 @@ def open_release(
         tuple(certificate.events),
         read_key(private, certificate),
     )
+
+
+def find_synthetic(released: Any) -> tuple[Path, Certificate] | None:
+    """Return the folder and the certificate of synthetic rows; None for any other release."""
+    files = _list_files(released)
+    path = files[0] if len(files) == 1 else released
+    certified = _find_certificate(path)
+    if certified is None or certified[1].synthetic is None:
+        return None
+    return Path(path).parent, certified[1]
 
 
 def _list_files(released: Any) -> tuple[Path, ...]:

@@ -127,7 +127,7 @@ def judge(
 
     """
     if made.synthetic is not None:
-        return _judge_synthetic(made, step)
+        return _judge_synthetic(made, source, step)
     step("measure")
     evaluation, measured = made.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
@@ -142,13 +142,13 @@ def judge(
     )
 
 
-def _judge_synthetic(made: MethodResult, step: Step) -> Judgment:
+def _judge_synthetic(made: MethodResult, source: Table, step: Step) -> Judgment:
     """Measure and attack synthetic rows; none of them stands for a row of the table."""
     # It loads the whole synthesis, which no other method needs
     from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 
     step("measure")
-    evaluation, findings = measure_synthetic(made)
+    evaluation, findings = measure_synthetic(made, source)
     step("attack")
     return Judgment(evaluation, try_attacks(made), None, findings)
 

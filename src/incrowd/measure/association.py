@@ -47,7 +47,7 @@ def compute_associations(pair: TablePair) -> list[Association]:
     tuple of labels the values are taken to be independent, so generalizing tends to weaken V.
     Where counts have noise, V is that of a reader who allows for it: see this module's words.
     """
-    seen = (
+    published = (
         pair.released if pair.noise is None else fill_missing_cells(pair.released, pair.noise.crowd)
     )
     return [
@@ -56,7 +56,7 @@ def compute_associations(pair: TablePair) -> list[Association]:
             pair.names[second],
             _compute_cramers_v(_count_joint(pair.original, pair.exact_shares, first, second)),
             _compute_cramers_v(
-                _count_joint(seen, pair.shares, first, second),
+                _count_joint(published, pair.shares, first, second),
                 None
                 if pair.noise is None
                 else _compute_noise_variance(pair, pair.noise, first, second),
@@ -66,11 +66,11 @@ def compute_associations(pair: TablePair) -> list[Association]:
     ]
 
 
-def compute_mean_error(found: Sequence[Association]) -> float:
+def compute_mean_error(associations: Sequence[Association]) -> float:
     """Return the mean absolute difference of V over the pairs of columns; 0 if there are none."""
-    if not found:
+    if not associations:
         return 0.0
-    return float(np.mean([abs(pair.original - pair.released) for pair in found]))
+    return float(np.mean([abs(pair.original - pair.released) for pair in associations]))
 
 
 def fill_missing_cells(released: Frequencies, crowd: float) -> Frequencies:
@@ -78,49 +78,59 @@ def fill_missing_cells(released: Frequencies, crowd: float) -> Frequencies:
 
     Of more than a million possible cells none is filled: there, most are rightly empty.
     """
-    result = [np.unique(column, return_inverse=True) for column in released.codes.T]
-    free = [at for at, (labels, _) in enumerate(result) if len(labels) > 1]
-    shape = tuple(len(result[at][0]) for at in free)  # more columns than an array has axes may be
+    label_codes = [np.unique(column, return_inverse=True) for column in released.codes.T]
+    free = [at for at, (labels, _) in enumerate(label_codes) if len(labels) > 1]
+    # There may be more columns than an array has axes.
+    shape = tuple(len(label_codes[at][0]) for at in free)
     if not free or math.prod(shape) > _GRID:
         return released
-    places = tuple(result[at][1] for at in free)
-    rows, shown = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
-    rows[places], shown[places] = released.counts, True
-    expected = np.where(shown, rows, np.minimum(_fit_independence(rows, shown), _MISSING * crowd))
+    places = tuple(label_codes[at][1] for at in free)
+    rows, is_published = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    rows[places], is_published[places] = released.counts, True
+    expected = np.where(
+        is_published, rows, np.minimum(_fit_independence(rows, is_published), _MISSING * crowd)
+    )
     cells = np.nonzero(expected)
     codes = np.repeat(released.codes[:1], len(cells[0]), axis=0)
     for at, place in zip(free, cells, strict=True):
-        codes[:, at] = result[at][0][place]
+        codes[:, at] = label_codes[at][0][place]
     # Rows here are expectations; what reads them takes weights.
     return Frequencies(codes, expected[cells])
 
 
-def _fit_independence(rows: Floats, shown: Bools) -> Floats:
+def _fit_independence(rows: Floats, is_published: Bools) -> Floats:
     """Return a product of one factor per label that has the margins of the cells published."""
     fit = np.ones(rows.shape)
     for _ in range(_ROUNDS):
         for axis in range(rows.ndim):
-            others = tuple(at for at in range(rows.ndim) if at != axis)
-            fit *= rows.sum(axis=others, keepdims=True) / (fit * shown).sum(
-                axis=others, keepdims=True
+            other_axes = tuple(at for at in range(rows.ndim) if at != axis)
+            fit *= rows.sum(axis=other_axes, keepdims=True) / (fit * is_published).sum(
+                axis=other_axes, keepdims=True
             )
     return fit
 
 
 def _count_joint(table: Frequencies, shares: Sequence[Floats], first: int, second: int) -> Floats:
     """Return the number of rows expected in each pair of bins of two columns."""
-    result, two = shares[first], shares[second]
-    if len(result) * len(two) <= _GRID:
-        places = table.codes[:, first].astype(np.int64) * len(two) + table.codes[:, second]
-        counted = np.bincount(places, weights=table.counts, minlength=len(result) * len(two))
-        return np.asarray(result.T @ counted.reshape(len(result), len(two)) @ two, dtype=np.float64)
+    first_shares, second_shares = shares[first], shares[second]
+    if len(first_shares) * len(second_shares) <= _GRID:
+        places = (
+            table.codes[:, first].astype(np.int64) * len(second_shares) + table.codes[:, second]
+        )
+        counts = np.bincount(
+            places, weights=table.counts, minlength=len(first_shares) * len(second_shares)
+        )
+        return np.asarray(
+            first_shares.T @ counts.reshape(len(first_shares), len(second_shares)) @ second_shares,
+            dtype=np.float64,
+        )
     # Too many labels for a grid: only the pairs that occur are visited, in chunks.
     pairs = merge_tuples(table.codes[:, [first, second]], table.counts)
     # So many labels cover few bins each: as sparse rows they are multiplied far faster.
     from scipy import sparse  # slow to load, and few tables need it
 
-    left, right = sparse.csr_matrix(result), sparse.csr_matrix(two)
-    joint = np.zeros((result.shape[1], two.shape[1]))
+    left, right = sparse.csr_matrix(first_shares), sparse.csr_matrix(second_shares)
+    joint = np.zeros((first_shares.shape[1], second_shares.shape[1]))
     for start in range(0, len(pairs), _CHUNK):
         codes = pairs.codes[start : start + _CHUNK]
         weights = sparse.diags_array(pairs.counts[start : start + _CHUNK].astype(np.float64))
@@ -143,16 +153,16 @@ def _compute_cramers_v(joint: Floats, noise: Floats | None = None) -> float:
     a weight, of n in all, adds s / n^2 to (p - q)^2, but for what the margins follow: (1 - the
     share of the row) (1 - that of the column) of it.
     """
-    filled = np.ix_(joint.sum(axis=1) > 0, joint.sum(axis=0) > 0)
-    joint = joint[filled]
+    nonempty = np.ix_(joint.sum(axis=1) > 0, joint.sum(axis=0) > 0)
+    joint = joint[nonempty]
     if min(joint.shape) < 2:
         return 0.0
     total = joint.sum()
     shares = joint / total
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-    independent = np.outer(rows, columns)
-    squared = float(((shares - independent) ** 2 / independent).sum())
+    expected_shares = np.outer(rows, columns)
+    square = float(((shares - expected_shares) ** 2 / expected_shares).sum())
     if noise is not None:
         free = np.outer(1 - rows, 1 - columns)
-        squared -= float((noise[filled] * free / independent).sum() / total**2)
-    return min(1.0, float(np.sqrt(max(squared, 0.0) / (min(joint.shape) - 1))))
+        square -= float((noise[nonempty] * free / expected_shares).sum() / total**2)
+    return min(1.0, float(np.sqrt(max(square, 0.0) / (min(joint.shape) - 1))))

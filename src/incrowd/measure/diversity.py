@@ -81,11 +81,11 @@ def compute_distance(spread: Counts, overall: Counts, *, ordered: bool) -> Float
     """Return how far each class's distribution of values is from the table's, from 0 to 1."""
     if spread.shape[1] < 2:
         return np.zeros(len(spread))
-    apart = spread / spread.sum(axis=1, keepdims=True) - overall / overall.sum()
+    difference = spread / spread.sum(axis=1, keepdims=True) - overall / overall.sum()
     if not ordered:
-        return np.abs(apart).sum(axis=1) / 2  # type: ignore[no-any-return]
-    cumulated = np.abs(np.cumsum(apart, axis=1))
-    return cumulated.sum(axis=1) / (spread.shape[1] - 1)  # type: ignore[no-any-return]
+        return np.abs(difference).sum(axis=1) / 2  # type: ignore[no-any-return]
+    cumulative = np.abs(np.cumsum(difference, axis=1))
+    return cumulative.sum(axis=1) / (spread.shape[1] - 1)  # type: ignore[no-any-return]
 
 
 def _compute_entropy(spread: Counts) -> Floats:
@@ -124,11 +124,11 @@ def check_rules(
     counts: Counts,
     *,
     classes: int,
-    protected: Sequence[SensitiveColumn],
+    sensitive_columns: Sequence[SensitiveColumn],
 ) -> npt.NDArray[np.bool_]:
     """Return which classes satisfy every rule; ``at`` is the class of each tuple."""
     good = np.ones(classes, dtype=bool)
-    for column in protected:
+    for column in sensitive_columns:
         spread = column.count_values(at, counts, classes=classes)
         for rule in column.rules:
             good &= rule.check_classes(spread, column.overall)

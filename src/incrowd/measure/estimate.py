@@ -101,9 +101,9 @@ def _solve_share(hits: int, tries: int, chance: float) -> float:
             + hits * odds + (tries - hits) * math.log1p(-share)
         )  # fmt: skip
         total, ratio = 0.0, share / (1 - share)
-        for more in range(hits, tries + 1):
+        for count in range(hits, tries + 1):
             total += term
-            term *= ratio * (tries - more) / (more + 1)
+            term *= ratio * (tries - count) / (count + 1)
             if term < 1e-18 * total:
                 break
         step = math.log(total / chance) * total / (hits * at)
@@ -153,31 +153,31 @@ class Estimate:
         This is ``(success - rest) / (1 - rest)``, at least 0. Its ends are those at which both
         intervals are worst, so its confidence is at least that of both together.
         """
-        beside = [self.guess] if self.control is None else [self.guess, self.control]
+        baselines = [self.guess] if self.control is None else [self.guess, self.control]
         return (
-            _compute_residual(self.success.value, max(item.value for item in beside)),
-            _compute_residual(self.success.low, max(item.high for item in beside)),
-            _compute_residual(self.success.high, max(item.low for item in beside)),
+            _compute_residual(self.success.value, max(baseline.value for baseline in baselines)),
+            _compute_residual(self.success.low, max(baseline.high for baseline in baselines)),
+            _compute_residual(self.success.high, max(baseline.low for baseline in baselines)),
         )
 
     @property
     def succeeds(self) -> bool:
         """Whether the attack does better than guessing and than the control, beyond intervals."""
-        beside = [self.guess] if self.control is None else [self.guess, self.control]
-        return self.success.low > max(item.high for item in beside)
+        baselines = [self.guess] if self.control is None else [self.guess, self.control]
+        return self.success.low > max(baseline.high for baseline in baselines)
 
     @property
     def verdict(self) -> str:
         """The advantage that the release gives this attacker, in words."""
         if not self.succeeds:
             return "none detected"
-        added = self.excess[0]
-        share = f"{100 * added:.0f} %" if added >= 0.01 else f"{100 * added:.1g} %"
+        excess = self.excess[0]
+        share = f"{100 * excess:.0f} %" if excess >= 0.01 else f"{100 * excess:.1g} %"
         words = f"{share} of people who were safe without it"
         if self.control is None:
             words = f"{share} of people whom guessing misses"
-        allowed = self.bound is not None and self.success.low <= self.bound
-        return f"{words}, within the theoretical bound" if allowed else words
+        is_within_bound = self.bound is not None and self.success.low <= self.bound
+        return f"{words}, within the theoretical bound" if is_within_bound else words
 
 
 @dataclass(frozen=True)
@@ -213,5 +213,5 @@ class AttackReport:
         }
 
 
-def _compute_residual(success: float, rest: float) -> float:
-    return max(0.0, (success - rest) / (1 - rest)) if rest < 1 else 0.0
+def _compute_residual(success: float, baseline: float) -> float:
+    return max(0.0, (success - baseline) / (1 - baseline)) if baseline < 1 else 0.0

@@ -66,9 +66,9 @@ class Advice:
     level: int
     likely_share: float
 
-    def is_helpful(self, found: Evaluation) -> bool:
+    def is_helpful(self, evaluation: Evaluation) -> bool:
         """Return whether it would bring a good part of the rows into cells that likely survive."""
-        return self.likely_share >= (found.likely_share or 0.0) + 0.1
+        return self.likely_share >= (evaluation.likely_share or 0.0) + 0.1
 
 
 @dataclass(frozen=True)
@@ -161,21 +161,21 @@ class Evaluation:
         """Rows released, as a share of the rows of the table."""
         return self.rows_released / max(self.rows_original, 1)
 
-    def with_accuracy(self, found: prediction.Accuracy | None) -> Evaluation:
+    def with_accuracy(self, accuracy: prediction.Accuracy | None) -> Evaluation:
         """Return the same with what a classifier learns from it."""
-        if found is None or self.utility is None:
+        if accuracy is None or self.utility is None:
             return self
-        return replace(self, utility=replace(self.utility, accuracy=found))
+        return replace(self, utility=replace(self.utility, accuracy=accuracy))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, for JSON."""
-        return {**asdict(self), "findings": [item.as_dict() for item in self.findings()]}
+        return {**asdict(self), "findings": [finding.as_dict() for finding in self.findings()]}
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was found of lost values, of how labels were read, and of noise."""
         noise = self.noise.findings if self.noise else ()
-        each = (finding for item in self.slices for finding in item.findings())
-        return tuple(dict.fromkeys((*self.lost.findings(), *self.readings, *noise, *each)))
+        of_slices = (finding for part in self.slices for finding in part.findings())
+        return tuple(dict.fromkeys((*self.lost.findings(), *self.readings, *noise, *of_slices)))
 
 
 @dataclass(frozen=True, kw_only=True)

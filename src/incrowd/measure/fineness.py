@@ -57,24 +57,27 @@ class FinenessExample:
     def __str__(self) -> str:
         released, original = format_percent(self.released, 0), format_percent(self.original, 0)
         return (
-            f"{released} of the {self.rows:,} rows shown as '{self.label}' have "
-            f"'{self.value}' in '{self.other}', of such rows in the table {original} "
-            f"(total variation distance at least {self.distance:.2f})"
+            f"{released} of the {self.rows:,} rows published as "
+            f"'{self.label}' have '{self.value}' in '{self.other}'; of such rows in the table, "
+            f"{original} have it (total variation distance at "
+            f"least {self.distance:.2f})"
         )
 
 
 def find_selection(
     original: CountedTable,
-    shown: PublishedTable,
+    published: PublishedTable,
     points: Sequence[Codes],
     covers: Sequence[LabelCover],
 ) -> tuple[Finding, ...]:
     """Return a finding that names the columns whose fineness depends on other columns, if any."""
     examples = find_examples(
-        original.names, points, original.frequencies.counts, covers, shown.frequencies
+        original.names, points, original.frequencies.counts, covers, published.frequencies
     )
-    listed = [f"'{item.column}': {item}" for item in examples]
-    return (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=listed),) if listed else ()
+    descriptions = [f"'{example.column}': {example}" for example in examples]
+    return (
+        (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=descriptions),) if descriptions else ()
+    )
 
 
 def find_examples(
@@ -94,26 +97,26 @@ def find_examples(
     examples = []
     for at, name in enumerate(names):
         fine = list(_iterate_fine_labels(covers[at], released, at))
-        others = [other for other in range(len(names)) if other != at and fine]
+        other_columns = [other for other in range(len(names)) if other != at and fine]
         worst: tuple[float, FinenessExample] | None = None
-        for other in others:
-            held = _count_pairs(pieces[at], pieces[other], places[at], places[other], counts)
+        for other in other_columns:
+            pair_counts = _count_pairs(pieces[at], pieces[other], places[at], places[other], counts)
             pairs = merge_tuples(released.codes[:, [at, other]], released.counts)
             for label, coarse in fine:
-                here = slice(*np.searchsorted(pairs.codes[:, 0], [label, label + 1]))
-                table = held[pieces[at].slice_label(label)].sum(axis=0)
-                shown = _LabelRows(pairs.codes[here, 1], pairs.counts[here])
-                least = NOTABLE if worst is None else worst[0]
-                beyond, apart = _compare_distance(
-                    pieces[other], shown, table, len(fine) * len(others), least
+                span = slice(*np.searchsorted(pairs.codes[:, 0], [label, label + 1]))
+                table = pair_counts[pieces[at].slice_label(label)].sum(axis=0)
+                label_rows = _LabelRows(pairs.codes[span, 1], pairs.counts[span])
+                threshold = NOTABLE if worst is None else worst[0]
+                beyond, distance = _compare_distance(
+                    pieces[other], label_rows, table, len(fine) * len(other_columns), threshold
                 )
-                if beyond > least:
-                    value, share, true = _find_worst_value(
-                        pieces[other], shown, table / table.sum()
+                if beyond > threshold:
+                    value, share, true_share = _find_worst_value(
+                        pieces[other], label_rows, table / table.sum()
                     )
                     example = FinenessExample(
                         name, covers[at].labels[label], covers[at].labels[coarse], names[other],
-                        covers[other].labels[value], share, true, shown.total, apart,
+                        covers[other].labels[value], share, true_share, label_rows.total, distance,
                     )  # fmt: skip
                     worst = (beyond, example)
         if worst is not None:
@@ -134,20 +137,20 @@ class _LabelRows:
 
 
 def _compare_distance(
-    pieces: _AxisPieces, shown: _LabelRows, table: Floats, tried: int, least: float
+    pieces: _AxisPieces, label_rows: _LabelRows, table: Floats, comparisons: int, threshold: float
 ) -> tuple[float, float]:
     """Return the distance from the table beyond what chance allows, and the distance.
 
-    Where the first is ``least`` or less, it may be given as 0: that is often seen at less cost.
+    Where the first is ``threshold`` or less, it may be given as 0: that is often seen at less cost.
     """
     if not table.sum():
         return 0.0, 0.0
     truth = table / table.sum()
-    chance = _bound_chance_distance(truth, shown.total, tried)
-    if _bound_distance(pieces, shown, truth) - chance < least - _ROUNDING:
+    chance = _bound_chance_distance(truth, label_rows.total, comparisons)
+    if _bound_distance(pieces, label_rows, truth) - chance < threshold - _ROUNDING:
         return 0.0, 0.0
-    apart = _compute_distance(pieces, shown, truth)
-    return apart - chance, apart
+    distance = _compute_distance(pieces, label_rows, truth)
+    return distance - chance, distance
 
 
 def _iterate_fine_labels(
@@ -155,11 +158,13 @@ def _iterate_fine_labels(
 ) -> Iterator[tuple[int, int]]:
     """Yield labels whose values a wider label has as well; with the narrowest such label."""
     rows = np.bincount(released.codes[:, at], released.counts, minlength=len(cover.low))
-    shown = np.flatnonzero(rows)
+    published = np.flatnonzero(rows)
     wide = cover.high - cover.low
-    for label in shown[np.argsort(-rows[shown], kind="stable")][:_LABELS].tolist():
-        holds = (cover.low[shown] <= cover.low[label]) & (cover.high[shown] >= cover.high[label])
-        wider = shown[holds & (wide[shown] > wide[label])]
+    for label in published[np.argsort(-rows[published], kind="stable")][:_LABELS].tolist():
+        holds = (cover.low[published] <= cover.low[label]) & (
+            cover.high[published] >= cover.high[label]
+        )
+        wider = published[holds & (wide[published] > wide[label])]
         if len(wider):
             yield label, int(wider[np.argmin(wide[wider])])
 
@@ -168,16 +173,18 @@ class _AxisPieces:
     """An axis in pieces that no label of the column divides."""
 
     def __init__(self, cover: LabelCover, codes: Codes) -> None:
-        shown = np.unique(codes)
-        self._edges = np.unique(np.concatenate([[0], cover.low[shown], cover.high[shown] + 1]))
+        published = np.unique(codes)
+        self._edges = np.unique(
+            np.concatenate([[0], cover.low[published], cover.high[published] + 1])
+        )
         self.number = len(self._edges)
         self.first = np.searchsorted(self._edges, cover.low)
         self.last = np.searchsorted(self._edges, cover.high, side="right") - 1
 
     def find_pieces(self, points: Codes) -> Places:
         """Return the piece that each position lies in."""
-        every = np.arange(int(points.max(initial=0)) + 1)
-        return (np.searchsorted(self._edges, every, side="right") - 1)[points]
+        positions = np.arange(int(points.max(initial=0)) + 1)
+        return (np.searchsorted(self._edges, positions, side="right") - 1)[points]
 
     def slice_label(self, label: int) -> slice:
         """Return the pieces of a label that is shown."""
@@ -185,39 +192,45 @@ class _AxisPieces:
 
 
 def _count_pairs(
-    one: _AxisPieces, two: _AxisPieces, first: Places, second: Places, counts: Counts
+    first_pieces: _AxisPieces,
+    second_pieces: _AxisPieces,
+    first_places: Places,
+    second_places: Places,
+    counts: Counts,
 ) -> Floats:
     """Return how many rows of the table lie in each pair of pieces."""
-    places = first * two.number + second
-    held = np.bincount(places, weights=counts, minlength=one.number * two.number)
-    return held.reshape(one.number, two.number).astype(np.float64)
+    places = first_places * second_pieces.number + second_places
+    pair_counts = np.bincount(
+        places, weights=counts, minlength=first_pieces.number * second_pieces.number
+    )
+    return pair_counts.reshape(first_pieces.number, second_pieces.number).astype(np.float64)
 
 
-def _bound_distance(pieces: _AxisPieces, shown: _LabelRows, truth: Floats) -> float:
+def _bound_distance(pieces: _AxisPieces, label_rows: _LabelRows, truth: Floats) -> float:
     """Return a distance that :func:`_compute_distance` does not exceed.
 
     Each label puts its share where the truth lies in its run, in proportion. That is one reading
     of many, so the best is as near or nearer.
     """
-    first, end = pieces.first[shown.codes], pieces.last[shown.codes] + 1
+    first, end = pieces.first[label_rows.codes], pieces.last[label_rows.codes] + 1
     upto = np.append(0.0, np.cumsum(truth))
     room = upto[end] - upto[first]
-    some = room > _ROUNDING
-    each = shown.rows[some] / (shown.total * room[some])
-    change = np.bincount(first[some], each, minlength=len(truth) + 1)
-    change -= np.bincount(end[some], each, minlength=len(truth) + 1)
+    has_room = room > _ROUNDING
+    density = label_rows.rows[has_room] / (label_rows.total * room[has_room])
+    change = np.bincount(first[has_room], density, minlength=len(truth) + 1)
+    change -= np.bincount(end[has_room], density, minlength=len(truth) + 1)
     return 1.0 - float((truth * np.clip(np.cumsum(change)[:-1], 0.0, 1.0)).sum())
 
 
-def _compute_distance(pieces: _AxisPieces, shown: _LabelRows, truth: Floats) -> float:
+def _compute_distance(pieces: _AxisPieces, label_rows: _LabelRows, truth: Floats) -> float:
     """Return the smallest total variation between the truth and what labels may stand for.
 
     A label may put its share anywhere in its run. Putting as much as possible where the truth has
     it is a matching of runs with places: from left to right, the run that ends first goes first,
     which is optimal. A label that is no run counts as one, which makes the distance smaller.
     """
-    first, last_of = pieces.first[shown.codes], pieces.last[shown.codes]
-    shares = shown.rows / shown.total
+    first, last_of = pieces.first[label_rows.codes], pieces.last[label_rows.codes]
+    shares = label_rows.rows / label_rows.total
     order = np.lexsort((shares, last_of, first))
     columns = (first[order].tolist(), last_of[order].tolist(), shares[order].tolist())
     waiting = list(zip(*columns, strict=True))
@@ -225,20 +238,20 @@ def _compute_distance(pieces: _AxisPieces, shown: _LabelRows, truth: Floats) -> 
     matched, at = 0.0, 0
     places = np.flatnonzero(truth)  # where the truth has nothing, nothing is put
     for place, room in zip(places.tolist(), truth[places].tolist(), strict=True):
-        left = room
+        free = room
         while at < len(waiting) and waiting[at][0] <= place:
             heapq.heappush(active, waiting[at][1:])
             at += 1
-        while active and left > 0:
+        while active and free > 0:
             last, share = heapq.heappop(active)
-            given = min(left, share) if last >= place else 0.0
-            matched, left = matched + given, left - given
-            if last > place and share > given:
-                heapq.heappush(active, (last, share - given))
+            amount = min(free, share) if last >= place else 0.0
+            matched, free = matched + amount, free - amount
+            if last > place and share > amount:
+                heapq.heappush(active, (last, share - amount))
     return max(1.0 - matched, 0.0)
 
 
-def _bound_chance_distance(truth: Floats, rows: int, tried: int) -> float:
+def _bound_chance_distance(truth: Floats, rows: int, comparisons: int) -> float:
     """Return what the distance of a random sample of so many rows nearly always stays below.
 
     Its mean is at most half the sum of the standard deviations, and one row moves it by 1 / rows
@@ -246,18 +259,18 @@ def _bound_chance_distance(truth: Floats, rows: int, tried: int) -> float:
     release draws it, is nearer to the truth.
     """
     mean = 0.5 * float(np.sqrt(truth * (1 - truth) / rows).sum())
-    return mean + math.sqrt(math.log(tried / _FALSE_ALARM) / (2 * rows))
+    return mean + math.sqrt(math.log(comparisons / _FALSE_ALARM) / (2 * rows))
 
 
 def _find_worst_value(
-    pieces: _AxisPieces, shown: _LabelRows, truth: Floats
+    pieces: _AxisPieces, label_rows: _LabelRows, truth: Floats
 ) -> tuple[int, float, float]:
     """Return the value shown too often by most: its label, the share shown, the true share."""
     best = (-1.0, 0, 0.0, 0.0)
-    first, last = pieces.first[shown.codes], pieces.last[shown.codes]
-    for code in shown.codes.tolist():
+    first, last = pieces.first[label_rows.codes], pieces.last[label_rows.codes]
+    for code in label_rows.codes.tolist():
         inside = (first >= pieces.first[code]) & (last <= pieces.last[code])
-        share = float(shown.rows[inside].sum()) / shown.total
-        true = float(truth[pieces.slice_label(code)].sum())
-        best = max(best, (share - true, code, share, true))
+        share = float(label_rows.rows[inside].sum()) / label_rows.total
+        true_share = float(truth[pieces.slice_label(code)].sum())
+        best = max(best, (share - true_share, code, share, true_share))
     return best[1], best[2], best[3]

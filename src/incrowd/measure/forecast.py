@@ -63,8 +63,8 @@ class GroupShares:
 def compute_shares(values: int, assumption: Assumption) -> Floats:
     """Return the shares of so many values."""
     plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
-    result: Floats = plain / plain.sum()
-    return result
+    shares: Floats = plain / plain.sum()
+    return shares
 
 
 def build_group_shares(hierarchy: Hierarchy, level: int, assumption: Assumption) -> GroupShares:
@@ -80,17 +80,17 @@ def build_mask_shares(mask: Mask, level: int, assumption: Assumption) -> GroupSh
 
 
 @lru_cache(maxsize=256)
-def _build_text_shares(letters: int, shown: int, assumption: Assumption) -> GroupShares:
+def _build_text_shares(letters: int, length: int, assumption: Assumption) -> GroupShares:
     """Return the groups of texts of so many characters; of many kinds near ones are joined.
 
     Sizes are then off by a factor that is small beside how much they differ.
     """
-    if not shown:
+    if not length:
         return GroupShares(np.zeros(1), np.ones(1))
-    text_shares = _build_text_shares(letters, shown - 1, assumption)
-    item = GroupShares.from_shares(compute_shares(letters, assumption))
-    logs: Floats = np.add.outer(text_shares.logs, item.logs).ravel()
-    mass: Floats = np.multiply.outer(text_shares.mass, item.mass).ravel()
+    text_shares = _build_text_shares(letters, length - 1, assumption)
+    letter_shares = GroupShares.from_shares(compute_shares(letters, assumption))
+    logs: Floats = np.add.outer(text_shares.logs, letter_shares.logs).ravel()
+    mass: Floats = np.multiply.outer(text_shares.mass, letter_shares.mass).ravel()
     kinds, at = np.unique(np.round(logs, 6), return_inverse=True)
     if len(kinds) > _MOST_KINDS:
         wide = float(np.ptp(kinds)) / _MOST_KINDS
@@ -99,9 +99,9 @@ def _build_text_shares(letters: int, shown: int, assumption: Assumption) -> Grou
     return GroupShares(kinds, _sum_by_place(at, mass))
 
 
-def _sum_by_place(places: npt.NDArray[np.integer], mass: Floats, least: int = 0) -> Floats:
+def _sum_by_place(places: npt.NDArray[np.integer], mass: Floats, min_length: int = 0) -> Floats:
     """Return the mass at each place."""
-    return np.bincount(places, weights=mass, minlength=least).astype(np.float64)
+    return np.bincount(places, weights=mass, minlength=min_length).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _PublishChances:
         self._first = math.floor(math.log(_LEAST) * _PER_NAT)
         last = math.ceil(math.log(top + 8 * math.sqrt(top) + 8) * _PER_NAT)
         means = np.exp(np.arange(self._first, last) / _PER_NAT)
-        factorials = np.array([math.lgamma(item + 1) for item in n.tolist()])  # their logarithms
+        factorials = np.array([math.lgamma(count + 1) for count in n.tolist()])  # their logarithms
         poisson = np.exp(np.outer(np.log(means), n) - means[:, None] - factorials) * wide
         self._shown, self._met = (
             np.minimum(mass @ chance + np.maximum(1 - mass.sum(axis=1), 0.0), 1.0)
@@ -138,8 +138,8 @@ class _PublishChances:
         inside = np.clip(places - self._first, 0, len(self._met) - 1)
         above, below = places - self._first >= len(self._met), places < self._first
         return tuple(  # type: ignore[return-value]
-            np.where(below, 0.0, np.where(above, 1.0, item[inside]))
-            for item in (self._shown, self._met)
+            np.where(below, 0.0, np.where(above, 1.0, chances[inside]))
+            for chances in (self._shown, self._met)
         )
 
 
@@ -157,23 +157,25 @@ class TableForecast:
         self, columns: Mapping[str, Mapping[int, GroupShares]], likely: Callable[[Floats], Floats]
     ) -> None:
         self._columns, self._chances = columns, _PublishChances(likely)
-        least = sum(
+        smallest_log = sum(
             min(float(g.logs.min()) for g in column.values()) for column in columns.values()
         )
-        self._points = 1 << max(math.ceil(math.log2((-least + 2) * _PER_NAT + 2 * len(columns))), 6)
+        self._points = 1 << max(
+            math.ceil(math.log2((-smallest_log + 2) * _PER_NAT + 2 * len(columns))), 6
+        )
         self._waves = {
-            (name, level): np.fft.rfft(self._put_on_grid(item))
+            (name, level): np.fft.rfft(self._put_on_grid(group_shares))
             for name, levels in columns.items()
-            for level, item in levels.items()
+            for level, group_shares in levels.items()
         }
 
-    def _put_on_grid(self, found: GroupShares) -> Floats:
+    def _put_on_grid(self, group_shares: GroupShares) -> Floats:
         """Return the mass at each grid point, shared between neighbors so that means are kept."""
-        place = -found.logs * _PER_NAT
+        place = -group_shares.logs * _PER_NAT
         below = np.floor(place).astype(np.int64)
         part = place - below
-        first = _sum_by_place(below, found.mass * (1 - part), self._points)
-        return first + _sum_by_place(below + 1, found.mass * part, self._points)
+        lower = _sum_by_place(below, group_shares.mass * (1 - part), self._points)
+        return lower + _sum_by_place(below + 1, group_shares.mass * part, self._points)
 
     def predict_share(self, levels: Levels, size: float) -> PublishedShare:
         """Return what is published of so many rows at these levels."""
@@ -190,11 +192,11 @@ class TableForecast:
         return kinds, mass[kinds] / mass[kinds].sum()
 
     def _predict_share(self, kinds: Places, mass: Floats, size: int) -> PublishedShare:
-        shown, met = self._chances.look_up(size - kinds)
+        chances, met = self._chances.look_up(size - kinds)
         # Of each kind there are as many cells as its rows are times the share of one.
         cells = mass * np.exp(kinds / _PER_NAT)
-        nothing = float((cells * np.log1p(-np.minimum(shown, 1 - 1e-15))).sum())
-        return PublishedShare(rows=float((mass * met).sum()), empty=math.exp(nothing))
+        log_empty = float((cells * np.log1p(-np.minimum(chances, 1 - 1e-15))).sum())
+        return PublishedShare(rows=float((mass * met).sum()), empty=math.exp(log_empty))
 
     @property
     def coarsest_levels(self) -> Levels:
@@ -208,7 +210,10 @@ class TableForecast:
     def find_informative_levels(self) -> Levels:
         """Return the coarsest levels that show something of every column that can show it."""
         return {
-            name: max([at for at, item in levels.items() if not item.is_single] or [max(levels)])
+            name: max(
+                [at for at, group_shares in levels.items() if not group_shares.is_single]
+                or [max(levels)]
+            )
             for name, levels in self._columns.items()
         }
 
@@ -220,14 +225,14 @@ class TableForecast:
         """
         levels, place = self.coarsest_levels, round(math.log(size) * _PER_NAT)
         while True:
-            tried = []
-            for name, others in self._iterate_leave_one_out(levels):
+            candidates = []
+            for name, other_waves in self._iterate_leave_one_out(levels):
                 finer = levels[name] - 1
                 if (name, finer) in self._waves:
-                    cells = self._find_wave_cells(others * self._waves[name, finer])
-                    silent = self._columns[name][levels[name]].is_single
-                    tried.append((silent, self._predict_share(*cells, place).rows, name))
-            fitting = [item for item in tried if item[1] >= share]
+                    cells = self._find_wave_cells(other_waves * self._waves[name, finer])
+                    is_single = self._columns[name][levels[name]].is_single
+                    candidates.append((is_single, self._predict_share(*cells, place).rows, name))
+            fitting = [candidate for candidate in candidates if candidate[1] >= share]
             if not fitting:
                 return levels
             name = max(fitting)[2]
@@ -236,9 +241,9 @@ class TableForecast:
     def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:
         """Yield for each column the product of all others."""
         waves = [self._waves[name, level] for name, level in levels.items()]
-        first = np.ones_like(waves[0])
-        after = [first, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
-        before = first
+        ones = np.ones_like(waves[0])
+        after = [ones, *itertools.accumulate(reversed(waves), np.multiply)][-2::-1]
+        before = ones
         for name, wave, rest in zip(levels, waves, after, strict=True):
             yield name, before * rest
             before = before * wave
@@ -251,6 +256,6 @@ class TableForecast:
             return math.inf
         while high - low > 1:
             middle = (low + high) // 2
-            enough = self._predict_share(*cells, middle).rows >= share
-            low, high = (low, middle) if enough else (middle, high)
+            is_enough = self._predict_share(*cells, middle).rows >= share
+            low, high = (low, middle) if is_enough else (middle, high)
         return math.exp(high / _PER_NAT)

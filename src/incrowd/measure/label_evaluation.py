@@ -40,45 +40,51 @@ Covered: TypeAlias = tuple[list[Codes], list[Floats], list[LabelCover]]  # see :
 def evaluate_labels(
     original: CountedTable,
     axes: Sequence[Axis],
-    shown: PublishedTable,
+    published: PublishedTable,
     *,
-    kept: int = 0,
+    kept_count: int = 0,
     target: str | None = None,
     held_out: Frequencies | None = None,
     stars: bool = True,
-    known: Covered | None = None,
-    beside: KeptRows | None = None,
+    covered: Covered | None = None,
+    kept_rows: KeptRows | None = None,
 ) -> LabelEvaluation:
     """Compare what is published with the original, counted at level 0.
 
     With ``stars``, rows that show ``*`` everywhere are taken not to be shown. The last
-    ``kept`` columns are shown as they are: they are no part of loss and risk, only of utility.
-    With a ``target`` column, a classifier is trained on the release and tested on original
-    rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of
-    the original. ``known`` is what :func:`locate_tuples` says of them, where that is known;
-    ``beside`` are both tables with columns that are kept as they are, whose values may be lost as
-    others are.
+    ``kept_count`` columns are shown as they are: they are no part of loss and risk, only of
+    utility. With a ``target`` column, a classifier is trained on the release and tested on original
+    rows: on ``held_out`` (codes of level 0), which the release has not seen, or on a part of the
+    original. ``covered`` is what :func:`locate_tuples` says of them, where that is known;
+    ``kept_rows`` are both tables with columns that are kept as they are, whose values may be lost
+    as others are.
     """
     if target is not None:
         check_choice("target", target, original.names)
-    points, held, covers = locate_tuples(original, axes, shown) if known is None else known
-    quasi = len(axes) - kept
-    whole = _drop_starred_rows(shown.frequencies, covers[:quasi]) if stars else shown.frequencies
-    released = merge_tuples(whole.codes[:, :quasi], whole.counts)
+    points, value_counts, covers = (
+        locate_tuples(original, axes, published) if covered is None else covered
+    )
+    quasi = len(axes) - kept_count
+    frequencies = (
+        _drop_starred_rows(published.frequencies, covers[:quasi])
+        if stars
+        else published.frequencies
+    )
+    released = merge_tuples(frequencies.codes[:, :quasi], frequencies.counts)
     rows = original.frequencies.total
-    pair = _make_pair(original, axes, points, covers, replace(shown, frequencies=whole))
-    if beside is not None and stars:
-        beside = replace(beside, after=_drop_starred_rows(beside.after, covers[:quasi]))
+    pair = _make_pair(original, axes, points, covers, replace(published, frequencies=frequencies))
+    if kept_rows is not None and stars:
+        kept_rows = replace(kept_rows, after=_drop_starred_rows(kept_rows.after, covers[:quasi]))
     points_ = np.column_stack(points[:quasi]).astype(np.int32)
     fitting = merge_tuples(points_, original.frequencies.counts)
-    names, covers, held = original.names[:quasi], covers[:quasi], held[:quasi]
-    both, missing, surplus = _compare_rows(original, shown, released)
+    names, covers, value_counts = original.names[:quasi], covers[:quasi], value_counts[:quasi]
+    common, missing, surplus = _compare_rows(original, published, released)
     by_column = {
-        name: (_sum_weighted(both, at, item.loss) + missing + surplus)
-        / max(both.total + missing + surplus, 1)
-        for at, (name, item) in enumerate(zip(names, covers, strict=True))
+        name: (_sum_weighted(common, at, cover.loss) + missing + surplus)
+        / max(common.total + missing + surplus, 1)
+        for at, (name, cover) in enumerate(zip(names, covers, strict=True))
     }
-    precisions = [_sum_weighted(released, at, item.precision) for at, item in enumerate(covers)]
+    precisions = [_sum_weighted(released, at, cover.precision) for at, cover in enumerate(covers)]
     return LabelEvaluation(
         rows_original=rows,
         rows_released=released.total,
@@ -92,19 +98,19 @@ def evaluate_labels(
             name: total / max(released.total, 1)
             for name, total in zip(names, precisions, strict=True)
         },
-        losses=_compute_losses(released, covers, held, precisions, rows),
+        losses=_compute_losses(released, covers, value_counts, precisions, rows),
         risk=compute_risk(fitting, released, covers),
         utility=_evaluate_utility(
             pair, quasi, target, None if held_out is None else _bin_frequencies(axes, held_out)
         ),
-        lost=find_lost_labels(original, replace(shown, frequencies=released), beside),
+        lost=find_lost_labels(original, replace(published, frequencies=released), kept_rows),
         subgroups=[
             *group_by_labels(
                 names, axes[:quasi], points_, original.frequencies.counts, released, covers
             ),
             *(
-                group_kept_columns(beside.kept, beside.before, beside.after, quasi)
-                if beside
+                group_kept_columns(kept_rows.kept, kept_rows.before, kept_rows.after, quasi)
+                if kept_rows
                 else ()
             ),
         ],
@@ -112,7 +118,7 @@ def evaluate_labels(
 
 
 def _compare_rows(
-    original: CountedTable, shown: PublishedTable, released: Frequencies
+    original: CountedTable, published: PublishedTable, released: Frequencies
 ) -> tuple[Frequencies, int, int]:
     """Return the rows shown rightly, and how many are missing and surplus: cell by cell.
 
@@ -120,11 +126,14 @@ def _compare_rows(
     many are missing. So it is where labels of several levels stand side by side.
     """
     quasi = released.codes.shape[1]
-    if shown.noise is None or shown.is_local:
+    if published.noise is None or published.is_local:
         return released, max(original.frequencies.total - released.total, 0), 0
     before, after = [], []
     for hierarchy, labels, level in zip(
-        original.hierarchies[:quasi], shown.labels[:quasi], shown.levels[:quasi], strict=True
+        original.hierarchies[:quasi],
+        published.labels[:quasi],
+        published.levels[:quasi],
+        strict=True,
     ):
         assert level is not None
         texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
@@ -136,18 +145,18 @@ def _compare_rows(
         before.append(np.array(groups, dtype=np.int32)[hierarchy.groups[level]])
         after.append(np.array([places[text] for text in texts], dtype=np.int32))
     codes = original.frequencies.codes[:, :quasi]
-    every = Frequencies(codes, original.frequencies.counts).roll_up(before)
-    both, missing, surplus = compare_frequencies(every, released.roll_up(after))
-    seen = np.flatnonzero(both.counts)
-    return Frequencies(both.codes[seen], both.counts[seen]), missing, surplus
+    table_cells = Frequencies(codes, original.frequencies.counts).roll_up(before)
+    common, missing, surplus = compare_frequencies(table_cells, released.roll_up(after))
+    nonzero = np.flatnonzero(common.counts)
+    return Frequencies(common.codes[nonzero], common.counts[nonzero]), missing, surplus
 
 
 def build_pair(
-    original: CountedTable, axes: Sequence[Axis], shown: PublishedTable
+    original: CountedTable, axes: Sequence[Axis], published: PublishedTable
 ) -> utility.TablePair:
     """Return the original and what is published of it, as the measures of utility take them."""
-    points, _, covers = locate_tuples(original, axes, shown)
-    return _make_pair(original, axes, points, covers, shown)
+    points, _, covers = locate_tuples(original, axes, published)
+    return _make_pair(original, axes, points, covers, published)
 
 
 def _make_pair(
@@ -155,22 +164,24 @@ def _make_pair(
     axes: Sequence[Axis],
     points: list[Codes],
     covers: list[LabelCover],
-    shown: PublishedTable,
+    published: PublishedTable,
 ) -> utility.TablePair:
     return utility.TablePair(
         original.names,
         merge_tuples(_bin_points(axes, points), original.frequencies.counts),
-        shown.frequencies,
+        published.frequencies,
         tuple(cover.shares for cover in covers),
         tuple(axis.ordered for axis in axes),
-        shown.noise,
+        published.noise,
     )
 
 
-def locate_tuples(original: CountedTable, axes: Sequence[Axis], shown: PublishedTable) -> Covered:
+def locate_tuples(
+    original: CountedTable, axes: Sequence[Axis], published: PublishedTable
+) -> Covered:
     """Return where tuples lie on each axis, the rows at each place, and what labels cover."""
     points = [axis.positions[original.frequencies.codes[:, at]] for at, axis in enumerate(axes)]
-    held = [
+    value_counts = [
         np.bincount(
             column, weights=original.frequencies.counts, minlength=len(axis.positions)
         ).astype(float)
@@ -181,13 +192,13 @@ def locate_tuples(original: CountedTable, axes: Sequence[Axis], shown: Published
         for name, axis, texts, rows, level in zip(
             original.names,
             axes,
-            shown.labels,
-            held,
-            shown.levels or [None] * len(axes),
+            published.labels,
+            value_counts,
+            published.levels or [None] * len(axes),
             strict=True,
         )
     ]
-    return points, held, covers
+    return points, value_counts, covers
 
 
 def _bin_points(axes: Sequence[Axis], points: Sequence[Codes]) -> Codes:
@@ -205,11 +216,11 @@ def _bin_frequencies(axes: Sequence[Axis], frequencies: Frequencies) -> Frequenc
 
 def _drop_starred_rows(frequencies: Frequencies, covers: Sequence[LabelCover]) -> Frequencies:
     """Return the rows that show something; all of them, as one class, where none does."""
-    stars = [item.starred[frequencies.codes[:, at]] for at, item in enumerate(covers)]
-    shown = np.flatnonzero(~np.all(stars, axis=0))
-    if not len(shown):
+    stars = [cover.starred[frequencies.codes[:, at]] for at, cover in enumerate(covers)]
+    places = np.flatnonzero(~np.all(stars, axis=0))
+    if not len(places):
         return frequencies
-    return Frequencies(frequencies.codes[shown], frequencies.counts[shown])
+    return Frequencies(frequencies.codes[places], frequencies.counts[places])
 
 
 def _sum_weighted(released: Frequencies, at: int, values: Floats) -> float:
@@ -219,44 +230,44 @@ def _sum_weighted(released: Frequencies, at: int, values: Floats) -> float:
 def _compute_losses(
     released: Frequencies,
     covers: Sequence[LabelCover],
-    held: Sequence[Floats],
+    value_counts: Sequence[Floats],
     precisions: Sequence[float],
     rows: int,
 ) -> Losses:
     missing = max(rows - released.total, 0)
-    whole = max(rows, released.total, 1)
+    total_rows = max(rows, released.total, 1)
     lost = []
-    for at, (result, values) in enumerate(zip(covers, held, strict=True)):
+    for at, (cover, values) in enumerate(zip(covers, value_counts, strict=True)):
         floor, ceiling = compute_entropy_scale(values)
-        bits = _sum_weighted(released, at, np.log2(np.maximum(result.rows, 1))) + missing * ceiling
-        spread = (ceiling - floor) * whole
-        lost.append(max((bits - floor * whole) / spread, 0.0) if spread > 0 else 0.0)
+        bits = _sum_weighted(released, at, np.log2(np.maximum(cover.rows, 1))) + missing * ceiling
+        spread = (ceiling - floor) * total_rows
+        lost.append(max((bits - floor * total_rows) / spread, 0.0) if spread > 0 else 0.0)
     size = compute_average_class_size(released.counts)
     return Losses(
-        precision=float(np.mean([(total + missing) / whole for total in precisions])),
+        precision=float(np.mean([(total + missing) / total_rows for total in precisions])),
         entropy=float(np.mean(lost)),
-        discernibility=compute_discernibility(released.counts, missing, whole),
+        discernibility=compute_discernibility(released.counts, missing, total_rows),
         average_class_size=size if np.isfinite(size) else None,
     )
 
 
 def _evaluate_utility(
-    whole: utility.TablePair, quasi: int, target: str | None, held_out: Frequencies | None
+    full_pair: utility.TablePair, quasi: int, target: str | None, held_out: Frequencies | None
 ) -> Utility:
     """Measure utility; all but the accuracy is about the generalized columns alone."""
-    pair = whole
-    if quasi < len(whole.names):
+    pair = full_pair
+    if quasi < len(full_pair.names):
         pair = utility.TablePair(
-            whole.names[:quasi],
-            merge_tuples(whole.original.codes[:, :quasi], whole.original.counts),
-            merge_tuples(whole.released.codes[:, :quasi], whole.released.counts),
-            whole.shares[:quasi],
-            whole.ordered[:quasi],
-            whole.noise,
+            full_pair.names[:quasi],
+            merge_tuples(full_pair.original.codes[:, :quasi], full_pair.original.counts),
+            merge_tuples(full_pair.released.codes[:, :quasi], full_pair.released.counts),
+            full_pair.shares[:quasi],
+            full_pair.ordered[:quasi],
+            full_pair.noise,
         )
     accuracy = None
     if target is not None:
-        accuracy = prediction.compute_accuracy(whole, target=target, held_out=held_out)
+        accuracy = prediction.compute_accuracy(full_pair, target=target, held_out=held_out)
     return measure_utility(pair, accuracy)
 
 
@@ -264,21 +275,21 @@ def measure_utility(
     pair: utility.TablePair,
     accuracy: prediction.Accuracy | None = None,
     *,
-    asked: int | None = None,
+    query_count: int | None = None,
 ) -> Utility:
-    """Measure what can be learned from a release; ``asked`` is how many random counts to ask."""
+    """Measure what can be learned from a release, by ``query_count`` random counts."""
     with use_one_thread():
-        result = compute_associations(pair)
+        associations = compute_associations(pair)
         queries = (
             utility.measure_query_errors(pair)
-            if asked is None
-            else utility.measure_query_errors(pair, count=asked)
+            if query_count is None
+            else utility.measure_query_errors(pair, count=query_count)
         )
         distances = utility.compute_distances(pair)
     return Utility(
         distance_by_column=distances,
-        associations=result,
-        association_error=compute_mean_error(result),
+        associations=associations,
+        association_error=compute_mean_error(associations),
         query_error=queries.median_error,
         query_error_mean=queries.mean_error,
         accuracy=accuracy,
@@ -286,19 +297,19 @@ def measure_utility(
 
 
 def assign_levels(
-    original: CountedTable, shown: PublishedTable, known: Mapping[str, int]
+    original: CountedTable, published: PublishedTable, declared_levels: Mapping[str, int]
 ) -> tuple[PublishedTable, tuple[Finding, ...]]:
     """Return what is published with the levels that it is read at, and any findings.
 
     A level that is known counts where the labels of the column are labels of it, but for ``*``.
     """
-    levels, published_tables = list[int | None](), list[Finding]()
-    columns = zip(original.names, original.hierarchies, shown.labels, strict=False)
+    levels, findings = list[int | None](), list[Finding]()
+    columns = zip(original.names, original.hierarchies, published.labels, strict=False)
     for name, hierarchy, labels in columns:
-        level = known.get(name)
+        level = declared_levels.get(name)
         texts = {x if isinstance(x, str) else canonicalize_value(x) for x in labels} - {ROOT}
         if level is None or level >= hierarchy.height or texts - {*hierarchy.labels[level]}:
             level, doubts = read_level(name, hierarchy, labels)
-            published_tables += doubts
+            findings += doubts
         levels.append(level)
-    return replace(shown, levels=tuple(levels)), tuple(published_tables)
+    return replace(published, levels=tuple(levels)), tuple(findings)

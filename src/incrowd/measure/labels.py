@@ -76,23 +76,29 @@ def read_level(
     different things, the one whose labels cover most. None where no label has two meanings, or
     no level fits: then each is read by itself. ``*`` fits anywhere, as suppressed rows show it.
     """
-    twice = find_ambiguous_labels(hierarchy)
+    ambiguous = find_ambiguous_labels(hierarchy)
     texts = {label if isinstance(label, str) else canonicalize_value(label) for label in labels}
-    met = sorted(text for text in texts if text in twice)
+    met = sorted(text for text in texts if text in ambiguous)
     if not met:
         return None, ()
     texts -= {ROOT} if texts != {ROOT} else set()
-    fitting = [level for level, own in enumerate(hierarchy.labels) if texts <= set(own)]
+    fitting = [
+        level for level, level_labels in enumerate(hierarchy.labels) if texts <= set(level_labels)
+    ]
     # Where such a label is no group, it stands for what is outside the domain.
-    fitting = [level for level in fitting if all(level in twice[text] for text in met)] or fitting
+    fitting = [
+        level for level in fitting if all(level in ambiguous[text] for text in met)
+    ] or fitting
     if not fitting:
         return None, (make_finding("LABEL_LEVEL_UNKNOWN", name, label=met[0]),)
-    wide = {level: sum(twice[text].get(level, 0) for text in met) for level in fitting}
+    wide = {level: sum(ambiguous[text].get(level, 0) for text in met) for level in fitting}
     level = max(fitting, key=lambda level: (wide[level], -level))
     if len(fitting) == 1:
         return level, ()
-    listed = " and ".join(f"level {item}" for item in fitting)
-    finding = make_finding("LABEL_LEVEL_ASSUMED", name, levels=listed, label=met[0], level=level)
+    level_list = " and ".join(f"level {number}" for number in fitting)
+    finding = make_finding(
+        "LABEL_LEVEL_ASSUMED", name, levels=level_list, label=met[0], level=level
+    )
     return level, (finding,)
 
 
@@ -120,13 +126,13 @@ class LabelReader:
         hierarchy = axis.hierarchy
         values = len(hierarchy.values)
         self._known: dict[str | None, tuple[Places, int]] = {}
-        own: dict[str | None, tuple[Places, int]] = {}
+        level_labels: dict[str | None, tuple[Places, int]] = {}
         for at, label, codes in iterate_groups(hierarchy):
             places = np.sort(axis.positions[codes].astype(np.int64))
             self._add_label(label, places, at)
             if at == level:
-                own[label] = (places, at)
-        self._known |= own
+                level_labels[label] = (places, at)
+        self._known |= level_labels
         everything = np.arange(values, dtype=np.int64)
         for label in (hierarchy.root, ROOT):
             self._known.setdefault(label, (everything, hierarchy.height - 1))
@@ -136,8 +142,8 @@ class LabelReader:
 
     def _add_label(self, label: str | None, places: Places, level: int) -> None:
         """Add a label; one that stands for different groups is read as the widest of them."""
-        known = self._known.get(label)
-        if known is None or len(places) > len(known[0]):
+        previous = self._known.get(label)
+        if previous is None or len(places) > len(previous[0]):
             self._known[label] = (places, level)
 
     def read_label(self, label: object) -> tuple[Places, int | None]:
@@ -189,12 +195,12 @@ class LabelReader:
         else:
             precision = loss if level is None else compute_precision_loss(hierarchy, level)
         root = level == top and (hierarchy.is_rooted or label == ROOT)
-        whole = values > 1 and (root or len(places) == values == hierarchy.size)
-        if whole:
+        is_root = values > 1 and (root or len(places) == values == hierarchy.size)
+        if is_root:
             loss = precision = 1.0
         run = high - low + 1 == len(places)
         return LabelMeaning(
-            canonicalize_value(label), low, high, None if run else places, loss, precision, whole
+            canonicalize_value(label), low, high, None if run else places, loss, precision, is_root
         )
 
     def compute_width(self, low: int, high: int) -> float:
@@ -251,16 +257,16 @@ class LabelReader:
     def _number_positions(self) -> dict[str, int]:
         """The positions of values that are numbers, by their text, where they all differ."""
         starts = (self._starts if self._axis.ordered else None) or []
-        if any(first >= other for first, other in pairwise(starts)):
+        if any(first >= second for first, second in pairwise(starts)):
             return {}
         places = self._axis.positions.tolist()
         values = enumerate(self._axis.hierarchy.values)
         return {value: places[code] for code, value in values if parse_number(value) is not None}
 
     def _read_interval(self, text: str) -> Places | None:
-        bracketed = _BRACKETS.fullmatch(text.strip())
-        if bracketed:
-            opens, first, last, closes = bracketed.groups()
+        match = _BRACKETS.fullmatch(text.strip())
+        if match:
+            opens, first, last, closes = match.groups()
             return self._find_run(first, last, above=opens in "(]", below=closes in ")[")
         for first, last in _split_ends(text):
             places = self._find_run(first, last)
@@ -344,12 +350,12 @@ class LabelCover:
 
 
 def read_labels(
-    name: str, axis: Axis, labels: Sequence[object], held: Floats, level: int | None = None
+    name: str, axis: Axis, labels: Sequence[object], value_counts: Floats, level: int | None = None
 ) -> LabelCover:
     """Read all labels of a column; raises :class:`LabelError` for one that has no meaning.
 
-    ``held`` is how many original rows there are at each position, ``level`` the one that the
-    labels are known to belong to.
+    ``value_counts`` is how many original rows there are at each position, ``level`` the one that
+    the labels are known to belong to.
     """
     meanings = _interpret_labels(name, axis, labels, level)
     low, high = (
@@ -357,20 +363,26 @@ def read_labels(
         for end in ("low", "high")
     )
     loss, precision = (
-        np.fromiter((getattr(meaning, what) for meaning in meanings), np.float64, len(meanings))
-        for what in ("loss", "precision")
+        np.fromiter(
+            (getattr(meaning, attribute) for meaning in meanings), np.float64, len(meanings)
+        )
+        for attribute in ("loss", "precision")
     )
-    sets = {at: item.places for at, item in enumerate(meanings) if item.places is not None}
-    before = np.append(0.0, np.cumsum(held))
+    sets = {
+        at: label_meaning.places
+        for at, label_meaning in enumerate(meanings)
+        if label_meaning.places is not None
+    }
+    before = np.append(0.0, np.cumsum(value_counts))
     rows = before[high + 1] - before[low]
     for at, places in sets.items():
-        rows[at] = held[places].sum()
+        rows[at] = value_counts[places].sum()
     spread = partial(_compute_shares, assign_bins(axis), low.copy(), high.copy(), sets)
-    whole = [at for at, item in enumerate(meanings) if item.whole]
-    rows[whole], low[whole], high[whole] = held.sum(), 0, len(axis.hierarchy.values) + 1
-    starred = np.array([label == ROOT for label in labels], dtype=bool)
+    roots = [at for at, label_meaning in enumerate(meanings) if label_meaning.whole]
+    rows[roots], low[roots], high[roots] = value_counts.sum(), 0, len(axis.hierarchy.values) + 1
+    is_starred = np.array([label == ROOT for label in labels], dtype=bool)
     texts = tuple(meaning.text for meaning in meanings)
-    return LabelCover(texts, loss, precision, spread, rows, starred, low, high, sets)
+    return LabelCover(texts, loss, precision, spread, rows, is_starred, low, high, sets)
 
 
 def _interpret_labels(
@@ -381,13 +393,13 @@ def _interpret_labels(
     reader: LabelReader | None = None
     label_meanings = []
     for label in labels:
-        known = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
-        if known is None:
+        meaning = met.get(label) if isinstance(label, str) else None  # 1 and True are one key
+        if meaning is None:
             reader = LabelReader(name, axis, level) if reader is None else reader
-            known = reader.interpret_label(label)
+            meaning = reader.interpret_label(label)
             if isinstance(label, str):
-                met[label] = known
-        label_meanings.append(known)
+                met[label] = meaning
+        label_meanings.append(meaning)
     return label_meanings
 
 
@@ -401,8 +413,8 @@ def _compute_shares(bins: Places, low: Places, high: Places, sets: dict[int, Pla
     label = np.repeat(np.arange(len(low)), number)
     within = np.arange(len(label)) - np.repeat(np.cumsum(number) - number, number)
     bin_ = bins[low][label] + within
-    covered = np.minimum(high[label] + 1, ends[bin_ + 1]) - np.maximum(low[label], ends[bin_])
-    shares[label, bin_] = covered / (high - low + 1)[label]
+    overlap = np.minimum(high[label] + 1, ends[bin_ + 1]) - np.maximum(low[label], ends[bin_])
+    shares[label, bin_] = overlap / (high - low + 1)[label]
     for at, places in sets.items():
         shares[at] = np.bincount(bins[places], minlength=count) / len(places)
     return shares

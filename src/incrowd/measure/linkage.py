@@ -71,10 +71,10 @@ def linking_risk(
         >>> linking_risk(classes=classes, originals=heights, released=noisy)
         LinkingRisk(risk=0.5, shared=0.5, rows=4)
     """
-    won, shared = link_rows(classes, originals, released, scales)
+    won, tie_shares = link_rows(classes, originals, released, scales)
     if not len(won):
         return LinkingRisk(0.0, 0.0, 0)
-    return LinkingRisk(float(won.mean()), float(shared.mean()), len(won))
+    return LinkingRisk(float(won.mean()), float(tie_shares.mean()), len(won))
 
 
 def link_rows(
@@ -93,14 +93,14 @@ def link_rows(
     return won.astype(np.float64), won / np.maximum(ties, 1)
 
 
-def compute_run_mean(found: Floats) -> RunMean:
+def compute_run_mean(values: Floats) -> RunMean:
     """Return the mean of independent runs and its confidence interval, by Student's t."""
     from scipy.special import stdtrit
 
-    mean, runs = float(found.mean()), len(found)
+    mean, runs = float(values.mean()), len(values)
     if runs < 2:
         return RunMean(mean, mean, mean, runs)
-    reach = float(stdtrit(runs - 1, 0.975) * found.std(ddof=1)) / math.sqrt(runs)
+    reach = float(stdtrit(runs - 1, 0.975) * values.std(ddof=1)) / math.sqrt(runs)
     return RunMean(mean, mean - reach, mean + reach, runs)
 
 
@@ -122,10 +122,10 @@ def _compute_gaps(classes: Members, originals: Steps) -> tuple[Floats, Floats]:
     values, owner = originals[order], classes[order]
     new = np.append(True, (values[1:] != values[:-1]) | (owner[1:] != owner[:-1]))
     group = np.cumsum(new) - 1
-    first = np.flatnonzero(new)
-    heads, owners = values[first], owner[first]
-    joined = owners[1:] == owners[:-1]
-    steps = np.where(joined, np.diff(heads).astype(np.float64), np.inf)
+    starts = np.flatnonzero(new)
+    heads, owners = values[starts], owner[starts]
+    is_same_class = owners[1:] == owners[:-1]
+    steps = np.where(is_same_class, np.diff(heads).astype(np.float64), np.inf)
     below, above = np.append(np.inf, steps)[group], np.append(steps, np.inf)[group]
     back_below, back_above = np.empty(len(order)), np.empty(len(order))
     back_below[order], back_above[order] = below, above
@@ -141,10 +141,10 @@ def _sort_by_columns(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]
     spans = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
     if math.prod(spans) >= 2**62:
         return np.lexsort(columns[::-1])
-    named = np.zeros(len(columns[0]), dtype=np.int64)
+    numbers = np.zeros(len(columns[0]), dtype=np.int64)
     for column, low, span in zip(columns, lows, spans, strict=True):
-        named = named * span + (column.astype(np.int64) - low)
-    return np.argsort(named, kind="stable")
+        numbers = numbers * span + (column.astype(np.int64) - low)
+    return np.argsort(numbers, kind="stable")
 
 
 def _find_nearest_on_line(
@@ -156,21 +156,21 @@ def _find_nearest_on_line(
     before or the first one after. Everything is whole numbers, so ties are exact.
     """
     n = len(classes)
-    both, owner = np.concatenate([originals, released]), np.concatenate([classes, classes])
-    order = _sort_by_columns(owner, both, np.repeat([0, 1], n))
+    values, owner = np.concatenate([originals, released]), np.concatenate([classes, classes])
+    order = _sort_by_columns(owner, values, np.repeat([0, 1], n))
     original, place = order < n, np.arange(2 * n)
     last = np.maximum.accumulate(np.where(original, place, -1))
     after = np.minimum.accumulate(np.where(original, place, 2 * n)[::-1])[::-1]
     query = np.empty(2 * n, dtype=np.int64)
     query[order] = place
     query = query[n:]
-    alike = _count_alike(order[original], both, owner)
+    equal_counts = _count_alike(order[original], values, owner)
     sides = []
-    for item in (last[query], after[query]):
-        row = order[np.clip(item, 0, 2 * n - 1)]
-        inside = (item >= 0) & (item < 2 * n) & (owner[row] == classes)
-        apart = np.where(inside, np.abs(released - both[row]), np.iinfo(np.int64).max)
-        sides.append((apart, np.where(inside, alike[np.minimum(row, n - 1)], 0)))
+    for neighbor in (last[query], after[query]):
+        row = order[np.clip(neighbor, 0, 2 * n - 1)]
+        inside = (neighbor >= 0) & (neighbor < 2 * n) & (owner[row] == classes)
+        distance = np.where(inside, np.abs(released - values[row]), np.iinfo(np.int64).max)
+        sides.append((distance, np.where(inside, equal_counts[np.minimum(row, n - 1)], 0)))
     (smaller, before), (larger, behind) = sides
     nearest = np.minimum(smaller, larger)
     ties = np.where(smaller == nearest, before, 0) + np.where(larger == nearest, behind, 0)
@@ -179,12 +179,14 @@ def _find_nearest_on_line(
 
 def _count_alike(order: Counts, values: Steps, owner: Members) -> Counts:
     """Return for each original how many of its class have its value; ``order`` sorts them."""
-    here, whose = values[order], owner[order]
-    new = np.append(True, (here[1:] != here[:-1]) | (whose[1:] != whose[:-1]))
+    sorted_values, sorted_owners = values[order], owner[order]
+    new = np.append(
+        True, (sorted_values[1:] != sorted_values[:-1]) | (sorted_owners[1:] != sorted_owners[:-1])
+    )
     group = np.cumsum(new) - 1
-    alike = np.empty(len(order), dtype=np.int64)
-    alike[order] = np.bincount(group)[group]
-    return alike
+    equal_counts = np.empty(len(order), dtype=np.int64)
+    equal_counts[order] = np.bincount(group)[group]
+    return equal_counts
 
 
 def _find_nearest(
@@ -200,15 +202,16 @@ def _find_nearest(
         np.maximum(scale, 1e-9)[classes]
         for scale in scales or [np.ones(int(classes.max()) + 1)] * len(originals)
     ]
-    known = np.column_stack([x / w for x, w in zip(originals, widths, strict=True)])
-    shown = np.column_stack([x / w for x, w in zip(released, widths, strict=True)])
+    original_points = np.column_stack([x / w for x, w in zip(originals, widths, strict=True)])
+    released_points = np.column_stack([x / w for x, w in zip(released, widths, strict=True)])
     # Whole numbers keep their differences exactly; no distance inside a class reaches this far.
-    span = 4 * float(np.abs(shown).max() + np.abs(known).max() + 1) * known.shape[1]
-    apart = (classes * span)[:, None]
-    tree = cKDTree(np.hstack([known, apart]))
-    places = np.hstack([shown, apart])
+    largest = float(np.abs(released_points).max() + np.abs(original_points).max() + 1)
+    span = 4 * largest * original_points.shape[1]
+    offset = (classes * span)[:, None]
+    tree = cKDTree(np.hstack([original_points, offset]))
+    places = np.hstack([released_points, offset])
     nearest, _ = tree.query(places, p=1)
-    own = np.abs(shown - known).sum(axis=1)
+    own_distance = np.abs(released_points - original_points).sum(axis=1)
     reach = nearest * (1 + 1e-9) + 1e-12
     ties = tree.query_ball_point(places, reach, p=1, return_length=True)
-    return own <= reach, ties
+    return own_distance <= reach, ties

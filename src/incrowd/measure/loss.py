@@ -47,32 +47,32 @@ def compute_precision_loss(hierarchy: Hierarchy, level: int) -> float:
     return level / max(hierarchy.height - 1, 1)
 
 
-def compute_entropy_costs(hierarchy: Hierarchy, held: Floats) -> list[Floats]:
+def compute_entropy_costs(hierarchy: Hierarchy, value_counts: Floats) -> list[Floats]:
     """Return non-uniform entropy as costs of the bits lost: see :func:`compute_entropy_scale`.
 
-    ``held`` counts the rows of each value. Generalizing a value held by v rows to a group
+    ``value_counts`` counts the rows of each value. Generalizing a value held by v rows to a group
     held by g loses log2(g / v) bits. The part log2(v) is the same at every node, so a code
     costs log2(g) here, scaled so that the values themselves cost 0 in all and a table of
     roots 1.
     """
-    floor, ceiling = compute_entropy_scale(held)
+    floor, ceiling = compute_entropy_scale(value_counts)
     costs = []
     for group, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
-        rows = np.bincount(group, weights=held, minlength=len(labels))
+        rows = np.bincount(group, weights=value_counts, minlength=len(labels))
         bits = np.log2(np.maximum(rows, 1.0))
         costs.append((bits - floor) / (ceiling - floor) if ceiling > floor else 0 * bits)
     return costs
 
 
-def compute_entropy_scale(held: Floats) -> tuple[float, float]:
+def compute_entropy_scale(value_counts: Floats) -> tuple[float, float]:
     """Return the mean of log2(v) over rows, v the rows with the value, and log2 of all rows."""
-    shown = held[held > 0]
-    total = float(shown.sum())
+    counts = value_counts[value_counts > 0]
+    total = float(counts.sum())
     if not total:
         return 0.0, 0.0
-    if len(shown) == 1:  # it loses nothing, and rounding must not say otherwise
+    if len(counts) == 1:  # it loses nothing, and rounding must not say otherwise
         return float(np.log2(total)), float(np.log2(total))
-    return float((shown * np.log2(shown)).sum() / total), float(np.log2(total))
+    return float((counts * np.log2(counts)).sum() / total), float(np.log2(total))
 
 
 def compute_discernibility(sizes: Counts, suppressed: int, total: int) -> float:
@@ -87,16 +87,16 @@ def compute_average_class_size(sizes: Counts) -> float:
 
 
 def compute_separable_costs(
-    name: LossName, hierarchies: Sequence[Hierarchy], held: Sequence[Floats]
+    name: LossName, hierarchies: Sequence[Hierarchy], value_counts: Sequence[Floats]
 ) -> Costs | None:
-    """Return the costs of a loss that is a sum over columns, or None; ``held`` is per column."""
+    """Return the costs of a loss that is a sum over columns, or None; counts are per column."""
     match name:
         case "normalized":
             return [compute_normalized_costs(hierarchy) for hierarchy in hierarchies]
         case "precision":
             return [compute_precision_costs(hierarchy) for hierarchy in hierarchies]
         case "entropy":
-            pairs = zip(hierarchies, held, strict=True)
+            pairs = zip(hierarchies, value_counts, strict=True)
             return [compute_entropy_costs(hierarchy, rows) for hierarchy, rows in pairs]
         case _:
             return None

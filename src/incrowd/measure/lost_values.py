@@ -18,7 +18,7 @@ from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_percent, make_finding
 
 MOST_LABELS = 16  # of a column whose values are compared
 LEAST_ROWS = 20  # of a value that is compared
@@ -53,14 +53,14 @@ class LostValue:
     @property
     def description(self) -> str:
         """Its name, and how many of its rows are missing."""
-        much = "all" if self.released == 0 else f"{100 * self.lost:.1f} %"
-        return f"{self.name} ({much} of {self.rows:,} rows{self._shift})"
+        share = "all" if self.released == 0 else format_percent(self.lost)
+        return f"{self.name} ({share} of {self.rows:,} rows{self._shift})"
 
     @property
     def _shift(self) -> str:
         if len(self.columns) > 1 or not self.released:
             return ""
-        return f", share {100 * self.share_before:.1f} % → {100 * self.share_after:.1f} %"
+        return f", share {format_percent(self.share_before)} → {format_percent(self.share_after)}"
 
 
 @dataclass(frozen=True)
@@ -79,23 +79,23 @@ class LostValues:
 
     def findings(self) -> list[Finding]:
         """Return at most three: values, pairs, columns; each names a few and counts the others."""
-        result = []
+        findings = []
         if self.values:
             names = [value.description for value in self.values]
-            listed, more = _take_first(names, _NAMED_VALUES, self.more_values)
-            result.append(make_finding("VALUES_LOST", listed=listed, more=more))
+            names_shown, more = _take_first(names, _NAMED_VALUES, self.more_values)
+            findings.append(make_finding("VALUES_LOST", listed=names_shown, more=more))
         if self.pairs:
             names = [pair.description for pair in self.pairs]
-            listed, more = _take_first(names, _NAMED_PAIRS, self.more_pairs)
-            result.append(make_finding("PAIRS_LOST", listed=listed, more=more))
+            names_shown, more = _take_first(names, _NAMED_PAIRS, self.more_pairs)
+            findings.append(make_finding("PAIRS_LOST", listed=names_shown, more=more))
         if self.nothing_shown:
-            listed, more = _take_first(self.nothing_shown, _NAMED_COLUMNS)
-            result.append(make_finding("COLUMNS_SUPPRESSED", listed=listed, more=more))
-        return result
+            names_shown, more = _take_first(self.nothing_shown, _NAMED_COLUMNS)
+            findings.append(make_finding("COLUMNS_SUPPRESSED", listed=names_shown, more=more))
+        return findings
 
 
-def _take_first(names: Sequence[str], most: int, more: int = 0) -> tuple[list[str], int]:
-    return list(names[:most]), max(len(names) + more - most, 0)
+def _take_first(names: Sequence[str], limit: int, more: int = 0) -> tuple[list[str], int]:
+    return list(names[:limit]), max(len(names) + more - limit, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,20 +130,22 @@ def find_lost_values(
         for column in columns
         if column.name not in nothing_shown
     ]
-    compared = [item for item in small if item is not None]
+    comparable = [column for column in small if column is not None]
     totals = before.total, after.total
-    values = [value for item in compared for value in item.iterate_lost_values(overall, totals)]
-    first, second = (
-        merge_tuples(np.column_stack(codes).astype(np.int32), rows.counts) if compared else rows
+    values = [
+        value for column in comparable for value in column.iterate_lost_values(overall, totals)
+    ]
+    rows_before, rows_after = (
+        merge_tuples(np.column_stack(codes).astype(np.int32), rows.counts) if comparable else rows
         for codes, rows in (
-            ([item.codes for item in compared], before),
-            ([item.shown for item in compared], after),
+            ([column.codes for column in comparable], before),
+            ([column.shown for column in comparable], after),
         )
     )
     pairs = [
         pair
-        for (a, item), (b, other) in combinations(enumerate(compared), 2)
-        for pair in _iterate_lost_pairs((item, a), (other, b), first, second, overall)
+        for (a, column), (b, other) in combinations(enumerate(comparable), 2)
+        for pair in _iterate_lost_pairs((column, a), (other, b), rows_before, rows_after, overall)
     ]
     values.sort(key=_make_sort_key)
     pairs.sort(key=_make_sort_key)
@@ -173,22 +175,24 @@ class _ComparedColumn:
         cls, column: ColumnLabels, before: Frequencies, after: Frequencies
     ) -> _ComparedColumn | None:
         """Code both tables by the labels of the table; None if there are too many."""
-        own, seen = before.codes[:, column.at], after.codes[:, column.at]
-        used = {column.before[code] for code in np.unique(own).tolist()}
-        if len(used) > MOST_LABELS:
+        codes_before, codes_after = before.codes[:, column.at], after.codes[:, column.at]
+        labels_used = {column.before[code] for code in np.unique(codes_before).tolist()}
+        if len(labels_used) > MOST_LABELS:
             return None
-        labels = sorted(used, key=lambda label: (label is None, label or ""))
+        labels = sorted(labels_used, key=lambda label: (label is None, label or ""))
         places = {label: place for place, label in enumerate(labels)}
-        last = len(labels)  # labels that the table does not have
-        codes, shown = (
-            np.array([places.get(text, last) for text in texts], dtype=np.int32)[item]
-            for texts, item in ((column.before, own), (column.after, seen))
+        unknown = len(labels)  # labels that the table does not have
+        codes, published_codes = (
+            np.array([places.get(text, unknown) for text in texts], dtype=np.int32)[column_codes]
+            for texts, column_codes in ((column.before, codes_before), (column.after, codes_after))
         )
         rows, released = (
-            np.bincount(item, weights=counts, minlength=last + 1)[:last].astype(np.float64)
-            for item, counts in ((codes, before.counts), (shown, after.counts))
+            np.bincount(column_codes, weights=counts, minlength=unknown + 1)[:unknown].astype(
+                np.float64
+            )
+            for column_codes, counts in ((codes, before.counts), (published_codes, after.counts))
         )
-        return cls(column.name, labels, codes, shown, rows, released)
+        return cls(column.name, labels, codes, published_codes, rows, released)
 
     @property
     def kept_share(self) -> Floats:
@@ -207,14 +211,14 @@ class _ComparedColumn:
 
 
 def _iterate_lost_pairs(
-    one: tuple[_ComparedColumn, int],
-    other: tuple[_ComparedColumn, int],
+    first_place: tuple[_ComparedColumn, int],
+    second_place: tuple[_ComparedColumn, int],
     before: Frequencies,
     after: Frequencies,
     overall: float,
 ) -> Iterator[LostValue]:
     """Yield the pairs of labels that lost more than either label did."""
-    (first, a), (second, b) = one, other
+    (first, a), (second, b) = first_place, second_place
     shape = len(first.labels) + 1, len(second.labels) + 1
     rows, released = (
         np.bincount(
@@ -225,10 +229,10 @@ def _iterate_lost_pairs(
     )  # fmt: skip
     rate = np.minimum(np.minimum.outer(first.kept_share, second.kept_share), overall)
     for x, y in np.argwhere(_is_lost(rows, released, rate)).tolist():
-        held, left = int(rows[x, y]), int(released[x, y])
+        rows_before, rows_after = int(rows[x, y]), int(released[x, y])
         yield LostValue(
-            (first.name, second.name), (first.labels[x], second.labels[y]), held, left,
-            1 - left / held, held / before.total, left / after.total,
+            (first.name, second.name), (first.labels[x], second.labels[y]), rows_before, rows_after,
+            1 - rows_after / rows_before, rows_before / before.total, rows_after / after.total,
         )  # fmt: skip
 
 
@@ -236,12 +240,12 @@ def _is_lost(rows: Floats, released: Floats, rate: Floats) -> Bools:
     """Return which values kept far less than a rate of their rows, less than chance explains."""
     expected = rate * rows
     chance = _CHANCE * np.sqrt(expected * (1 - rate))
-    result: Bools = (
+    is_lost: Bools = (
         (rows >= LEAST_ROWS)
         & (released < (1 - LOST) * expected)
         & (expected - released > chance)
     )  # fmt: skip
-    return result
+    return is_lost
 
 
 # From tables with hierarchies to labels --------------------------------------------------------
@@ -261,36 +265,38 @@ class KeptRows:
 
 
 def find_lost_labels(
-    original: CountedTable, shown: PublishedTable, kept: KeptRows | None = None
+    original: CountedTable, published: PublishedTable, kept_rows: KeptRows | None = None
 ) -> LostValues:
     """Find what is lost by the labels of a release, compared with those of the table.
 
-    The columns are those of ``shown``, which are the first of ``original``. Where fine and coarse
-    labels of a column stand side by side, its values are not compared: nobody knows which rows a
-    coarse label has taken from a fine one.
+    The columns are those of ``published``, which are the first of ``original``. Where fine and
+    coarse labels of a column stand side by side, its values are not compared: nobody knows which
+    rows a coarse label has taken from a fine one.
     """
-    columns, nothing = [], []
-    width = shown.frequencies.codes.shape[1]
-    levels = shown.levels or (None,) * width
-    for at, (name, hierarchy, own, level) in enumerate(
+    columns, suppressed_columns = [], []
+    width = published.frequencies.codes.shape[1]
+    levels = published.levels or (None,) * width
+    for at, (name, hierarchy, own_level, level) in enumerate(
         zip(original.names, original.hierarchies, original.levels, levels[:width], strict=False)
     ):
-        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in shown.labels[at]]
-        used = {texts[code] for code in np.unique(shown.frequencies.codes[:, at]).tolist()}
-        if used and shows_nothing(hierarchy, used, level):
-            nothing.append(name)
-        at_level = _find_single_level(hierarchy, used) if level is None else level
-        if at_level is not None and at_level >= own:
-            (up,) = map_levels([hierarchy], [own], [at_level])
+        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in published.labels[at]]
+        used_labels = {
+            texts[code] for code in np.unique(published.frequencies.codes[:, at]).tolist()
+        }
+        if used_labels and shows_nothing(hierarchy, used_labels, level):
+            suppressed_columns.append(name)
+        at_level = _find_single_level(hierarchy, used_labels) if level is None else level
+        if at_level is not None and at_level >= own_level:
+            (up,) = map_levels([hierarchy], [own_level], [at_level])
             labels = hierarchy.labels[at_level]
             columns.append(ColumnLabels(name, at, [labels[x] for x in up.tolist()], texts))
-    before, after = original.frequencies, shown.frequencies
-    if kept is not None:
-        before, after = kept.before, kept.after
-        for at, (name, values) in enumerate(kept.kept.items(), width):
-            listed = [canonicalize_value(value) for value in values]
-            columns.append(ColumnLabels(name, at, listed, listed))
-    return find_lost_values(columns, before, after, nothing)
+    before, after = original.frequencies, published.frequencies
+    if kept_rows is not None:
+        before, after = kept_rows.before, kept_rows.after
+        for at, (name, values) in enumerate(kept_rows.kept.items(), width):
+            value_labels = [canonicalize_value(value) for value in values]
+            columns.append(ColumnLabels(name, at, value_labels, value_labels))
+    return find_lost_values(columns, before, after, suppressed_columns)
 
 
 def shows_nothing(
@@ -308,5 +314,5 @@ def _find_single_level(hierarchy: Hierarchy, labels: set[str | None]) -> int | N
     """Return the lowest level of all labels, where none of them stands for everything."""
     if labels & {ROOT, hierarchy.root}:
         return None
-    fitting = (at for at, item in enumerate(hierarchy.labels) if labels <= {*item})
+    fitting = (at for at, level_labels in enumerate(hierarchy.labels) if labels <= {*level_labels})
     return next(fitting, None)

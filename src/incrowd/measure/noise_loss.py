@@ -106,10 +106,10 @@ class ClassMatcher:
         self._covers, self._classes = covers, classes
         self._columns = [np.ascontiguousarray(column) for column in points.T]
         labels = [find_label(cover, points[:, at]) for at, cover in enumerate(covers)]
-        apart = [label for label in labels if label is not None]
+        disjoint = [label for label in labels if label is not None]
         self._of: list[npt.NDArray[np.int64]] | None = None
-        if len(apart) == len(labels) and len(classes):
-            self._of = _group_tuples(np.column_stack(apart), classes)
+        if len(disjoint) == len(labels) and len(classes):
+            self._of = _group_tuples(np.column_stack(disjoint), classes)
 
     @property
     def is_indexed(self) -> bool:
@@ -134,8 +134,8 @@ class ClassMatcher:
 def _group_tuples(codes: npt.NDArray[np.int64], classes: Codes) -> list[npt.NDArray[np.int64]]:
     """Return the tuples of each class, by their labels; -1 is no label."""
     tuples = np.flatnonzero((codes >= 0).all(axis=1))
-    named = number_tuples(np.vstack([classes, codes[tuples]]).astype(np.int32))
-    places, at = np.unique(named, return_inverse=True)
+    numbers = number_tuples(np.vstack([classes, codes[tuples]]).astype(np.int32))
+    places, at = np.unique(numbers, return_inverse=True)
     order = np.argsort(at[len(classes) :], kind="stable")
     ends = np.searchsorted(at[len(classes) :][order], np.arange(len(places) + 1))
     return [tuples[order[ends[place] : ends[place + 1]]] for place in at[: len(classes)]]
@@ -153,21 +153,24 @@ def compute_least_distance(originals: Steps, released: Steps) -> tuple[float, bo
     """
     if not len(originals) or not len(released):
         return 0.0, False
-    least_distance, shown = np.sort(originals), np.sort(released)
-    if len(least_distance) == len(shown):
-        apart = np.abs(shown.astype(np.float64) - least_distance)
-        return float(apart.sum()), bool((least_distance == shown).all())
-    place = np.searchsorted(least_distance, shown)
+    sorted_originals, sorted_released = np.sort(originals), np.sort(released)
+    if len(sorted_originals) == len(sorted_released):
+        distances = np.abs(sorted_released.astype(np.float64) - sorted_originals)
+        return float(distances.sum()), bool((sorted_originals == sorted_released).all())
+    place = np.searchsorted(sorted_originals, sorted_released)
     below, above = (
-        least_distance[np.maximum(place - 1, 0)],
-        least_distance[np.minimum(place, len(least_distance) - 1)],
+        sorted_originals[np.maximum(place - 1, 0)],
+        sorted_originals[np.minimum(place, len(sorted_originals) - 1)],
     )
-    values = shown.astype(np.float64)
+    values = sorted_released.astype(np.float64)
     nearest = np.minimum(np.abs(values - below), np.abs(values - above))
-    return float(nearest.sum()), _is_among(least_distance, shown)
+    return float(nearest.sum()), _is_among(sorted_originals, sorted_released)
 
 
-def _is_among(known: Steps, shown: Steps) -> bool:
-    values, often = np.unique(shown, return_counts=True)
-    first, last = np.searchsorted(known, values), np.searchsorted(known, values, side="right")
+def _is_among(originals: Steps, released: Steps) -> bool:
+    values, often = np.unique(released, return_counts=True)
+    first, last = (
+        np.searchsorted(originals, values),
+        np.searchsorted(originals, values, side="right"),
+    )
     return bool((last - first >= often).all())

@@ -63,40 +63,42 @@ class SearchResult:
 
 
 def evaluate_outcome(
-    counted: CountedTable,
+    table: CountedTable,
     released: Frequencies,
     *,
     crowd: float,
     target: str | None = None,
     noise: CountNoise | None = None,
-    rest: SuppressedCells | None = None,
+    remote_cells: SuppressedCells | None = None,
     before: Frequencies | None = None,
 ) -> Evaluation:
     """Compare a release with the table it was made from, both at the levels of the release.
 
     Cells of ``crowd`` rows survive as often as not. Rare labels of a ``target`` lie in smaller
     cells, so that fewer of their rows are shown: how many is said for each. Of a table whose cells
-    are elsewhere ``counted`` has those that are shown, ``rest`` tells of the others, and ``before``
-    has the rows of each label of the target; utility and subgroups are not measured there.
-    ``noise`` is what is known of that in the counts.
+    are elsewhere ``table`` has those that are shown, ``remote_cells`` tells of the others, and
+    ``before`` has the rows of each label of the target; utility and subgroups are not measured
+    there. ``noise`` is what is known of that in the counts.
     """
-    apart = rest or SuppressedCells(0, 0, 0, ())
-    rows = counted.frequencies.total + apart.rows
-    kept, missing, surplus = compare_frequencies(counted.frequencies, released)
-    missing += apart.rows
+    suppressed_cells = remote_cells or SuppressedCells(0, 0, 0, ())
+    rows = table.frequencies.total + suppressed_cells.rows
+    common, missing, surplus = compare_frequencies(table.frequencies, released)
+    missing += suppressed_cells.rows
     lost = (
         LostValues()
-        if rest is not None
-        else find_lost_labels(counted, build_published_table(counted, released))
+        if remote_cells is not None
+        else find_lost_labels(table, build_published_table(table, released))
     )
     inner, losses = {}, {}
     for at, (name, hierarchy, level) in enumerate(
-        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+        zip(table.names, table.hierarchies, table.levels, strict=True)
     ):
         inner[name] = _compute_loss(hierarchy, level, released, at)
-        own = _compute_loss(hierarchy, level, kept, at)
-        every = rows + surplus  # so that no loss is above 1
-        losses[name] = (kept.total * own + missing + surplus) / every if every else 1.0
+        common_loss = _compute_loss(hierarchy, level, common, at)
+        all_rows = rows + surplus  # so that no loss is above 1
+        losses[name] = (
+            (common.total * common_loss + missing + surplus) / all_rows if all_rows else 1.0
+        )
     return Evaluation(
         rows_original=rows,
         rows_released=released.total,
@@ -106,22 +108,23 @@ def evaluate_outcome(
         smallest_class=int(released.counts.min()) if len(released) else 0,
         loss=float(np.mean(list(losses.values()))),
         loss_by_column=losses,
-        cells_original=len(counted.frequencies) + apart.cells,
+        cells_original=len(table.frequencies) + suppressed_cells.cells,
         cells_released=len(released),
-        likely_share=(_count_likely_rows(counted.frequencies, crowd) + apart.likely) / max(rows, 1),
+        likely_share=(_count_likely_rows(table.frequencies, crowd) + suppressed_cells.likely)
+        / max(rows, 1),
         detail_by_column={name: 1 - loss for name, loss in inner.items()},
-        sizes_original=_add_histograms(_count_by_size(counted.frequencies), apart.sizes),
+        sizes_original=_add_histograms(_count_by_size(table.frequencies), suppressed_cells.sizes),
         sizes_released=_count_by_size(released),
-        advice=_make_advice(counted, crowd) if rest is None else [],
+        advice=_make_advice(table, crowd) if remote_cells is None else [],
         lost=lost,
-        subgroups=group_by_levels(counted, released) if rest is None else [],
+        subgroups=group_by_levels(table, released) if remote_cells is None else [],
         utility=None
-        if rest is not None or len(lost.nothing_shown) == len(counted.names)
+        if remote_cells is not None or len(lost.nothing_shown) == len(table.names)
         else measure_utility(
-            drop_columns(build_level_pair(counted, released, noise), lost.nothing_shown)
+            drop_columns(build_level_pair(table, released, noise), lost.nothing_shown)
         ),
         target=target,
-        shifts=[] if target is None else _compute_shifts(counted, released, target, before),
+        shifts=[] if target is None else _compute_shifts(table, released, target, before),
     )
 
 
@@ -138,65 +141,71 @@ _BY_LABELS = {
 
 
 def measure_at_levels(
-    found: LabelEvaluation,
+    evaluation: LabelEvaluation,
     original: CountedTable,
-    shown: PublishedTable,
+    published: PublishedTable,
     *,
     crowd: float,
     target: str | None,
 ) -> LabelEvaluation:
     """Add all that :func:`evaluate_outcome` measures to an evaluation by labels.
 
-    ``shown`` is read at the levels of the release, so that the figures are those of the release
+    ``published`` is read at the levels of the release, so that the figures are those of the release
     when it was made. What labels told of utility is ``utility_of_values``.
     """
-    levels = tuple(level for level in shown.levels if level is not None)
+    levels = tuple(level for level in published.levels if level is not None)
     table = original.roll_up(levels).merge_labels()
     maps = []
-    for hierarchy, level, labels in zip(table.hierarchies, levels, shown.labels, strict=True):
+    for hierarchy, level, labels in zip(table.hierarchies, levels, published.labels, strict=True):
         places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
         texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
         maps.append(np.array([places[text] for text in texts], dtype=np.int32))
-    own = evaluate_outcome(
-        table, shown.frequencies.roll_up(maps), crowd=crowd, target=target, noise=shown.noise
+    outcome = evaluate_outcome(
+        table,
+        published.frequencies.roll_up(maps),
+        crowd=crowd,
+        target=target,
+        noise=published.noise,
     )
-    useful_ = found.utility if own.utility is None else own.utility
-    names = {item.name for item in fields(Evaluation)} - _BY_LABELS
+    useful_ = evaluation.utility if outcome.utility is None else outcome.utility
+    names = {field.name for field in fields(Evaluation)} - _BY_LABELS
     return replace(
-        found,
-        **{name: getattr(own, name) for name in names},
-        utility=replace(useful_, accuracy=found.utility.accuracy),
-        utility_of_values=None if own.utility is None else found.utility,
+        evaluation,
+        **{name: getattr(outcome, name) for name in names},
+        utility=replace(useful_, accuracy=evaluation.utility.accuracy),
+        utility_of_values=None if outcome.utility is None else evaluation.utility,
     )
 
 
-def build_published_table(counted: CountedTable, released: Frequencies) -> PublishedTable:
+def build_published_table(table: CountedTable, released: Frequencies) -> PublishedTable:
     """Return a release by the levels that it was counted at."""
     labels = [
         hierarchy.labels[level]
-        for hierarchy, level in zip(counted.hierarchies, counted.levels, strict=True)
+        for hierarchy, level in zip(table.hierarchies, table.levels, strict=True)
     ]
-    return PublishedTable(tuple(labels), released, counted.levels)
+    return PublishedTable(tuple(labels), released, table.levels)
 
 
 def build_level_pair(
-    counted: CountedTable, released: Frequencies, noise: CountNoise | None
+    table: CountedTable, released: Frequencies, noise: CountNoise | None
 ) -> TablePair:
     """Return a table and its release at the levels of the release: every label is a bin.
 
     Of a column with more than 256 labels neighbors share a bin.
     """
     ordered, shares, maps = [], [], []
-    for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, counted.levels, strict=True)):
-        used = np.unique(np.append(counted.frequencies.codes[:, at], released.codes[:, at]))
-        bins = min(len(used), MOST_BINS)
+    for at, (hierarchy, level) in enumerate(zip(table.hierarchies, table.levels, strict=True)):
+        used_codes = np.unique(np.append(table.frequencies.codes[:, at], released.codes[:, at]))
+        bins = min(len(used_codes), MOST_BINS)
         lookup = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
-        lookup[used] = np.arange(len(used), dtype=np.int64) * bins // max(len(used), 1)
+        lookup[used_codes] = (
+            np.arange(len(used_codes), dtype=np.int64) * bins // max(len(used_codes), 1)
+        )
         maps.append(lookup)
         ordered.append(hierarchy.ordered)
         shares.append(np.eye(max(bins, 1)))
-    before, after = counted.frequencies.roll_up(maps), released.roll_up(maps)
-    return TablePair(counted.names, before, after, tuple(shares), tuple(ordered), noise)
+    before, after = table.frequencies.roll_up(maps), released.roll_up(maps)
+    return TablePair(table.names, before, after, tuple(shares), tuple(ordered), noise)
 
 
 def drop_columns(pair: TablePair, names: Sequence[str]) -> TablePair:
@@ -217,29 +226,29 @@ def drop_columns(pair: TablePair, names: Sequence[str]) -> TablePair:
     )
 
 
-def _add_histograms(one: Sequence[int], other: Sequence[int]) -> list[int]:
+def _add_histograms(first: Sequence[int], second: Sequence[int]) -> list[int]:
     """Return two histograms as one, without empty ends."""
-    summed = [a + b for a, b in zip_longest(one, other, fillvalue=0)]
-    last = max((at for at, rows in enumerate(summed) if rows), default=-1)
-    return summed[: last + 1]
+    total = [a + b for a, b in zip_longest(first, second, fillvalue=0)]
+    last = max((at for at, rows in enumerate(total) if rows), default=-1)
+    return total[: last + 1]
 
 
 def _compute_shifts(
-    counted: CountedTable, released: Frequencies, target: str, held: Frequencies | None
+    table: CountedTable, released: Frequencies, target: str, before_rows: Frequencies | None
 ) -> list[Shift]:
     """Return the rows of each label of a column, before and after."""
-    at = counted.names.index(target)
-    labels = counted.hierarchies[at].labels[counted.levels[at]]
-    first = (held.codes[:, 0], held.counts) if held else (
-        counted.frequencies.codes[:, at], counted.frequencies.counts,
+    at = table.names.index(target)
+    labels = table.hierarchies[at].labels[table.levels[at]]
+    original_column = (before_rows.codes[:, 0], before_rows.counts) if before_rows else (
+        table.frequencies.codes[:, at], table.frequencies.counts,
     )  # fmt: skip
     before, after = (
         np.bincount(codes, weights=rows, minlength=len(labels)).astype(int)
-        for codes, rows in (first, (released.codes[:, at], released.counts))
+        for codes, rows in (original_column, (released.codes[:, at], released.counts))
     )
     return [
-        Shift(label, int(original), int(shown))
-        for label, original, shown in zip(labels, before, after, strict=True)
+        Shift(label, int(original), int(published))
+        for label, original, published in zip(labels, before, after, strict=True)
         if original
     ]
 
@@ -257,19 +266,17 @@ def _count_likely_rows(frequencies: Frequencies, crowd: float) -> int:
     return int(frequencies.counts[frequencies.counts >= crowd].sum())
 
 
-def _make_advice(counted: CountedTable, crowd: float) -> list[Advice]:
+def _make_advice(table: CountedTable, crowd: float) -> list[Advice]:
     """Return for each column that can be coarser what that would do, the best first."""
     advices = []
-    for at, (name, hierarchy) in enumerate(zip(counted.names, counted.hierarchies, strict=True)):
-        level = counted.levels[at] + 1
+    for at, (name, hierarchy) in enumerate(zip(table.names, table.hierarchies, strict=True)):
+        level = table.levels[at] + 1
         if level >= hierarchy.height:
             continue
-        target = [*counted.levels[:at], level, *counted.levels[at + 1 :]]
-        rolled = counted.frequencies.roll_up(
-            map_levels(counted.hierarchies, counted.levels, target)
-        )
+        target = [*table.levels[:at], level, *table.levels[at + 1 :]]
+        coarser = table.frequencies.roll_up(map_levels(table.hierarchies, table.levels, target))
         advices.append(
-            Advice(name, level, _count_likely_rows(rolled, crowd) / max(rolled.total, 1))
+            Advice(name, level, _count_likely_rows(coarser, crowd) / max(coarser.total, 1))
         )
     return sorted(advices, key=lambda advice: -advice.likely_share)
 

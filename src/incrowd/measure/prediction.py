@@ -97,11 +97,11 @@ def compute_accuracy(
 
 def _split_rows(table: Frequencies, seed: int) -> tuple[Frequencies, Frequencies]:
     """Return four fifths of the rows and the other fifth: each row is in it by chance 1/5."""
-    apart = np.random.default_rng(seed).binomial(table.counts, 0.2)
-    rest = table.counts - apart
+    test_counts = np.random.default_rng(seed).binomial(table.counts, 0.2)
+    training_counts = table.counts - test_counts
     return (
-        Frequencies(table.codes[rest > 0], rest[rest > 0]),
-        Frequencies(table.codes[apart > 0], apart[apart > 0]),
+        Frequencies(table.codes[training_counts > 0], training_counts[training_counts > 0]),
+        Frequencies(table.codes[test_counts > 0], test_counts[test_counts > 0]),
     )
 
 
@@ -119,31 +119,31 @@ def _find_frequent_bin(rows: Floats) -> int:
     return int(np.argmax(rows)) if rows.any() else -1
 
 
-def _compute_share(table: Frequencies, chosen: Bools) -> float:
+def _compute_share(table: Frequencies, is_chosen: Bools) -> float:
     """Return the share of the rows that have the tuples chosen; 0 if there are none."""
-    return float(table.counts[chosen].sum() / max(table.total, 1))
+    return float(table.counts[is_chosen].sum() / max(table.total, 1))
 
 
 def _build_features(shares: Sequence[Floats], ordered: Sequence[bool], at: int) -> list[Floats]:
     """Return for each column but the target what its labels tell a model: one row per label."""
-    described = []
+    features = []
     for column, (share, has_order) in enumerate(zip(shares, ordered, strict=True)):
         if column != at:
             position = np.linspace(0, 1, share.shape[1])[:, None]
-            described.append(np.hstack([share, share @ position]) if has_order else share)
-    return described
+            features.append(np.hstack([share, share @ position]) if has_order else share)
+    return features
 
 
 def _train_classifier(
     table: Frequencies, shares: Sequence[Floats], ordered: Sequence[bool], at: int, seed: int
 ) -> _Classifier:
     """Return the logistic regression of the target on the other columns, learned from a table."""
-    described = _build_features(shares, ordered, at)
-    width = sum(part.shape[1] for part in described)
+    label_features = _build_features(shares, ordered, at)
+    width = sum(part.shape[1] for part in label_features)
     rows = compute_implied_rows(table, shares[at], at)
     if np.count_nonzero(rows) < 2 or not width:
-        result = np.array([_find_frequent_bin(rows)], dtype=np.int32)
-        return _Classifier(result, np.zeros((width, 1)), np.zeros(1))
+        bins_found = np.array([_find_frequent_bin(rows)], dtype=np.int32)
+        return _Classifier(bins_found, np.zeros((width, 1)), np.zeros(1))
     try:
         from scipy import sparse
         from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]
@@ -156,11 +156,14 @@ def _train_classifier(
         raise IncrowdError(
             "Prediction needs scikit-learn. Install it: pip install 'incrowd[utility]'."
         ) from error
-    most = max(10_000, _CELLS // width)
-    codes, bins, weights = _draw_examples(table, shares[at], at, most, seed)
+    limit = max(10_000, _CELLS // width)
+    codes, bins, weights = _draw_examples(table, shares[at], at, limit, seed)
     # One-hot rows are mostly zeros: sparse, they are learned several times faster.
     features = sparse.hstack(
-        [sparse.csr_matrix(part)[column] for part, column in zip(described, codes.T, strict=True)],
+        [
+            sparse.csr_matrix(part)[column]
+            for part, column in zip(label_features, codes.T, strict=True)
+        ],
         format="csr",
     )
     regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
@@ -170,44 +173,48 @@ def _train_classifier(
         regression.fit(features, bins, sample_weight=weights)
     # What is the same in every row learned from tells nothing; what it got is part of the start.
     low, high = (end.toarray()[0] for end in (features.min(axis=0), features.max(axis=0)))
-    same = low == high
+    is_constant = low == high
     factors = regression.coef_.T.copy()
-    start = regression.intercept_ + low[same] @ factors[same]
-    factors[same] = 0.0
+    start = regression.intercept_ + low[is_constant] @ factors[is_constant]
+    factors[is_constant] = 0.0
     if len(regression.classes_) == 2:  # scores of the second class against 0 for the first
         factors, start = np.hstack([0 * factors, factors]), np.append(0.0, start)
     return _Classifier(regression.classes_, factors, start)
 
 
 def _draw_examples(
-    table: Frequencies, target: Floats, at: int, most: int, seed: int
+    table: Frequencies, target: Floats, at: int, limit: int, seed: int
 ) -> tuple[Codes, Codes, Floats]:
     """Return labels of the other columns, the target's bin, and the weight, of each example.
 
-    A tuple is an example of every bin that its target may be in. There are at most ``most``
+    A tuple is an example of every bin that its target may be in. There are at most ``limit``
     examples, with the total weight of the table.
     """
-    some = limit_tuples(table, most, seed)
-    possible = target[some.codes[:, at]]
+    sample = limit_tuples(table, limit, seed)
+    possible = target[sample.codes[:, at]]
     tuples, bins = np.nonzero(possible)
-    weights = some.counts[tuples] * possible[tuples, bins]
-    if len(weights) > most:
-        weights = draw_by_weight(weights, most, seed + 1).astype(np.float64)
-    kept = weights > 0
-    others = np.delete(some.codes, at, axis=1)[tuples[kept]]
-    return others, bins[kept].astype(np.int32), weights[kept] * (table.total / weights.sum())
+    weights = sample.counts[tuples] * possible[tuples, bins]
+    if len(weights) > limit:
+        weights = draw_by_weight(weights, limit, seed + 1).astype(np.float64)
+    has_weight = weights > 0
+    other_columns = np.delete(sample.codes, at, axis=1)[tuples[has_weight]]
+    return (
+        other_columns,
+        bins[has_weight].astype(np.int32),
+        weights[has_weight] * (table.total / weights.sum()),
+    )
 
 
 class _TestResult:
     """The result of a model on test rows: the share ``right`` and, of two bins, the ``auc``."""
 
     def __init__(self, model: _Classifier, test: Frequencies, pair: TablePair, at: int) -> None:
-        described = _build_features(pair.exact_shares, pair.ordered, at)
-        ends = np.cumsum([part.shape[1] for part in described], dtype=int)
+        features = _build_features(pair.exact_shares, pair.ordered, at)
+        ends = np.cumsum([part.shape[1] for part in features], dtype=int)
         # A score is a sum over the columns, so what each bin adds is looked up.
-        added = [
+        scores_by_label = [
             part @ weights
-            for part, weights in zip(described, np.split(model.weights, ends)[:-1], strict=True)
+            for part, weights in zip(features, np.split(model.weights, ends)[:-1], strict=True)
         ]
         bins = np.unique(test.codes[:, at])
         places = [np.flatnonzero(model.classes == code) for code in bins]
@@ -215,7 +222,7 @@ class _TestResult:
         for start in range(0, len(test), _CHUNK):
             codes = test.codes[start : start + _CHUNK]
             scores = np.tile(model.start, (len(codes), 1))
-            for column, lookup in zip(np.delete(codes, at, axis=1).T, added, strict=True):
+            for column, lookup in zip(np.delete(codes, at, axis=1).T, scores_by_label, strict=True):
                 scores += lookup[column]
             hit[start : start + _CHUNK] = model.classes[np.argmax(scores, axis=1)] == codes[:, at]
             if len(bins) == 2 and all(len(place) for place in places):
@@ -227,10 +234,10 @@ class _TestResult:
         )
 
 
-def _compute_auc(scores: Floats, test: Frequencies, second: Bools) -> float:
+def _compute_auc(scores: Floats, test: Frequencies, is_second: Bools) -> float:
     """Return how often a row of the second bin scores above one of the first; ties count half."""
     _, place = np.unique(scores, return_inverse=True)
-    high = np.bincount(place, weights=test.counts * second)
-    low = np.bincount(place, weights=test.counts * ~second, minlength=len(high))
+    high = np.bincount(place, weights=test.counts * is_second)
+    low = np.bincount(place, weights=test.counts * ~is_second, minlength=len(high))
     below = np.cumsum(low) - low
     return float((high * (below + low / 2)).sum() / (high.sum() * low.sum()))

@@ -54,9 +54,9 @@ def compute_risk(
     original: Frequencies, released: Frequencies, covers: Sequence[LabelCover], *, seed: int = 0
 ) -> Risk:
     """Return the risks: ``original`` by positions on the axes, ``released`` by labels."""
-    sizes, whole = released.counts, original.counts
-    highest = float(1 / whole.min()) if len(whole) else 0.0
-    mean = len(whole) / max(original.total, 1)
+    sizes, original_sizes = released.counts, original.counts
+    highest = float(1 / original_sizes.min()) if len(original_sizes) else 0.0
+    mean = len(original_sizes) / max(original.total, 1)
     if not len(sizes):
         return Risk(
             0.0,
@@ -66,7 +66,7 @@ def compute_risk(
             0.0,
             compute_unique_share(original),
             [],
-            count_by_size(whole),
+            count_by_size(original_sizes),
             highest,
             mean,
         )
@@ -79,7 +79,7 @@ def compute_risk(
         uniques=compute_unique_share(released),
         uniques_original=compute_unique_share(original),
         sizes=count_by_size(sizes),
-        sizes_original=count_by_size(whole),
+        sizes_original=count_by_size(original_sizes),
         highest_original=highest,
         mean_original=mean,
         compared=len(rows),
@@ -111,24 +111,28 @@ def _count_fitting(
     labels = find_fitting_labels(original.codes, released.codes, covers)
     if labels is not None:
         codes = labels
-        known = (codes >= 0).all(axis=1)
-        named = number_tuples(np.vstack([released.codes, codes[known]]).astype(np.int32))
-        places, at_ = np.unique(named, return_inverse=True)
-        held = np.bincount(at_[len(released) :], original.counts[known], minlength=len(places))
-        return np.maximum(held[at_[: len(released)]], 1), released.counts
+        has_labels = (codes >= 0).all(axis=1)
+        numbers = number_tuples(np.vstack([released.codes, codes[has_labels]]).astype(np.int32))
+        places, at_ = np.unique(numbers, return_inverse=True)
+        rows_by_class = np.bincount(
+            at_[len(released) :], original.counts[has_labels], minlength=len(places)
+        )
+        return np.maximum(rows_by_class[at_[: len(released)]], 1), released.counts
     boxes = _count_in_boxes(original, released, covers)
     if boxes is not None:
         return np.maximum(boxes, 1.0), released.counts
     # In an order that does not depend on how labels are numbered.
     ends = [end[released.codes[:, at]] for at, c in enumerate(covers) for end in (c.low, c.high)]
-    chosen = np.lexsort(ends)
-    most = max(_FEWEST, _CELLS // max(len(original) * len(covers), 1))
-    if len(chosen) > most:
-        chosen = chosen[np.random.default_rng(seed).choice(len(chosen), most, replace=False)]
+    chosen_classes = np.lexsort(ends)
+    limit = max(_FEWEST, _CELLS // max(len(original) * len(covers), 1))
+    if len(chosen_classes) > limit:
+        chosen_classes = chosen_classes[
+            np.random.default_rng(seed).choice(len(chosen_classes), limit, replace=False)
+        ]
     columns = [np.ascontiguousarray(column) for column in original.codes.T]
-    classes = released.codes[chosen].tolist()
-    result = [_count_class_rows(original.counts, columns, covers, codes) for codes in classes]
-    return np.maximum(np.array(result), 1.0), released.counts[chosen]
+    classes = released.codes[chosen_classes].tolist()
+    class_rows = [_count_class_rows(original.counts, columns, covers, codes) for codes in classes]
+    return np.maximum(np.array(class_rows), 1.0), released.counts[chosen_classes]
 
 
 def _count_in_boxes(
@@ -139,8 +143,11 @@ def _count_in_boxes(
     Tuples are put in order, the column with the widest labels last. Those that fit a class are then
     a run for each tuple of the other columns that the class covers.
     """
-    shown = [np.unique(column).tolist() for column in released.codes.T]
-    runs = [cover.sets.keys().isdisjoint(some) for cover, some in zip(covers, shown, strict=True)]
+    published_labels = [np.unique(column).tolist() for column in released.codes.T]
+    runs = [
+        cover.sets.keys().isdisjoint(labels_used)
+        for cover, labels_used in zip(covers, published_labels, strict=True)
+    ]
     if not len(original) or not all(runs):
         return None
     tuples, lows, widths = [], [], []
@@ -150,27 +157,32 @@ def _count_in_boxes(
         tuples.append(np.searchsorted(met, np.arange(met[-1] + 1))[column])
         lows.append(np.searchsorted(met, cover.low)[labels])
         widths.append(np.searchsorted(met, cover.high, side="right")[labels] - lows[-1])
-    *others, last = np.argsort([width.mean() for width in widths]).tolist()
-    cells = np.prod([widths[at] for at in others], axis=0, dtype=np.float64)
+    *other_columns, last_column = np.argsort([width.mean() for width in widths]).tolist()
+    cells = np.prod([widths[at] for at in other_columns], axis=0, dtype=np.float64)
     spans = [int(column.max()) + 1 for column in tuples]
     if cells.sum() > _CELLS / _LOOKUP or math.prod(spans) >= 2**62:
         return None
-    number = cells.astype(np.int64) if others else np.ones(len(released), dtype=np.int64)
+    number = cells.astype(np.int64) if other_columns else np.ones(len(released), dtype=np.int64)
     owner = np.repeat(np.arange(len(released)), number)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
-    named = np.zeros(len(original), dtype=np.int64)
+    numbers = np.zeros(len(original), dtype=np.int64)
     cell = np.zeros(len(owner), dtype=np.int64)
-    for at in others:
+    for at in other_columns:
         width = widths[at][owner]
         cell = cell * spans[at] + lows[at][owner] + within % width
         within //= width
-        named = named * spans[at] + tuples[at]
-    named, cell = named * spans[last] + tuples[last], cell * spans[last] + lows[last][owner]
-    order = np.argsort(named, kind="stable")
+        numbers = numbers * spans[at] + tuples[at]
+    numbers, cell = (
+        numbers * spans[last_column] + tuples[last_column],
+        cell * spans[last_column] + lows[last_column][owner],
+    )
+    order = np.argsort(numbers, kind="stable")
     upto = np.append(0, np.cumsum(original.counts[order]))
-    ends = (np.searchsorted(named[order], end) for end in (cell, cell + widths[last][owner]))
-    first, behind = (upto[end] for end in ends)
-    return np.bincount(owner, behind - first, minlength=len(released)).astype(np.float64)
+    ends = (
+        np.searchsorted(numbers[order], end) for end in (cell, cell + widths[last_column][owner])
+    )
+    before, behind = (upto[end] for end in ends)
+    return np.bincount(owner, behind - before, minlength=len(released)).astype(np.float64)
 
 
 def find_fitting_labels(
@@ -187,20 +199,20 @@ def find_fitting_labels(
 
 
 def find_label(
-    cover: LabelCover, places: Codes, used: npt.NDArray[np.integer] | None = None
+    cover: LabelCover, places: Codes, used_labels: npt.NDArray[np.integer] | None = None
 ) -> npt.NDArray[np.int64] | None:
     """Return the label that fits each position, -1 for none; None where two may fit one.
 
-    With ``used`` no other label counts: a hierarchy may have ones that nobody shows.
+    With ``used_labels`` no other label counts: a hierarchy may have ones that nobody shows.
     """
-    every = np.arange(len(cover.low))
-    if used is not None:
-        every = np.flatnonzero(np.bincount(used, minlength=len(cover.low)))
-    if not len(every):
+    candidates = np.arange(len(cover.low))
+    if used_labels is not None:
+        candidates = np.flatnonzero(np.bincount(used_labels, minlength=len(cover.low)))
+    if not len(candidates):
         return np.full(len(places), -1, dtype=np.int64)
-    order = every[np.argsort(cover.low[every], kind="stable")]
+    order = candidates[np.argsort(cover.low[candidates], kind="stable")]
     low, high = cover.low[order], cover.high[order]
-    if not cover.sets.keys().isdisjoint(every.tolist()) or (low[1:] <= high[:-1]).any():
+    if not cover.sets.keys().isdisjoint(candidates.tolist()) or (low[1:] <= high[:-1]).any():
         return None
     # Once for each position up to the last one covered, and one beyond: people are many more.
     positions = np.arange(int(high[-1]) + 2)
@@ -214,13 +226,13 @@ def _count_class_rows(
 ) -> float:
     """Return how many original rows fit all labels of a class, by narrow labels first."""
     places: Places | None = None
-    every = zip(columns, covers, codes, strict=True)
-    for column, cover, code in sorted(every, key=lambda one: _estimate_width(one[1], one[2])):
-        here = column if places is None else column[places]
+    parts = zip(columns, covers, codes, strict=True)
+    for column, cover, code in sorted(parts, key=lambda part: _estimate_width(part[1], part[2])):
+        positions = column if places is None else column[places]
         if code in cover.sets:
-            fit = np.isin(here, cover.sets[code])
+            fit = np.isin(positions, cover.sets[code])
         else:
-            fit = (here >= cover.low[code]) & (here <= cover.high[code])
+            fit = (positions >= cover.low[code]) & (positions <= cover.high[code])
         places = np.flatnonzero(fit) if places is None else places[fit]
     return float((counts if places is None else counts[places]).sum())
 

@@ -75,18 +75,18 @@ class SuppressionBurden:
 
 def measure_burden(groups: Sequence[Subgroup]) -> SuppressionBurden | None:
     """Return on whom suppression falls; None where nobody knows."""
-    known = [group for group in groups if group.hidden is not None and group.rows]
-    if not known:
+    known_groups = [group for group in groups if group.hidden is not None and group.rows]
+    if not known_groups:
         return None
     totals: dict[str, int] = {}
-    for one in known:
-        totals[one.column] = totals.get(one.column, 0) + one.rows
-    small = [item for item in known if item.rows < SMALL * totals[item.column]]
-    large = [item for item in known if item.rows >= SMALL * totals[item.column]]
-    worst = max(known, key=lambda one: (one.share or 0.0, one.rows))
-    first = [item for item in known if item.column == known[0].column]
+    for group in known_groups:
+        totals[group.column] = totals.get(group.column, 0) + group.rows
+    small = [group for group in known_groups if group.rows < SMALL * totals[group.column]]
+    large = [group for group in known_groups if group.rows >= SMALL * totals[group.column]]
+    worst = max(known_groups, key=lambda group: (group.share or 0.0, group.rows))
+    first_column = [group for group in known_groups if group.column == known_groups[0].column]
     return SuppressionBurden(
-        overall=_compute_hidden_share(first) or 0.0,
+        overall=_compute_hidden_share(first_column) or 0.0,
         small=_compute_hidden_share(small),
         large=_compute_hidden_share(large),
         worst=worst if worst.hidden else None,
@@ -99,20 +99,20 @@ def _compute_hidden_share(groups: Sequence[Subgroup]) -> float | None:
     return sum(group.hidden or 0 for group in groups) / sum(group.rows for group in groups)
 
 
-def group_by_levels(counted: CountedTable, released: Frequencies) -> list[Subgroup]:
+def group_by_levels(table: CountedTable, released: Frequencies) -> list[Subgroup]:
     """Return the groups of every column, by cells at the levels of a release, or coarser."""
-    unseen = ~mark_published(counted.frequencies.codes, released.codes)
+    unseen = ~mark_published(table.frequencies.codes, released.codes)
     subgroups = []
     for at, (name, hierarchy, level) in enumerate(
-        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+        zip(table.names, table.hierarchies, table.levels, strict=True)
     ):
-        codes, rows = counted.frequencies.codes[:, at], counted.frequencies.counts
+        codes, rows = table.frequencies.codes[:, at], table.frequencies.counts
         width = len(hierarchy.labels[level])
-        held = np.bincount(codes, weights=rows, minlength=width)
+        rows_before = np.bincount(codes, weights=rows, minlength=width)
         hidden = np.bincount(codes, weights=rows * unseen, minlength=width)
-        shown = np.bincount(released.codes[:, at], weights=released.counts, minlength=width)
-        groups = _choose_grouping(hierarchy, level, held)
-        subgroups += groups.make_subgroups(name, held, shown, hidden)
+        rows_after = np.bincount(released.codes[:, at], weights=released.counts, minlength=width)
+        groups = _choose_grouping(hierarchy, level, rows_before)
+        subgroups += groups.make_subgroups(name, rows_before, rows_after, hidden)
     return subgroups
 
 
@@ -133,45 +133,45 @@ def group_by_labels(
     subgroups = []
     for at, (name, axis, cover) in enumerate(zip(names, axes, covers, strict=True)):
         width = len(axis.positions)
-        held = np.bincount(points[:, at], weights=rows, minlength=width)
+        position_rows = np.bincount(points[:, at], weights=rows, minlength=width)
         hidden = None
         if unseen is not None:
             hidden = np.bincount(points[:, at], weights=rows * unseen, minlength=width)[
                 axis.positions
             ]
-        shown = _spread_rows(cover, released, at, width)[axis.positions]
-        own = held[axis.positions]
-        subgroups += _choose_grouping(axis.hierarchy, 0, own).make_subgroups(
-            name, own, shown, hidden
+        rows_after = _spread_rows(cover, released, at, width)[axis.positions]
+        rows_before = position_rows[axis.positions]
+        subgroups += _choose_grouping(axis.hierarchy, 0, rows_before).make_subgroups(
+            name, rows_before, rows_after, hidden
         )
     return subgroups
 
 
 def group_kept_columns(
-    kept: Mapping[str, Sequence[object]], before: Frequencies, after: Frequencies, first: int
+    kept_values: Mapping[str, Sequence[object]], before: Frequencies, after: Frequencies, first: int
 ) -> tuple[Subgroup, ...]:
     """Return the groups of columns kept as they are: those of the tuples from ``first`` on.
 
     What is not shown of a group is hidden.
     """
     subgroups: list[Subgroup] = []
-    for at, (name, values) in enumerate(kept.items(), first):
-        rows, shown = (
-            np.bincount(item.codes[:, at], weights=item.counts, minlength=len(values))
-            for item in (before, after)
+    for at, (name, values) in enumerate(kept_values.items(), first):
+        rows, rows_after = (
+            np.bincount(table.codes[:, at], weights=table.counts, minlength=len(values))
+            for table in (before, after)
         )
         place, labels, others = _group_frequent(values, rows)
         groups = _Grouping(None, place, [canonicalize_value(label) for label in labels], others)
-        subgroups += groups.make_subgroups(name, rows, shown, np.maximum(rows - shown, 0))
+        subgroups += groups.make_subgroups(name, rows, rows_after, np.maximum(rows - rows_after, 0))
     return tuple(subgroups)
 
 
-def mark_published(codes: Codes, shown: Codes) -> Bools:
+def mark_published(codes: Codes, published: Codes) -> Bools:
     """Return which tuples are among those that are published."""
-    if not len(shown) or not len(codes):
+    if not len(published) or not len(codes):
         return np.zeros(len(codes), dtype=np.bool_)
-    named = number_tuples(np.vstack([codes, shown]).astype(np.int32))
-    return np.isin(named[: len(codes)], named[len(codes) :])
+    numbers = number_tuples(np.vstack([codes, published]).astype(np.int32))
+    return np.isin(numbers[: len(codes)], numbers[len(codes) :])
 
 
 def _spread_rows(cover: LabelCover, released: Frequencies, at: int, width: int) -> Floats:
@@ -179,18 +179,18 @@ def _spread_rows(cover: LabelCover, released: Frequencies, at: int, width: int) 
     rows = np.bincount(released.codes[:, at], weights=released.counts, minlength=len(cover.low))
     expected = np.zeros(width)
     values = width - 2
-    whole = (cover.low == 0) & (cover.high == width - 1)
-    if whole.any() and values:
-        expected[:values] += rows[whole].sum() / values
+    is_whole = (cover.low == 0) & (cover.high == width - 1)
+    if is_whole.any() and values:
+        expected[:values] += rows[is_whole].sum() / values
     edges = np.zeros(width + 1)
-    run = ~whole
+    run = ~is_whole
     run[list(cover.sets)] = False
-    each = rows[run] / (cover.high[run] - cover.low[run] + 1)
-    np.add.at(edges, cover.low[run], each)
-    np.add.at(edges, cover.high[run] + 1, -each)
+    density = rows[run] / (cover.high[run] - cover.low[run] + 1)
+    np.add.at(edges, cover.low[run], density)
+    np.add.at(edges, cover.high[run] + 1, -density)
     expected += np.cumsum(edges)[:-1]
     for code, places in cover.sets.items():
-        if not whole[code]:
+        if not is_whole[code]:
             expected[places] += rows[code] / len(places)
     return np.maximum(expected, 0.0)
 
@@ -205,12 +205,12 @@ class _Grouping:
     others: int
 
     def make_subgroups(
-        self, name: str, rows: Numbers, shown: Numbers, hidden: Numbers | None
+        self, name: str, rows: Numbers, published: Numbers, hidden: Numbers | None
     ) -> list[Subgroup]:
         """Return the groups that have rows, before or after, from numbers for each code."""
-        before, after, gone = (
-            None if item is None else np.bincount(self.place, item, minlength=len(self.labels))
-            for item in (rows, shown, hidden)
+        before, after, missing = (
+            None if values is None else np.bincount(self.place, values, minlength=len(self.labels))
+            for values in (rows, published, hidden)
         )
         assert before is not None
         assert after is not None
@@ -218,7 +218,7 @@ class _Grouping:
         return [
             Subgroup(
                 name, label, int(before[at]), float(after[at]),
-                None if gone is None else int(gone[at]), self.level,
+                None if missing is None else int(missing[at]), self.level,
                 self.others if at == last else 0,
             )
             for at, label in enumerate(self.labels)
@@ -226,7 +226,7 @@ class _Grouping:
         ]  # fmt: skip
 
 
-def _choose_grouping(hierarchy: Hierarchy, level: int, held: Numbers) -> _Grouping:
+def _choose_grouping(hierarchy: Hierarchy, level: int, value_counts: Numbers) -> _Grouping:
     """Return the groups of a column whose codes of a level hold so many rows."""
     for coarser in range(level, hierarchy.height):
         if coarser > level and coarser == hierarchy.height - 1 and hierarchy.is_rooted:
@@ -234,21 +234,25 @@ def _choose_grouping(hierarchy: Hierarchy, level: int, held: Numbers) -> _Groupi
         (up,) = map_levels([hierarchy], [level], [coarser])
         place = hierarchy.map_equal_labels(coarser)[up]
         labels = list(hierarchy.labels[coarser])
-        if np.count_nonzero(np.bincount(place, held, minlength=len(labels))) <= MOST:
+        if np.count_nonzero(np.bincount(place, value_counts, minlength=len(labels))) <= MOST:
             return _Grouping(coarser, place, labels, 0)
-    alike = hierarchy.map_equal_labels(level)
+    equal_codes = hierarchy.map_equal_labels(level)
     labels = list(hierarchy.labels[level])
-    place, few, others = _group_frequent(labels, np.bincount(alike, held, minlength=len(labels)))
-    return _Grouping(level, place[alike], [canonicalize_value(label) for label in few], others)
+    place, frequent, others = _group_frequent(
+        labels, np.bincount(equal_codes, value_counts, minlength=len(labels))
+    )
+    return _Grouping(
+        level, place[equal_codes], [canonicalize_value(label) for label in frequent], others
+    )
 
 
 def _group_frequent(labels: Sequence[object], rows: Numbers) -> tuple[Codes, list[object], int]:
     """Return the group of each label: the most frequent alone, in order, then the others."""
-    filled = np.flatnonzero(rows)
-    if len(filled) <= MOST:
+    nonempty = np.flatnonzero(rows)
+    if len(nonempty) <= MOST:
         return np.arange(len(labels), dtype=np.int32), list(labels), 0
-    chosen = np.sort(filled[np.argsort(-rows[filled], kind="stable")][: MOST - 1])
+    frequent = np.sort(nonempty[np.argsort(-rows[nonempty], kind="stable")][: MOST - 1])
     place = np.full(len(labels), MOST - 1, dtype=np.int32)
-    place[chosen] = np.arange(MOST - 1, dtype=np.int32)
-    others = len(filled) - len(chosen)
-    return place, [*(labels[at] for at in chosen.tolist()), f"{others:,} others"], others
+    place[frequent] = np.arange(MOST - 1, dtype=np.int32)
+    others = len(nonempty) - len(frequent)
+    return place, [*(labels[at] for at in frequent.tolist()), f"{others:,} others"], others

@@ -1,13 +1,19 @@
-"""How far synthetic rows are from their table: shares of values and pairs, and rows that are equal.
+"""How far synthetic rows are from their table: shares of values, pairs and triples, equal rows.
 
 For the curator alone: no figure here is covered by the guarantee.
+
+Distances are total variations: half the sum of the differences of shares, from 0 to 1. They are
+taken over all pairs and triples of columns, or over so many at random as ``MOST_PAIRS`` and
+``MOST_TRIPLES`` say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import comb, prod
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +21,23 @@ from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, number_tuples
 from incrowd.measure.evaluation import Evaluation
-from incrowd.measure.label_evaluation import build_pair, measure_utility
+from incrowd.measure.label_evaluation import build_pair, locate_tuples, measure_utility
+from incrowd.measure.subgroups import Subgroup, group_by_labels
+from incrowd.measure.utility import TablePair
 
 MOST_PAIRS = 500
+MOST_TRIPLES = 200
+RARE = 100  # rows: of fewer, a share is not judged by value
+_MOST_CELLS = 1 << 22  # of a pair of columns; larger ones are not compared
+_MOST_TRIPLE_CELLS = 1 << 20
 _MOST_VALUES = 20
-_RARE = 100  # rows: of fewer, a share is not judged by value
+_APPLICABLE = (
+    "rows_original", "rows_released", "distance_by_column", "distance_by_pair",
+    "distance_by_triple", "pairs", "triples", "values", "cells", "subgroup_distances",
+    "subgroups", "equal_rows", "others", "utility", "findings",
+)  # fmt: skip
+_MOST_PAIR_CELLS = 300
+_OF_A_PAIR = 5  # cells that one pair of columns contributes to the list
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,14 @@ class PairDistance:
 
     first: str
     second: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class TripleDistance:
+    """The total variation distance between the shares of three columns' triples, 0 to 1."""
+
+    columns: tuple[str, str, str]
     distance: float
 
 
@@ -47,47 +73,96 @@ class ValueShare:
 
 
 @dataclass(frozen=True)
+class CellShare:
+    """The share of a pair of values of two columns, in the table and in the rows."""
+
+    columns: tuple[str, str]
+    values: tuple[str | None, str | None]
+    original: float
+    released: float
+
+    @property
+    def error(self) -> float:
+        """The difference."""
+        return abs(self.released - self.original)
+
+
+@dataclass(frozen=True)
+class SubgroupDistance:
+    """How well the rows of one value describe its people, by all other columns.
+
+    ``distance`` is the mean, over the other columns, of the distance between the shares among the
+    people of the value and those among its synthetic rows.
+    """
+
+    column: str
+    value: str | None
+    rows: int
+    released: int
+    distance: float
+
+
+@dataclass(frozen=True)
 class EqualRows:
     """Published rows that are equal to some row of the table, and how many chance explains.
 
     ``expected`` is the number of published rows that are equal to some row of a second table,
-    drawn from the same model: nobody of the first is in that. ``unique`` are those that equal the
-    only row of its kind in the table.
+    drawn from the same model: nobody of the first is in that. It is None where the model is not
+    known. ``unique`` are those that equal the only row of its kind in the table.
     """
 
     equal: int
-    expected: int
+    expected: int | None
     unique: int
     rows: int
 
 
 @dataclass(frozen=True)
-class OtherMethods:
-    """The share of rows that other methods would have kept of the same columns, as they are.
+class MethodOutcome:
+    """What a method keeps of the table: rows, columns that are not suppressed, shares of pairs.
 
-    Counts publish groups of a ``crowd`` or more people, k-anonymity those of ``k`` or more.
+    ``rows`` is the share of the rows that are published, ``pair_distance`` the mean distance of
+    pairs of columns at the finest values, where a reader takes values to be uniform within a label.
+    ``problem`` says why nothing was measured. Levels that are not ``searched`` privately were
+    chosen by the table, which keeps more than a release may.
     """
 
-    crowd: int
-    counts: float
-    k: int
-    k_anonymity: float
+    method: str
+    columns: int
+    informative: int | None = None
+    rows: float | None = None
+    pair_distance: float | None = None
+    suppressed: tuple[str, ...] = ()
+    problem: str | None = None
+    searched: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticEvaluation(Evaluation):
-    """What synthetic rows keep of their table: shares by column and by pair, values, equal rows.
+    """What synthetic rows keep of their table, by column, pair, triple, value and subgroup.
 
-    Distances are total variations: half the sum of the differences of shares. ``values`` has the
-    values of at least 100 people whose shares differ most. Of very many pairs of columns some at
-    random stand for all.
+    ``values`` are the values of at least 100 people whose shares differ most, in all and in each
+    column, ``cells`` such pairs of values, ``subgroup_distances`` the values whose people are
+    described worst. ``pairs`` and ``triples`` are how many there are; those that were compared are
+    listed. ``others`` is what other methods would have kept of the same table.
     """
 
     distance_by_column: dict[str, float]
     distance_by_pair: list[PairDistance]
+    distance_by_triple: list[TripleDistance] = field(default_factory=list)
+    pairs: int = 0
+    triples: int = 0
     values: list[ValueShare]
+    cells: list[CellShare] = field(default_factory=list)
+    subgroup_distances: list[SubgroupDistance] = field(default_factory=list)
     equal_rows: EqualRows
-    others: OtherMethods | None = None
+    others: list[MethodOutcome] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the evaluation as plain values, for JSON, without what does not apply to it."""
+        every = super().as_dict()
+        means = ("mean_distance", "mean_pair_distance", "mean_triple_distance", "largest_error")
+        return {name: every[name] for name in _APPLICABLE} | {x: getattr(self, x) for x in means}
 
     @property
     def mean_distance(self) -> float:
@@ -101,13 +176,23 @@ class SyntheticEvaluation(Evaluation):
         return float(np.mean(result)) if result else None
 
     @property
-    def largest_error(self) -> float:
-        """The largest difference of shares among values of at least 100 people."""
-        return max((value.error for value in self.values), default=0.0)
+    def mean_triple_distance(self) -> float | None:
+        """The mean over triples of columns; None of fewer than three columns."""
+        result = [item.distance for item in self.distance_by_triple]
+        return float(np.mean(result)) if result else None
+
+    @property
+    def largest_error(self) -> float | None:
+        """The largest difference of shares among values of at least 100 people; None of none."""
+        return max((value.error for value in self.values), default=None)
 
 
 def evaluate_synthetic(
-    original: CountedTable, shown: PublishedTable, again: Codes, *, queries: int | None = None
+    original: CountedTable,
+    shown: PublishedTable,
+    again: Codes | None,
+    *,
+    queries: int | None = None,
 ) -> SyntheticEvaluation:
     """Hold synthetic rows against their table, both by the values of level 0.
 
@@ -122,7 +207,8 @@ def evaluate_synthetic(
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = measure_utility(build_pair(original, original.axes, shown), asked=queries)
+    utility = measure_utility(build_pair(original, original.axes, shown), query_count=queries)
+    pairs = _PairComparison(original, after, sizes)
     return SyntheticEvaluation(
         rows_original=before.total,
         rows_released=after.total,
@@ -134,18 +220,60 @@ def evaluate_synthetic(
         distance_by_column={
             name: _distance(*pair) for name, pair in zip(names, shares, strict=True)
         },
-        distance_by_pair=list(_pairs(names, before, after, sizes)),
+        distance_by_pair=pairs.distances,
+        distance_by_triple=list(_compare_triples(names, before, after, sizes)),
+        pairs=comb(len(names), 2),
+        triples=comb(len(names), 3),
         values=_values(original, shares),
+        cells=sorted(pairs.cells, key=lambda cell: -cell.error)[:_MOST_PAIR_CELLS],
+        subgroup_distances=pairs.list_subgroups()[:_MOST_VALUES],
         equal_rows=count_equal(before, after, again),
+        subgroups=_group_rows(original, shown),
     )
 
 
-def _share(table: Frequencies, places: Sequence[int], sizes: Sequence[int]) -> Floats:
+def _group_rows(original: CountedTable, shown: PublishedTable) -> list[Subgroup]:
+    """Return the rows of each category before and after, at a higher level if there are many."""
+    points, _, covers = locate_tuples(original, original.axes, shown)
+    groups = group_by_labels(
+        original.names, original.axes, np.column_stack(points).astype(np.int32),
+        original.frequencies.counts, shown.frequencies, covers,
+    )  # fmt: skip
+    return [replace(group, hidden=None) for group in groups]  # nothing is suppressed
+
+
+def mean_pair_distance(pair: TablePair) -> float | None:
+    """Return the mean distance over pairs of columns, of any release, at the finest values.
+
+    Of very many pairs so many at random stand for all.
+    """
+    distances = []
+    for a, b in _choose(list(combinations(range(len(pair.names)), 2)), MOST_PAIRS):
+        sizes = [pair.shares[at].shape for at in (a, b)]
+        if sizes[0][1] * sizes[1][1] > _MOST_CELLS or sizes[0][0] * sizes[1][0] > _MOST_CELLS:
+            continue
+        first = _share(pair.original, [a, b], {a: sizes[0][1], b: sizes[1][1]})
+        labels = _share(pair.released, [a, b], {a: sizes[0][0], b: sizes[1][0]})
+        implied = pair.shares[a].T @ labels.reshape(sizes[0][0], sizes[1][0]) @ pair.shares[b]
+        distances.append(_distance(first, implied.ravel()))
+    return float(np.mean(distances)) if distances else None
+
+
+def _choose(sets: list[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
+    """Return all of some sets of columns, or so many at random."""
+    if len(sets) <= most:
+        return sets
+    chosen = np.random.default_rng(0).choice(len(sets), most, replace=False)
+    return [sets[at] for at in sorted(chosen.tolist())]
+
+
+def _share(
+    table: Frequencies, places: Sequence[int], sizes: Sequence[int] | dict[int, int]
+) -> Floats:
     """Return the share of each combination of some columns' values."""
-    cell = np.ravel_multi_index([table.codes[:, at] for at in places], [sizes[at] for at in places])
-    counts = np.bincount(
-        cell, table.counts, minlength=int(np.prod([sizes[at] for at in places]))
-    ).astype(np.float64)
+    shape = [sizes[at] for at in places]
+    cell = np.ravel_multi_index([table.codes[:, at] for at in places], shape)
+    counts = np.bincount(cell, table.counts, minlength=prod(shape)).astype(np.float64)
     result: Floats = counts / max(counts.sum(), 1.0)
     return result
 
@@ -154,21 +282,83 @@ def _distance(first: Floats, second: Floats) -> float:
     return float(np.abs(first - second).sum() / 2)
 
 
-def _pairs(
+class _PairComparison:
+    """Pairs of columns, compared once: distances, cells that differ most, and subgroups."""
+
+    def __init__(self, original: CountedTable, after: Frequencies, sizes: Sequence[int]) -> None:
+        before = original.frequencies
+        self._original, self._rows = original, (before.total, after.total)
+        self._sums = [np.zeros(size) for size in sizes]  # of distances, for each value of a column
+        self._times = [0] * len(sizes)
+        self._people = [np.bincount(before.codes[:, at], before.counts, minlength=size)
+                        for at, size in enumerate(sizes)]  # fmt: skip
+        self._shown = [np.bincount(after.codes[:, at], after.counts, minlength=size)
+                       for at, size in enumerate(sizes)]  # fmt: skip
+        self.distances: list[PairDistance] = []
+        self.cells: list[CellShare] = []
+        every: list[tuple[int, ...]] = [
+            pair for pair in combinations(range(len(sizes)), 2)
+            if sizes[pair[0]] * sizes[pair[1]] <= _MOST_CELLS
+        ]  # fmt: skip
+        for a, b in _choose(every, MOST_PAIRS):
+            shape = sizes[a], sizes[b]
+            self._compare(
+                a, b, _share(before, [a, b], sizes).reshape(shape),
+                _share(after, [a, b], sizes).reshape(shape),
+            )  # fmt: skip
+
+    def _compare(self, a: int, b: int, first: Floats, second: Floats) -> None:
+        names = self._original.names
+        self.distances.append(PairDistance(names[a], names[b], _distance(first, second)))
+        for column, one, other in ((a, first, second), (b, first.T, second.T)):
+            self._sums[column] += _compare_rows(one, other)
+            self._times[column] += 1
+        errors = np.where(first * self._rows[0] >= RARE - 0.5, np.abs(first - second), 0.0)
+        largest = np.argsort(-errors, axis=None, kind="stable")[:_OF_A_PAIR]
+        for x, y in zip(*np.unravel_index(largest, errors.shape), strict=True):
+            if errors[x, y] > 0:
+                values = self._label(a, int(x)), self._label(b, int(y))
+                shares = float(first[x, y]), float(second[x, y])
+                self.cells.append(CellShare((names[a], names[b]), values, *shares))
+
+    def _label(self, column: int, code: int) -> str | None:
+        return self._original.hierarchies[column].labels[0][code]
+
+    def list_subgroups(self) -> list[SubgroupDistance]:
+        """Return the values of enough people, those that are described worst first."""
+        result = [
+            SubgroupDistance(
+                name, self._label(at, code), int(self._people[at][code]),
+                int(self._shown[at][code]), float(self._sums[at][code] / self._times[at]),
+            )
+            for at, name in enumerate(self._original.names) if self._times[at]
+            for code in np.flatnonzero(self._people[at] >= RARE).tolist()
+        ]  # fmt: skip
+        return sorted(result, key=lambda one: -one.distance)
+
+
+def _compare_rows(first: Floats, second: Floats) -> Floats:
+    """Return the distance of each row of a table from that of another, as shares of the row."""
+    sums = [table.sum(axis=1, keepdims=True) for table in (first, second)]
+    shares = [table / np.where(total > 0, total, 1.0)
+              for table, total in zip((first, second), sums, strict=True)]  # fmt: skip
+    distances = np.abs(shares[0] - shares[1]).sum(axis=1) / 2
+    # A value that the rows do not have is described by nothing.
+    result: Floats = np.where((sums[1] > 0)[:, 0], distances, 1.0)
+    return result
+
+
+def _compare_triples(
     names: Sequence[str], before: Frequencies, after: Frequencies, sizes: Sequence[int]
-) -> list[PairDistance]:
-    pairs = [pair for pair in combinations(range(len(names)), 2)
-             if sizes[pair[0]] * sizes[pair[1]] <= 1 << 22]  # fmt: skip
-    if len(pairs) > MOST_PAIRS:
-        chosen = np.random.default_rng(0).choice(len(pairs), MOST_PAIRS, replace=False)
-        pairs = [pairs[at] for at in sorted(chosen.tolist())]
-    return [
-        PairDistance(
-            names[a], names[b],
-            _distance(_share(before, [a, b], sizes), _share(after, [a, b], sizes)),
-        )
-        for a, b in pairs
+) -> Iterator[TripleDistance]:
+    every: list[tuple[int, ...]] = [
+        triple for triple in combinations(range(len(names)), 3)
+        if prod(sizes[at] for at in triple) <= _MOST_TRIPLE_CELLS
     ]  # fmt: skip
+    for triple in _choose(every, MOST_TRIPLES):
+        distance = _distance(_share(before, triple, sizes), _share(after, triple, sizes))
+        a, b, c = (names[at] for at in triple)
+        yield TripleDistance((a, b, c), distance)
 
 
 def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> list[ValueShare]:
@@ -177,21 +367,26 @@ def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> 
     for name, hierarchy, (before, after) in zip(
         original.names, original.hierarchies, shares, strict=True
     ):
-        for code in np.flatnonzero(before * rows >= _RARE - 0.5).tolist():
+        for code in np.flatnonzero(before * rows >= RARE - 0.5).tolist():
             label = hierarchy.labels[0][code]
             value_shares.append(ValueShare(name, label, float(before[code]), float(after[code])))
-    return sorted(value_shares, key=lambda one: -one.error)[:_MOST_VALUES]
+    value_shares.sort(key=lambda one: -one.error)
+    worst = {one.column: one for one in reversed(value_shares)}  # of each column
+    return [
+        one for at, one in enumerate(value_shares) if at < _MOST_VALUES or one is worst[one.column]
+    ]
 
 
-def count_equal(before: Frequencies, after: Frequencies, again: Codes) -> EqualRows:
+def count_equal(before: Frequencies, after: Frequencies, again: Codes | None) -> EqualRows:
     """Count published rows that equal a row of the table, and of a second draw."""
-    other = Frequencies(*np.unique(again, axis=0, return_counts=True))
+    expected = None
+    if again is not None:
+        expected = _count_met(after, Frequencies(*np.unique(again, axis=0, return_counts=True)))
+    single = before.counts == 1
     return EqualRows(
         equal=_count_met(after, before),
-        expected=_count_met(after, other),
-        unique=_count_met(
-            after, Frequencies(before.codes[before.counts == 1], before.counts[before.counts == 1])
-        ),
+        expected=expected,
+        unique=_count_met(after, Frequencies(before.codes[single], before.counts[single])),
         rows=after.total,
     )
 

@@ -118,9 +118,9 @@ def compute_implied_rows(table: Frequencies, shares: Floats, at: int) -> Floats:
     return np.asarray(labels @ shares, dtype=np.float64)
 
 
-def _compute_total_variation(one: Floats, other: Floats) -> float:
+def _compute_total_variation(first: Floats, second: Floats) -> float:
     """Return the total variation distance of two distributions given as weights."""
-    return min(1.0, float(np.abs(one / one.sum() - other / other.sum()).sum() / 2))
+    return min(1.0, float(np.abs(first / first.sum() - second / second.sum()).sum() / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,33 +137,33 @@ def _draw_regions(
     """Draw random regions, each around a random row of the original."""
     width = len(pair.names)
     bins = [shares.shape[1] for shares in pair.shares]
-    restricted = np.zeros((count, width), dtype=np.bool_)
-    selected = tuple(np.ones((count, size), dtype=np.bool_) for size in bins)
+    is_restricted = np.zeros((count, width), dtype=np.bool_)
+    is_selected = tuple(np.ones((count, size), dtype=np.bool_) for size in bins)
     chance = pair.original.counts / pair.original.total
     rows = pair.original.codes[rng.choice(len(chance), count, p=chance)]
     for query, row in enumerate(rows):
         size = min(sizes[rng.integers(len(sizes))], width)
         for at in rng.choice(width, size, replace=False):
-            covered = max(1, min(bins[at] - 1, round(bins[at] * _SELECTED ** (1 / size))))
-            restricted[query, at] = True
-            selected[at][query] = _draw_around(
-                int(row[at]), bins[at], covered, ordered=pair.ordered[at], rng=rng
+            width_covered = max(1, min(bins[at] - 1, round(bins[at] * _SELECTED ** (1 / size))))
+            is_restricted[query, at] = True
+            is_selected[at][query] = _draw_around(
+                int(row[at]), bins[at], width_covered, ordered=pair.ordered[at], rng=rng
             )
-    return _QueryRegions(restricted, selected)
+    return _QueryRegions(is_restricted, is_selected)
 
 
 def _draw_around(
-    place: int, bins: int, covered: int, *, ordered: bool, rng: np.random.Generator
+    place: int, bins: int, width: int, *, ordered: bool, rng: np.random.Generator
 ) -> Bools:
     """Draw a random interval, or set, of so many bins that contains the bin ``place``."""
     mask = np.zeros(bins, dtype=np.bool_)
     if ordered:
-        first = rng.integers(max(0, place - covered + 1), min(place, bins - covered) + 1)
-        mask[first : first + covered] = True
+        first = rng.integers(max(0, place - width + 1), min(place, bins - width) + 1)
+        mask[first : first + width] = True
     else:
-        others = np.arange(bins - 1)
-        others[place:] += 1
-        mask[rng.permutation(others)[: covered - 1]] = True
+        other_bins = np.arange(bins - 1)
+        other_bins[place:] += 1
+        mask[rng.permutation(other_bins)[: width - 1]] = True
         mask[place] = True
     return mask
 
@@ -178,12 +178,12 @@ def _answer_queries(table: Frequencies, shares: Sequence[Floats], regions: _Quer
         return answers
     codes = [column.astype(np.int64) for column in table.codes.T]
     counts = table.counts.astype(np.float64)
-    sets, which = np.unique(regions.restricted, axis=0, return_inverse=True)
-    for number, restricted in enumerate(sets):
-        columns = np.flatnonzero(restricted).tolist()
-        every = np.flatnonzero(which.ravel() == number)
-        for start in range(0, len(every), _BLOCK):
-            request = every[start : start + _BLOCK]
+    sets, set_number = np.unique(regions.restricted, axis=0, return_inverse=True)
+    for number, restricted_columns in enumerate(sets):
+        columns = np.flatnonzero(restricted_columns).tolist()
+        queries = np.flatnonzero(set_number.ravel() == number)
+        for start in range(0, len(queries), _BLOCK):
+            request = queries[start : start + _BLOCK]
             masses = [
                 regions.selected[at][request].astype(np.float64) @ shares[at].T for at in columns
             ]
@@ -195,12 +195,12 @@ def _answer_queries(table: Frequencies, shares: Sequence[Floats], regions: _Quer
 
 def _answer_by_rows(counts: Floats, codes: Sequence[Places], masses: Sequence[Floats]) -> Floats:
     """Return for each region the rows expected in it, by the tuples of the table."""
-    shares, first = np.empty(len(counts)), np.empty(len(counts))
+    shares, buffer = np.empty(len(counts)), np.empty(len(counts))
     answers = np.zeros(len(masses[0]))
     for place in range(len(answers)):
         np.take(masses[0][place], codes[0], out=shares, mode="clip")
         for mass, code in zip(masses[1:], codes[1:], strict=True):
-            shares *= np.take(mass[place], code, out=first, mode="clip")
+            shares *= np.take(mass[place], code, out=buffer, mode="clip")
         answers[place] = shares @ counts
     return answers
 
@@ -211,26 +211,26 @@ def _answer_by_cells(counts: Floats, codes: Sequence[Places], masses: Sequence[F
     cells = codes[0]
     for column, size in zip(codes[1:], sizes[1:], strict=True):
         cells = cells * size + column
-    held = np.bincount(cells, weights=counts, minlength=math.prod(sizes))
-    left = masses[0] @ held.reshape(sizes[0], -1)
+    cell_rows = np.bincount(cells, weights=counts, minlength=math.prod(sizes))
+    answers = masses[0] @ cell_rows.reshape(sizes[0], -1)
     for mass, size in zip(masses[1:], sizes[1:], strict=True):
-        parts = left.reshape(len(mass), size, -1)
-        left = (mass[:, None, :] @ parts)[:, 0]
-    return np.asarray(left, dtype=np.float64).reshape(-1)
+        parts = answers.reshape(len(mass), size, -1)
+        answers = (mass[:, None, :] @ parts)[:, 0]
+    return np.asarray(answers, dtype=np.float64).reshape(-1)
 
 
-def limit_tuples(table: Frequencies, most: int, seed: int) -> Frequencies:
-    """Return the table, or if it has more than ``most`` tuples that many random rows of it.
+def limit_tuples(table: Frequencies, limit: int, seed: int) -> Frequencies:
+    """Return the table, or if it has more than ``limit`` tuples that many random rows of it.
 
     The seed alone decides the draws, so equal tables are limited to equal tables.
     """
-    if len(table) <= most:
+    if len(table) <= limit:
         return table
-    rows = draw_by_weight(table.counts, most, seed)
+    rows = draw_by_weight(table.counts, limit, seed)
     return Frequencies(table.codes[rows > 0], rows[rows > 0])
 
 
 def draw_by_weight(weights: Counts | Floats, size: int, seed: int) -> Counts:
     """Return how often each entry comes up in so many draws by weight, with replacement."""
-    picked = np.random.default_rng(seed).choice(len(weights), size, p=weights / weights.sum())
-    return np.bincount(picked, minlength=len(weights)).astype(np.int64)
+    draws = np.random.default_rng(seed).choice(len(weights), size, p=weights / weights.sum())
+    return np.bincount(draws, minlength=len(weights)).astype(np.int64)

@@ -79,7 +79,7 @@ class Method(Protocol):
         """Count the table as distinct tuples; draw nothing."""
         ...
 
-    def make(self, counted: Any, context: MakeContext) -> MethodResult:
+    def make(self, counts: Any, context: MakeContext) -> MethodResult:
         """Make the rows to be published, from what :meth:`count` has found."""
         ...
 
@@ -92,15 +92,15 @@ def get_unit_fields(spec: Spec) -> dict[str, Any]:
 
 
 def require_local(
-    counted: CountedTable | DistinctRows | RemoteCounts,
+    counts: CountedTable | DistinctRows | RemoteCounts,
 ) -> CountedTable | DistinctRows:
     """Return tuples that are on this machine; refuse others."""
-    if not isinstance(counted, CountedTable | DistinctRows):
+    if not isinstance(counts, CountedTable | DistinctRows):
         raise TableError(
             "Table: its distinct tuples are on other machines, and this needs all of them. Use a "
             "part of the table."
         )
-    return counted
+    return counts
 
 
 class RemoteCounts(Protocol):
@@ -117,17 +117,18 @@ def refuse_outside_domain(table: CountedTable | DistinctRows | RemoteCounts) -> 
 
     At the root nothing is shown of a column, whatever its values are.
     """
-    counted = table.counted if isinstance(table, DistinctRows) else table
-    if not isinstance(counted, CountedTable):  # it is elsewhere, and is looked at column by column
-        for at in range(len(counted.names)):
-            refuse_outside_domain(counted.column(at))
+    counted_table = table.counted if isinstance(table, DistinctRows) else table
+    if not isinstance(counted_table, CountedTable):
+        # It is elsewhere, and is looked at column by column.
+        for at in range(len(counted_table.names)):
+            refuse_outside_domain(counted_table.column(at))
         return
     for at, (name, hierarchy, level) in enumerate(
-        zip(counted.names, counted.hierarchies, counted.levels, strict=True)
+        zip(counted_table.names, counted_table.hierarchies, counted_table.levels, strict=True)
     ):
         groups = len(hierarchy.labels[level]) - 2  # null, and what is outside
-        held = counted.frequencies.codes[:, at]
-        if groups > 0 and (held == groups + 1).any() and not (held < groups).any():
+        codes = counted_table.frequencies.codes[:, at]
+        if groups > 0 and (codes == groups + 1).any() and not (codes < groups).any():
             raise TableError(
                 f"Column '{name}': no value is in the declared domain. Correct the hierarchy (see "
                 "incrowd check), or drop the column."
@@ -194,15 +195,16 @@ def make_cell_table(
     Codes may come from the values met in the table, suppressed ones among them, so their order
     must not be seen.
     """
-    shown, codes = {}, frequencies.codes.copy()
+    sorted_labels, codes = {}, frequencies.codes.copy()
     for at, (name, texts) in enumerate(labels.items()):
-        shown[name], rank = sort_labels(texts)
+        sorted_labels[name], rank = sort_labels(texts)
         codes[:, at] = rank[codes[:, at]]
     merged_ = merge_tuples(codes, frequencies.counts)
     columns = {
-        name: (texts, merged_.codes[:, at]) for at, (name, texts) in enumerate(shown.items())
+        name: (texts, merged_.codes[:, at])
+        for at, (name, texts) in enumerate(sorted_labels.items())
     }
-    return engine.from_cells(columns, merged_.counts, weighted=COUNT if weighted else None)
+    return engine.from_cells(columns, merged_.counts, count_column=COUNT if weighted else None)
 
 
 def sort_labels(texts: Sequence[object]) -> tuple[list[object], Codes]:

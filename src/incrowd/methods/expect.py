@@ -90,35 +90,35 @@ class Expectation:
     @property
     def is_doubtful(self) -> bool:
         """Whether an empty or silent release is to be expected under some assumption."""
-        return any(item.is_doubtful for item in self.each)
+        return any(forecast.is_doubtful for forecast in self.each)
 
     def warnings(self) -> list[Finding]:
         """Return the findings of an empty or silent release."""
-        return [item for item in self.findings() if item.severity is Severity.WARNING]
+        return [finding for finding in self.findings() if finding.severity is Severity.WARNING]
 
     def summarize(self) -> str:
         """Return the shortest that can be said, in one sentence."""
         size, columns = self.each[0].size, self.each[0].columns
         if size is None:
             return f"Forecast: groups need about {self.crowd_size:,} people to be published."
-        if max(item.empty or 0.0 for item in self.each) > 0.5:
+        if max(forecast.empty or 0.0 for forecast in self.each) > 0.5:
             return (
                 f"Forecast for {size:,} people: an empty release, because groups need about "
                 f"{self.crowd_size:,} people."
             )
-        told = _format_range([len(item.told) for item in self.each], "d")
-        rows = _format_range([100 * (item.rows or 0.0) for item in self.each], ".0f") + " %"
+        informative = _format_range([len(forecast.told) for forecast in self.each], "d")
+        rows = _format_range([100 * (forecast.rows or 0.0) for forecast in self.each], ".0f") + " %"
         if self.fixed:
             return f"Forecast for {size:,} people: {rows} of rows, at the levels of the spec."
         return (
-            f"Forecast for {size:,} people: {rows} of rows can be published with values of {told} "
-            f"of {columns} columns, or more columns of fewer rows."
+            f"Forecast for {size:,} people: {rows} of rows can be published with values of "
+            f"{informative} of {columns} columns, or fewer rows in more detail."
         )
 
     def findings(self) -> list[Finding]:
         """Return the table size that is needed or, where a size is known, a forecast of each."""
-        if any(item.size is not None for item in self.each):
-            return [self._find_forecast(item) for item in self.each]
+        if any(forecast.size is not None for forecast in self.each):
+            return [self._find_forecast(forecast) for forecast in self.each]
         return [self._find_needed_size(), make_finding("CROWD_SIZE", crowd=self.crowd_size)]
 
     @property
@@ -126,7 +126,7 @@ class Expectation:
         return self.tables if self.tables > 1 else None
 
     def _find_needed_size(self) -> Finding:
-        uniform, skewed = (_round_people(item.whole) for item in self.each)
+        uniform, skewed = (_round_people(forecast.whole) for forecast in self.each)
         if uniform is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
         beyond = int(skewed is None)
@@ -143,38 +143,38 @@ class Expectation:
             slices=self._slice_count,
         )
 
-    def _find_forecast(self, one: SizeForecast) -> Finding:
-        assert one.size is not None
-        assert one.rows is not None
-        assert one.empty is not None
-        size, spread, slices = one.size, _SPREAD[one.assumption], self._slice_count
-        needed = _round_people(one.whole)
-        if one.empty > 0.5:
+    def _find_forecast(self, forecast: SizeForecast) -> Finding:
+        assert forecast.size is not None
+        assert forecast.rows is not None
+        assert forecast.empty is not None
+        size, spread, slices = forecast.size, _SPREAD[forecast.assumption], self._slice_count
+        needed_size = _round_people(forecast.whole)
+        if forecast.empty > 0.5:
             return make_finding(
-                "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices, empty=one.empty,
-                crowd=self.crowd_size,
+                "RELEASE_LIKELY_EMPTY", size=size, spread=spread, slices=slices,
+                empty=forecast.empty, crowd=self.crowd_size,
             )  # fmt: skip
-        if one.empty > _LIKELY_EMPTY:
+        if forecast.empty > _LIKELY_EMPTY:
             return make_finding(
-                "RELEASE_MAY_BE_EMPTY", size=size, spread=spread, slices=slices, rows=one.rows,
-                empty=one.empty, needed=needed,
+                "RELEASE_MAY_BE_EMPTY", size=size, spread=spread, slices=slices, rows=forecast.rows,
+                empty=forecast.empty, needed=needed_size,
             )  # fmt: skip
-        if not one.told:
+        if not forecast.told:
             return make_finding(
-                "RELEASE_UNINFORMATIVE", size=size, spread=spread, slices=slices, rows=one.rows,
-                needed=needed,
+                "RELEASE_UNINFORMATIVE", size=size, spread=spread, slices=slices,
+                rows=forecast.rows, needed=needed_size,
             )  # fmt: skip
         if self.fixed:
             return make_finding(
                 "RELEASE_FORECAST_AT_LEVELS", size=size, spread=spread, slices=slices,
-                rows=one.rows, needed=needed if one.rows < SHARE else None,
+                rows=forecast.rows, needed=needed_size if forecast.rows < SHARE else None,
             )  # fmt: skip
-        names = [f"{name} → {words}" for name, words in one.told.items()]
+        names = [f"{name} → {words}" for name, words in forecast.told.items()]
         return make_finding(
-            "RELEASE_FORECAST", size=size, spread=spread, slices=slices, rows=one.rows,
-            informative=len(one.told), columns=one.columns, listed=names[:_NAMED],
+            "RELEASE_FORECAST", size=size, spread=spread, slices=slices, rows=forecast.rows,
+            informative=len(forecast.told), columns=forecast.columns, listed=names[:_NAMED],
             more=max(len(names) - _NAMED, 0),
-            needed=needed if len(one.told) < one.columns else None,
+            needed=needed_size if len(forecast.told) < forecast.columns else None,
         )  # fmt: skip
 
 
@@ -210,12 +210,12 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         from incrowd.methods.synthetic import expect as synthetic
 
         return synthetic.expect_synthetic(method, size)
-    settled = method.planned_release
-    widest = max(settled.tables, key=lambda limits: _sum_heights(settled.declared, limits))
+    planned = method.planned_release
+    widest = max(planned.tables, key=lambda limits: _sum_heights(planned.declared, limits))
     return Expectation(
-        crowd=settled.crowd,
-        each=tuple(_make_forecast(settled, widest, size, assumption) for assumption in ASSUMPTIONS),
-        tables=len(settled.tables),
+        crowd=planned.crowd,
+        each=tuple(_make_forecast(planned, widest, size, assumption) for assumption in ASSUMPTIONS),
+        tables=len(planned.tables),
         fixed=all(low == high for low, high in widest.values()),
     )
 
@@ -226,12 +226,12 @@ def expect_with_draw(draw: str, table: Any, file: SpecFile) -> Expectation:
 
 
 def _make_forecast(
-    settled: PlannedRelease,
+    planned: PlannedRelease,
     limits: Mapping[str, tuple[int, int]],
     size: int | None,
     assumption: Assumption,
 ) -> SizeForecast:
-    declared = settled.declared
+    declared = planned.declared
     outlook = TableForecast(
         {
             name: {
@@ -240,14 +240,14 @@ def _make_forecast(
             }
             for name, (low, high) in limits.items()
         },
-        settled.likely,
+        planned.likely,
     )
     levels = (
         outlook.find_informative_levels()
         if size is None
         else outlook.find_finest_levels(size, SHARE)
     )
-    seen = None if size is None else outlook.predict_share(levels, size)
+    share = None if size is None else outlook.predict_share(levels, size)
     return SizeForecast(
         assumption=assumption,
         size=size,
@@ -256,8 +256,8 @@ def _make_forecast(
             name: declared.describe_level(name, levels[name])
             for name in outlook.list_informative_columns(levels)
         },
-        rows=None if seen is None else seen.rows,
-        empty=None if seen is None else seen.empty,
+        rows=None if share is None else share.rows,
+        empty=None if share is None else share.empty,
         whole=outlook.find_table_size(outlook.find_informative_levels(), SHARE),
     )
 
@@ -296,9 +296,9 @@ def count_people(file: SpecFile, table: Table) -> int:
     return table.count_people(file.spec.unit.id)
 
 
-def _format_range(each: list[int] | list[float], form: str) -> str:
+def _format_range(values: list[int] | list[float], form: str) -> str:
     """Format what holds under the assumptions, from the least to the most."""
-    return " to ".join(dict.fromkeys(format(item, form) for item in (min(each), max(each))))
+    return " to ".join(dict.fromkeys(format(value, form) for value in (min(values), max(values))))
 
 
 def _round_people(number: float) -> int | None:

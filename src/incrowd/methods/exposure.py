@@ -32,33 +32,31 @@ def find_weak_parameters(
     """
     if release is None:
         return []
-    weak_parameters = (
-        [] if release.budget is None else _find_weak_budget(release.budget, epsilon, delta)
-    )
+    findings = [] if release.budget is None else _find_weak_budget(release.budget, epsilon, delta)
     counts = False
     if isinstance(release, SafeSpec):
         from incrowd.methods.safe.auto import choose_draw  # is loaded where it is asked for
 
         counts = choose_draw(release)[0].draw == "counts"
     if release.k == 1 and not counts:  # of counts, the noise asks for a crowd
-        weak_parameters.append(make_finding("K_IS_ONE"))
-    return weak_parameters
+        findings.append(make_finding("K_IS_ONE"))
+    return findings
 
 
 def _find_weak_budget(
     budget: RequestedBudget, epsilon: float | None, delta: float | None
 ) -> list[Finding]:
-    weak_budget = []
+    findings = []
     epsilon = budget.epsilon if epsilon is None else epsilon
     delta = budget.delta if delta is None else delta
     if epsilon is not None and epsilon > budget.most:
         meaning = budget.beyond.format(epsilon)
-        weak_budget.append(
+        findings.append(
             make_finding("EPSILON_TOO_LARGE", epsilon=epsilon, meaning=meaning, most=budget.most)
         )
     if delta is not None and delta > LARGE_DELTA:
-        weak_budget.append(make_finding("DELTA_TOO_LARGE", delta=delta))
-    return weak_budget
+        findings.append(make_finding("DELTA_TOO_LARGE", delta=delta))
+    return findings
 
 
 _HEAD = 20_000  # rows whose values are looked at
@@ -72,14 +70,14 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
     """Find every exposure of a spec with a release; nothing is drawn."""
     if spec.release is None:
         return
-    known = {name: column for name, column in spec.columns.items() if name in table.columns}
+    columns = {name: column for name, column in spec.columns.items() if name in table.columns}
     if spec.release.keeps_sensitive:
-        for name, column in known.items():
+        for name, column in columns.items():
             if column.role == "sensitive" and "free_text" not in column.allow:
                 yield from _find_free_text(name, table)
-    yield from _find_published_ids(known, table)
+    yield from _find_published_ids(columns, table)
     if isinstance(spec.release, KEpsilonSpec):
-        for name, column in known.items():
+        for name, column in columns.items():
             if column.role == "noisy" and column.bounds is not None:
                 yield from _find_outside_bounds(name, column, spec.release, table)
 
@@ -93,8 +91,8 @@ def is_free_text(texts: list[str], rows: int) -> bool:
     """Return whether different values are sentences: mostly unique, long, with several words."""
     if rows < _FEWEST or len(texts) <= _UNIQUE * rows:
         return False
-    spaced = sum(text.count(" ") >= 2 for text in texts)
-    return spaced >= _SPACED * len(texts) and statistics.median(map(len, texts)) >= _LONG
+    sentences = sum(text.count(" ") >= 2 for text in texts)
+    return sentences >= _SPACED * len(texts) and statistics.median(map(len, texts)) >= _LONG
 
 
 def _find_free_text(name: str, table: Table) -> Iterator[Finding]:
@@ -109,16 +107,16 @@ def _find_free_text(name: str, table: Table) -> Iterator[Finding]:
 
 
 def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Finding]:
-    published = [
+    candidates = [
         name
         for name, column in columns.items()
         if column.role in ("quasi", "sensitive", "noisy") and "id" not in column.allow
         if identify_kind_by_name(simplify_name(name)) or _is_value_by_value(column)
     ]
-    for name, known in find_ids(table, published, strict=True).items():
+    for name, person_ids in find_ids(table, candidates, strict=True).items():
         yield make_finding(
-            "ID_PUBLISHED", name, ids=known.ids, rows=known.rows, median=known.counts.median,
-            largest=known.counts.largest,
+            "ID_PUBLISHED", name, ids=person_ids.ids, rows=person_ids.rows,
+            median=person_ids.counts.median, largest=person_ids.counts.largest,
         )  # fmt: skip
 
 
@@ -146,17 +144,23 @@ def _find_outside_bounds(
     if not outside:
         return
     low, high = map(str, column.bounds)
-    least, most = str(min(ends)), str(max(ends))
+    smallest, largest = str(min(ends)), str(max(ends))
     if release.bounds == "declared":
         yield make_finding(
-            "VALUES_CLAMPED_BEFORE_NOISE", name, rows=outside, low=low, high=high, least=least,
-            most=most,
+            "VALUES_CLAMPED_BEFORE_NOISE", name, rows=outside, low=low, high=high, least=smallest,
+            most=largest,
         )  # fmt: skip
     elif release.clamp:
         yield make_finding(
-            "VALUES_CLAMPED", name, rows=outside, low=low, high=high, least=least, most=most
+            "VALUES_CLAMPED", name, rows=outside, low=low, high=high, least=smallest, most=largest
         )
     else:
         yield make_finding(
-            "VALUES_OUTSIDE_BOUNDS", name, rows=outside, low=low, high=high, least=least, most=most
+            "VALUES_OUTSIDE_BOUNDS",
+            name,
+            rows=outside,
+            low=low,
+            high=high,
+            least=smallest,
+            most=largest,
         )

@@ -53,8 +53,8 @@ def _draw_column(
         letters = sorted(set(mask.alphabet))
         parts = draws.choice(letters, (size, mask.length), p=compute_shares(len(letters), "skewed"))
         return ["".join(row) for row in parts]
-    chosen = draws.choice(len(values), size, p=compute_shares(len(values), "skewed"))
-    return [values[at] for at in chosen.tolist()]
+    places = draws.choice(len(values), size, p=compute_shares(len(values), "skewed"))
+    return [values[at] for at in places.tolist()]
 
 
 def _list_values(column: Column, folder: Path) -> Sequence[str]:

@@ -31,8 +31,10 @@ def choose_key(spec: Spec, bits: Randomness, *, rehearsal: bool = False) -> byte
     seed, it is drawn from the bits, whatever the method.
     """
     safe = spec.release is not None and spec.release.method in ("safe", "synthetic")
-    kept = b"" if safe or rehearsal or not bits.private else History().key
-    return hmac.digest(kept, _PURPOSE, "sha256") if kept else bits.draw_words(4).tobytes()
+    stored_key = b"" if safe or rehearsal or not bits.private else History().key
+    return (
+        hmac.digest(stored_key, _PURPOSE, "sha256") if stored_key else bits.draw_words(4).tobytes()
+    )
 
 
 def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = None) -> Table:
@@ -56,7 +58,7 @@ def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
 def read_key(folder: Path, certificate: Certificate) -> bytes | None:
     """Read the key of a release from the curator's folder; None if it has none of this release."""
     try:
-        result = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return bytes.fromhex(result["key"]) if result["certificate"] == certificate.seal else None
+        record = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return bytes.fromhex(record["key"]) if record["certificate"] == certificate.seal else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -85,21 +85,21 @@ def identify_kind(
     of an id of people for ids, however few they are.
     """
     sample = texts[:: max(len(texts) // _SAMPLED, 1)][:_SAMPLED]
-    coded = sum(map(_has_digit, sample)) >= _MOST * len(sample)
-    named = identify_kind_by_name(simple)
-    if strict and coded and named in ("person", "household"):
-        return named
-    if named is None and coded and re.search(_WORD, simple):
-        named = "household" if re.search(rf"^{_HOUSEHOLD}", simple) else "person"
-    of_people = coded and named in ("person", "household") and len(texts) * _LONG_SERIES >= rows
+    is_coded = sum(map(_has_digit, sample)) >= _MOST * len(sample)
+    kind = identify_kind_by_name(simple)
+    if strict and is_coded and kind in ("person", "household"):
+        return kind
+    if kind is None and is_coded and re.search(_WORD, simple):
+        kind = "household" if re.search(rf"^{_HOUSEHOLD}", simple) else "person"
+    of_people = is_coded and kind in ("person", "household") and len(texts) * _LONG_SERIES >= rows
     if len(texts) < (_FEWEST_PEOPLE if of_people else FEWEST):
         return None
-    if named is not None:
-        return named if sum(" " in text for text in sample) < _MOST * len(sample) else None
+    if kind is not None:
+        return kind if sum(" " in text for text in sample) < _MOST * len(sample) else None
     if re.search(_MEASURED, simple) or re.search(rf"(^|_){_PLACE}(_|$)", simple):
         return None
-    alike = identifiers.identify_by_values(texts, rows)
-    if alike in _ID_KINDS:
+    value_kind = identifiers.identify_by_values(texts, rows)
+    if value_kind in _ID_KINDS:
         return "id"
     rare = len(texts) * _OFTEN > rows
     return "id" if rare and (_has_code_form(sample) or _has_serial_form(texts, rows)) else None
@@ -111,9 +111,9 @@ def _has_digit(text: str) -> bool:
 
 def _has_code_form(sample: Sequence[str]) -> bool:
     """Return whether values are codes of one form: a few prefixes, and digits of one length."""
-    code_form = [match for text in sample if (match := _CODE.fullmatch(text))]
-    prefixes, lengths = {match[1] for match in code_form}, {len(match[2]) for match in code_form}
-    return len(code_form) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
+    matches = [match for text in sample if (match := _CODE.fullmatch(text))]
+    prefixes, lengths = {match[1] for match in matches}, {len(match[2]) for match in matches}
+    return len(matches) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
 
 
 def _has_serial_form(texts: Sequence[str], rows: int) -> bool:
@@ -176,7 +176,7 @@ def find_ids(
     Names and the values of the first rows decide which are counted; ``columns`` limits the search,
     and ``strict`` is for :func:`identify_kind`.
     """
-    head, result = table.head(_HEAD), {}
+    head, ids = table.head(_HEAD), {}
     rows = head.rows()
     for name in table.columns if columns is None else columns:
         try:
@@ -185,8 +185,8 @@ def find_ids(
             continue
         kind = identify_kind(simplify_name(name), list_texts(values), rows, strict=strict)
         if kind is not None:
-            result[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
-    return result
+            ids[name] = PersonIds(kind, table.count_rows_per_id(name), table.rows())
+    return ids
 
 
 def list_texts(values: Sequence[object]) -> list[str]:

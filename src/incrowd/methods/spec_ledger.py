@@ -27,23 +27,23 @@ from incrowd.spec.model import PersonId, Spec
 _SQLITE = b"SQLite format 3\0"
 
 
-def resolve_ledger(file: SpecFile, given: Ledger | Path | str | None = None) -> Ledger | None:
-    """Return the ledger that a spec names, or the ``given`` one where it names none.
+def resolve_ledger(file: SpecFile, ledger: Ledger | Path | str | None = None) -> Ledger | None:
+    """Return the ledger that a spec names, or the ``ledger`` one where it names none.
 
     The path of the spec is relative to the spec. The file is not opened; whatever opens it says how
     to make one that is missing. A given ledger that is another file than the spec's is refused: a
     release that one ledger counts is one that the other misses.
     """
-    chosen = Ledger(Path(given)) if isinstance(given, str | Path) else given
+    given_ledger = Ledger(Path(ledger)) if isinstance(ledger, str | Path) else ledger
     if file.spec.ledger is None:
-        return chosen
-    own = Ledger(file.folder / file.spec.ledger)
-    if chosen is not None and chosen.path.resolve() != own.path.resolve():
+        return given_ledger
+    spec_ledger = Ledger(file.folder / file.spec.ledger)
+    if given_ledger is not None and given_ledger.path.resolve() != spec_ledger.path.resolve():
         raise IncrowdError(
-            f"Ledger: the spec names '{file.spec.ledger}', the command '{chosen.path}'. Drop "
+            f"Ledger: the spec names '{file.spec.ledger}', the command '{given_ledger.path}'. Drop "
             "--ledger, or change the spec: all releases of a table share one ledger."
         )
-    return own
+    return spec_ledger
 
 
 def require_events(method: str, events: Sequence[Event]) -> None:
@@ -94,20 +94,20 @@ class BudgetPreview:
 
     def findings(self) -> list[Finding]:
         """Return what the ledger has left, and how the release fits."""
-        left = format_remaining(Guarantee(self.remaining_epsilon, self.remaining_delta))
-        spent = format_guarantee(Guarantee(self.spent, self.spent_delta))
-        result = [
+        remaining = format_remaining(Guarantee(self.remaining_epsilon, self.remaining_delta))
+        spent_guarantee = format_guarantee(Guarantee(self.spent, self.spent_delta))
+        findings = [
             make_finding(
-                "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent, left=left,
-                releases=self.releases,
+                "LEDGER_LEFT", epsilon=self.epsilon, delta=self.delta, spent=spent_guarantee,
+                left=remaining, releases=self.releases,
             )
         ]  # fmt: skip
         if self.refused:
-            result.append(make_finding("LEDGER_REFUSED", problem=self.refused))
+            findings.append(make_finding("LEDGER_REFUSED", problem=self.refused))
         elif self.booking is not None:
             article = "" if self.booking.is_planned else "an "
-            result.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
-        return result
+            findings.append(make_finding("LEDGER_FITS", booking=f"{article}{self.booking}"))
+        return findings
 
 
 def preview_budget(
@@ -125,19 +125,19 @@ def preview_budget(
     """
     ledger = Ledger(path)
     budget, spends, total = ledger.budget(), ledger.spends(), ledger.total()
-    refused, booking, after = "", None, None
+    refusal, booking, after = "", None, None
     if events:
         try:
             booking = ledger.allow(events, unit=unit, guarantee=guarantee, planned=planned)
         except BudgetError as error:
-            refused = str(error)
+            refusal = str(error)
         paid = booking is not None and booking.is_planned
         after = ledger.total([] if paid else [ledger.compute_charge(events, guarantee)])
     return BudgetPreview(
         epsilon=budget.epsilon, delta=budget.delta, releases=sum(spend.used for spend in spends),
         spent=total.epsilon, spent_delta=total.delta,
         after=None if after is None else after.epsilon,
-        after_delta=None if after is None else after.delta, booking=booking, refused=refused,
+        after_delta=None if after is None else after.delta, booking=booking, refused=refusal,
     )  # fmt: skip
 
 
@@ -203,35 +203,35 @@ def plan_block(
     method = make_method(file)
     assert file.spec.release is not None
     require_events(file.spec.release.method, method.events)
-    number, stated = releases, file.spec.release.planned_releases
-    if stated is not None and (releases not in (None, stated) or delta is not None):
+    number, spec_releases = releases, file.spec.release.planned_releases
+    if spec_releases is not None and (releases not in (None, spec_releases) or delta is not None):
         raise IncrowdError(
-            f"Spec: `releases: {stated}` sets ε and δ of the whole block. Drop --releases and "
-            "--delta, or change the spec."
+            f"Spec: `releases: {spec_releases}` sets ε and δ of the whole block. Drop --releases "
+            "and --delta, or change the spec."
         )
-    if stated is None and number is None:
+    if spec_releases is None and number is None:
         raise IncrowdError(
             "The number of releases is not given. Add --releases, or `releases` to the spec."
         )
     events = method.events
     event = events[0] if len(events) == 1 else Composition(events)
-    number = stated if number is None else int(check_whole("releases", number))
+    number = spec_releases if number is None else int(check_whole("releases", number))
     assert number is not None
-    together = method.joint_guarantee
-    if together is None:
-        together = _compose_guarantee(event, number, get_guarantee(method.promise), delta)
-    return book.plan(event, releases=number, guarantee=together, unit=name_unit(file.spec))
+    joint_guarantee = method.joint_guarantee
+    if joint_guarantee is None:
+        joint_guarantee = _compose_guarantee(event, number, get_guarantee(method.promise), delta)
+    return book.plan(event, releases=number, guarantee=joint_guarantee, unit=name_unit(file.spec))
 
 
 def _compose_guarantee(
-    event: Event, number: int, each: Guarantee, delta: float | None
+    event: Event, number: int, single: Guarantee, delta: float | None
 ) -> Guarantee:
     """Return what releases of one event satisfy together, epsilon rounded up to six digits."""
     if delta is None:
-        delta = float(Fraction(repr(each.delta)) * number)
+        delta = float(Fraction(repr(single.delta)) * number)
         if delta >= 1:
             raise IncrowdError(
-                f"{number} releases with δ = {each.delta:g} guarantee nothing. Use a smaller δ."
+                f"{number} releases with δ = {single.delta:g} guarantee nothing. Use a smaller δ."
             )
     epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
     if math.isinf(epsilon):

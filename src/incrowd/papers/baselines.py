@@ -42,15 +42,15 @@ def publish_duplicates(
     """
     ones = np.ones(_require_enough_rows(points, k), dtype=np.int64)
     times = duplicate_rows(cluster_points(axes, points, ones, k=k), ones, bits)
-    shown = merge_tuples(points[times > 0], times[times > 0])
-    return ClassBounds(shown.codes, shown.codes, shown.counts)
+    published = merge_tuples(points[times > 0], times[times > 0])
+    return ClassBounds(published.codes, published.codes, published.counts)
 
 
 def draw_delta_sample(points: Codes, *, delta: float, bits: Randomness) -> ClassBounds:
     """Draw by delta-sampling: each row whole with probability delta."""
-    drawn = sample_binomial(np.ones(len(points), dtype=np.int64), delta, bits) > 0
-    shown = merge_tuples(points[drawn], np.ones(int(drawn.sum()), dtype=np.int64))
-    return ClassBounds(shown.codes, shown.codes, shown.counts)
+    is_drawn = sample_binomial(np.ones(len(points), dtype=np.int64), delta, bits) > 0
+    published = merge_tuples(points[is_drawn], np.ones(int(is_drawn.sum()), dtype=np.int64))
+    return ClassBounds(published.codes, published.codes, published.counts)
 
 
 @dataclass(frozen=True, eq=False)

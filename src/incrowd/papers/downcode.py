@@ -61,8 +61,8 @@ class Villages:
         """Draw so many villages, their groups among ``width`` in each column."""
 
         def draw_people() -> Codes:
-            different = rng.random((number, k, 1)) * k < 1
-            return (different & (rng.random((number, k, columns)) < 0.5)).astype(np.int32)
+            is_different = rng.random((number, k, 1)) * k < 1
+            return (is_different & (rng.random((number, k, columns)) < 0.5)).astype(np.int32)
 
         groups = rng.integers(0, width, (number, columns)).astype(np.int32)
         return cls(groups, draw_people(), draw_people(), width)
@@ -101,7 +101,7 @@ def compute_departure_chance(k: int, columns: int) -> float:
 
 
 def attack_by_downcoding(
-    shown: RecodedClasses, villages: Villages, *, name: str, rng: np.random.Generator
+    published: RecodedClasses, villages: Villages, *, name: str, rng: np.random.Generator
 ) -> Estimate:
     """Estimate for how many villages all records are found, finer than published.
 
@@ -111,7 +111,7 @@ def attack_by_downcoding(
     number, k, columns = villages.members.shape
     hits = control = guess = 0
     for village in range(number):
-        levels, codes = _choose_shown_row(shown, village, columns, rng)
+        levels, codes = _choose_shown_row(published, village, columns, rng)
         hidden = rng.integers(0, villages.width, columns)
         groups = np.select([levels == 0, levels == 1], [codes // 2, codes], hidden)
         departing = levels > 0
@@ -119,12 +119,12 @@ def attack_by_downcoding(
         usual = np.where(levels == 0, codes % 2, USUAL)
         odd = np.where(departing, UNUSUAL, usual)
         text = 2 * groups + np.vstack([np.tile(usual, (k - 1, 1)), odd])
-        true = 2 * villages.groups[village]
+        base_codes = 2 * villages.groups[village]
         finer = bool(departing.any())
-        hits += finer and _has_same_records(text, true + villages.members[village])
-        control += finer and _has_same_records(text, true + villages.others[village])
+        hits += finer and _has_same_records(text, base_codes + villages.members[village])
+        control += finer and _has_same_records(text, base_codes + villages.others[village])
         likely = np.tile(2 * rng.integers(0, villages.width, columns), (k, 1))
-        guess += _has_same_records(likely, true + villages.members[village])
+        guess += _has_same_records(likely, base_codes + villages.members[village])
     return Estimate(
         attack="downcoding",
         name=name,
@@ -138,23 +138,23 @@ def attack_by_downcoding(
 
 
 def _choose_shown_row(
-    shown: RecodedClasses, village: int, columns: int, rng: np.random.Generator
+    published: RecodedClasses, village: int, columns: int, rng: np.random.Generator
 ) -> tuple[Codes, Codes]:
     """Return what is shown of a village: its own class, or one that may hold it."""
-    places, at = shown.codes[:, 0], shown.levels[:, 0]
-    result = np.flatnonzero((at == 0) & (places == village))
-    if not len(result):
-        result = np.flatnonzero(at > 0)
-    if not len(result):
+    places, at = published.codes[:, 0], published.levels[:, 0]
+    candidates = np.flatnonzero((at == 0) & (places == village))
+    if not len(candidates):
+        candidates = np.flatnonzero(at > 0)
+    if not len(candidates):
         return np.full(columns, 2, dtype=np.int32), np.zeros(columns, dtype=np.int32)
-    weights = shown.counts[result] / shown.counts[result].sum()
-    chosen = int(rng.choice(result, p=weights))
-    return shown.levels[chosen, 1:], shown.codes[chosen, 1:]
+    weights = published.counts[candidates] / published.counts[candidates].sum()
+    row = int(rng.choice(candidates, p=weights))
+    return published.levels[row, 1:], published.codes[row, 1:]
 
 
-def _has_same_records(same_records: Codes | Places, true: Codes) -> bool:
+def _has_same_records(first: Codes | Places, second: Codes) -> bool:
     """Return whether two lists of records are the same, in any order."""
-    return bool(sorted(same_records.tolist()) == sorted(true.tolist()))
+    return bool(sorted(first.tolist()) == sorted(second.tolist()))
 
 
 def make_level_classes(levels: Sequence[int], codes: Codes, counts: Counts) -> RecodedClasses:

@@ -25,11 +25,11 @@ from incrowd.measure.estimate import Estimate, Rate
 
 
 def attack_duplicates(
-    shown: ClassBounds,
+    published: ClassBounds,
     members: Codes,
     others: Codes,
     *,
-    known: Sequence[int],
+    known_columns: Sequence[int],
     name: str,
     rng: np.random.Generator,
 ) -> Estimate:
@@ -40,35 +40,41 @@ def attack_duplicates(
     says what somebody like them has in the columns that are not known.
     """
     register = np.concatenate([members, others])
-    groups = len(shown.sizes)
-    named = register[rng.integers(0, len(register), groups)]
+    groups = len(published.sizes)
+    named_people = register[rng.integers(0, len(register), groups)]
     duplicates = others[rng.integers(0, len(others), groups)]
-    duplicates[:, list(known)] = named[:, list(known)]
+    duplicates[:, list(known_columns)] = named_people[:, list(known_columns)]
     return Estimate(
         attack="duplicates",
         name=name,
-        knows=f"{len(known)} of {members.shape[1]} columns of everybody, in the table or not",
-        success=Rate.from_hits(int(_check_guesses(shown, register, known, rng).sum()), groups),
-        guess=Rate.from_hits(int((named == duplicates).all(axis=1).sum()), groups),
-        control=Rate.from_hits(int(_check_guesses(shown, others, known, rng).sum()), groups),
+        knows=(
+            f"{len(known_columns)} of {members.shape[1]} columns of everybody, in the table or not"
+        ),
+        success=Rate.from_hits(
+            int(_check_guesses(published, register, known_columns, rng).sum()), groups
+        ),
+        guess=Rate.from_hits(int((named_people == duplicates).all(axis=1).sum()), groups),
+        control=Rate.from_hits(
+            int(_check_guesses(published, others, known_columns, rng).sum()), groups
+        ),
         says="The identical rows are one person's record: the name, and every column.",
-        details={"rows in a group": float(shown.sizes.mean()) if groups else 0.0},
+        details={"rows in a group": float(published.sizes.mean()) if groups else 0.0},
     )
 
 
 def _check_guesses(
-    shown: ClassBounds, register: Codes, known: Sequence[int], rng: np.random.Generator
+    published: ClassBounds, register: Codes, known_columns: Sequence[int], rng: np.random.Generator
 ) -> Bools:
     """Return for each group whether the person named has the guessed record."""
-    columns = list(known)
-    some = register[:, columns]
-    right = np.zeros(len(shown.sizes), dtype=bool)
-    for at, (low, high) in enumerate(zip(shown.low, shown.high, strict=True)):
-        fits = ((low[columns] <= some) & (some <= high[columns])).all(axis=1)
-        result = np.flatnonzero(fits)
-        if len(result):
-            person = register[result[rng.integers(len(result))]].copy()
+    columns = list(known_columns)
+    register_part = register[:, columns]
+    is_right = np.zeros(len(published.sizes), dtype=bool)
+    for at, (low, high) in enumerate(zip(published.low, published.high, strict=True)):
+        fits = ((low[columns] <= register_part) & (register_part <= high[columns])).all(axis=1)
+        matches = np.flatnonzero(fits)
+        if len(matches):
+            person = register[matches[rng.integers(len(matches))]].copy()
             text = rng.integers(low, high + 1)
             text[columns] = person[columns]
-            right[at] = (person == text).all()
-    return right
+            is_right[at] = (person == text).all()
+    return is_right

@@ -86,9 +86,9 @@ def attack_extreme_value(
     )
 
 
-def _guess_worth(shown: ClassBounds, rng: np.random.Generator) -> int:
+def _guess_worth(published: ClassBounds, rng: np.random.Generator) -> int:
     """Return the attacker's guess: the highest end, or any value above what is known."""
-    highest = int(shown.high[:, WORTH].max(initial=0))
+    highest = int(published.high[:, WORTH].max(initial=0))
     return highest if highest > KNOWN else _draw_worth(rng)
 
 

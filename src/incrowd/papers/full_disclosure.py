@@ -20,7 +20,7 @@ from incrowd.measure.estimate import Estimate, Rate
 
 
 def attack_full_disclosure(
-    shown: ClassBounds,
+    published: ClassBounds,
     members: Codes,
     others: Codes,
     *,
@@ -33,24 +33,24 @@ def attack_full_disclosure(
     ``members`` are the people of the table, ``others`` people like them who are not in it.
     ``guess`` says for each person the record of somebody like them.
     """
-    single = (shown.low == shown.high).all(axis=1)
-    rows = shown.low[single]
+    single = (published.low == published.high).all(axis=1)
+    rows = published.low[single]
     estimate = others[rng.integers(0, len(others), len(members))]
-    full_disclosure = int(_find_among(members, rows).sum())
+    hits = int(_find_among(members, rows).sum())
     return Estimate(
         attack="published whole",
         name=name,
         knows="nothing",
-        success=Rate.from_hits(full_disclosure, len(members)),
+        success=Rate.from_hits(hits, len(members)),
         guess=Rate.from_hits(int((members == estimate).all(axis=1).sum()), len(members)),
         control=Rate.from_hits(int(_find_among(others, rows).sum()), len(others)),
         says="Every column of a person stands in the release as it is.",
         bound=bound,
-        details={"people published whole": float(full_disclosure)},
+        details={"people published whole": float(hits)},
     )
 
 
 def _find_among(points: Codes, rows: Codes) -> Bools:
     """Find which points are among some rows."""
-    named = number_tuples(np.concatenate([points, rows]))
-    return np.isin(named[: len(points)], named[len(points) :])
+    numbers = number_tuples(np.concatenate([points, rows]))
+    return np.isin(numbers[: len(points)], numbers[len(points) :])

@@ -61,10 +61,10 @@ def recode_minimally(hierarchies: Sequence[Hierarchy], codes: Codes, *, k: int) 
         raise ParameterError("k", f"be at most the number of rows ({len(codes)})", k)
     if not all(hierarchy.is_rooted for hierarchy in hierarchies):
         raise ParameterError("hierarchies", "each have a single root", "one without")
-    result = _Recoder(hierarchies, codes, k).run()
-    labels = np.array(list(result), dtype=np.int32)
+    rows_by_label = _Recoder(hierarchies, codes, k).run()
+    labels = np.array(list(rows_by_label), dtype=np.int32)
     members = np.empty(len(codes), dtype=np.int64)
-    for number, rows in enumerate(result.values()):
+    for number, rows in enumerate(rows_by_label.values()):
         members[rows] = number
     classes = RecodedClasses(labels[:, :, 0], labels[:, :, 1], np.bincount(members))
     return Recoding(classes, members)
@@ -82,14 +82,14 @@ class _Recoder:
         """Specialize until no class allows a step."""
         waiting = list(self._classes)
         while waiting:
-            stepped = False
+            has_stepped = False
             while waiting:
                 label = waiting.pop()
-                moved = self._take_step(label) if label in self._classes else []
-                stepped = stepped or bool(moved)
-                waiting += moved
+                changed_classes = self._take_step(label) if label in self._classes else []
+                has_stepped = has_stepped or bool(changed_classes)
+                waiting += changed_classes
             # A class that grew may take in records that it could not before: one more pass.
-            waiting = list(self._classes) if stepped else []
+            waiting = list(self._classes) if has_stepped else []
         return self._classes
 
     def _take_step(self, label: Label) -> list[Label]:
@@ -97,13 +97,13 @@ class _Recoder:
         for groups in self._list_groups(label):
             moves = self._choose_moves(label, groups)
             if moves:
-                gone = np.concatenate(list(moves.values()))
-                left = np.setdiff1d(self._classes[label], gone)
+                moved_rows = np.concatenate(list(moves.values()))
+                remaining_rows = np.setdiff1d(self._classes[label], moved_rows)
                 for target, rows in moves.items():
-                    there = self._classes.get(target, np.zeros(0, dtype=np.int64))
-                    self._classes[target] = np.concatenate([there, rows])
-                if len(left):
-                    self._classes[label] = left
+                    target_rows = self._classes.get(target, np.zeros(0, dtype=np.int64))
+                    self._classes[target] = np.concatenate([target_rows, rows])
+                if len(remaining_rows):
+                    self._classes[label] = remaining_rows
                     return [label, *moves]
                 del self._classes[label]
                 return list(moves)
@@ -122,11 +122,11 @@ class _Recoder:
 
     def _choose_moves(self, label: Label, groups: dict[Label, Places]) -> dict[Label, Places]:
         """Choose which records go to which class; none if no step leaves it k-anonymous."""
-        there = {target: len(self._classes.get(target, ())) for target in groups}
-        if all(there[target] + len(rows) >= self._k for target, rows in groups.items()):
+        target_sizes = {target: len(self._classes.get(target, ())) for target in groups}
+        if all(target_sizes[target] + len(rows) >= self._k for target, rows in groups.items()):
             return groups
         for target, rows in groups.items():
-            most = min(len(rows), len(self._classes[label]) - self._k)
-            if most >= max(1, self._k - there[target]):
-                return {target: rows[:most]}
+            limit = min(len(rows), len(self._classes[label]) - self._k)
+            if limit >= max(1, self._k - target_sizes[target]):
+                return {target: rows[:limit]}
         return {}

@@ -40,9 +40,9 @@ def publish_reused_sample(
     Wrong: the sample that chose the scheme is the one that is published, so the scheme tells of
     rows that the threshold hides. Who is alone in a cell turns the scheme whenever they are drawn.
     """
-    drawn = sample_binomial(frequencies.counts, beta, bits)
-    kept = np.flatnonzero(drawn)
-    sample = Frequencies(frequencies.codes[kept], drawn[kept])
+    sample_counts = sample_binomial(frequencies.counts, beta, bits)
+    places = np.flatnonzero(sample_counts)
+    sample = Frequencies(frequencies.codes[places], sample_counts[places])
     cells = sample
     for at, maps in enumerate(schemes):
         cells = sample.roll_up(maps)
@@ -77,10 +77,10 @@ def choose_by_exact_score(
     noise = sample_one_sided_noise(
         number, sensitivity=sensitivity, epsilon=epsilon / steps, bits=bits
     )
-    named = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
-    seen = (named[:, :, None] == np.arange(len(scores))).any(axis=1)
-    result: Counts = np.argmax(np.where(seen, scores, np.iinfo(np.int64).min), axis=1)
-    return result
+    candidates = np.argmax(scores + noise.reshape(runs, steps, len(scores)), axis=2)
+    is_candidate = (candidates[:, :, None] == np.arange(len(scores))).any(axis=1)
+    best: Counts = np.argmax(np.where(is_candidate, scores, np.iinfo(np.int64).min), axis=1)
+    return best
 
 
 def threshold_true_counts(
@@ -91,9 +91,9 @@ def threshold_true_counts(
     Wrong: which cells are shown is decided by their true counts. Whoever is the k-th of a cell
     makes it appear.
     """
-    shown = drop_small_cells(frequencies, k=k)
-    noise = sample_geometric_noise(len(shown), epsilon, r, bits)
-    return Frequencies(shown.codes, shown.counts + noise)
+    published = drop_small_cells(frequencies, k=k)
+    noise = sample_geometric_noise(len(published), epsilon, r, bits)
+    return Frequencies(published.codes, published.counts + noise)
 
 
 def add_float_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
@@ -112,13 +112,13 @@ def find_reachable(outputs: Floats, value: float, scale: float) -> Bools:
 
     The uniform number behind an output is known up to rounding; those near it are tried.
     """
-    away = outputs - value
-    middle = np.rint(np.exp(-np.abs(away) / scale) * 2.0**53)
+    distance = outputs - value
+    middle = np.rint(np.exp(-np.abs(distance) / scale) * 2.0**53)
     reachable = np.zeros(len(outputs), dtype=bool)
-    for near in range(-_NEAR, _NEAR + 1):
-        uniform = np.clip(middle + near, 1.0, 2.0**53) * 2.0**-53
+    for offset in range(-_NEAR, _NEAR + 1):
+        uniform = np.clip(middle + offset, 1.0, 2.0**53) * 2.0**-53
         size = -scale * np.log(uniform)
-        reachable |= (value + np.where(away < 0, -size, size)) == outputs
+        reachable |= (value + np.where(distance < 0, -size, size)) == outputs
     return reachable
 
 
@@ -136,16 +136,16 @@ def box_sample_by_data(
     Wrong: a class is shown as the smallest box around its rows. The ends of the boxes are values of
     single people, and the largest of all is the largest of the table.
     """
-    drawn = sample_binomial(counts, beta, bits)
-    kept = np.flatnonzero(drawn)
-    points, drawn = points[kept], drawn[kept]
-    members = partition_points(axes, points, drawn, k=k)
+    sample_counts = sample_binomial(counts, beta, bits)
+    places = np.flatnonzero(sample_counts)
+    points, sample_counts = points[places], sample_counts[places]
+    members = partition_points(axes, points, sample_counts, k=k)
     classes = int(members.max(initial=-1)) + 1
     low = np.full((classes, points.shape[1]), np.iinfo(np.int32).max, dtype=np.int32)
     high = np.full((classes, points.shape[1]), -1, dtype=np.int32)
     np.minimum.at(low, members, points)
     np.maximum.at(high, members, points)
-    rows = np.bincount(members, weights=drawn, minlength=classes).astype(np.int64)
+    rows = np.bincount(members, weights=sample_counts, minlength=classes).astype(np.int64)
     return low, high, rows
 
 
@@ -169,14 +169,16 @@ _COLUMNS = 8
 _STEPS = 12
 
 
-def _make_int_array(listed: Sequence[int]) -> Counts:
-    return np.array(listed, dtype=np.int64)
+def _make_int_array(values: Sequence[int]) -> Counts:
+    return np.array(values, dtype=np.int64)
 
 
-def _run_reused_sample(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_reused_sample(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return which of two schemes is used where somebody is alone in a third cell."""
     codes = np.arange(3, dtype=np.int32)[:, None]
-    table = Frequencies(codes, _make_int_array([200, 200, 1])) if first else _make_two_cells(codes)
+    table = (
+        Frequencies(codes, _make_int_array([200, 200, 1])) if has_row else _make_two_cells(codes)
+    )
     schemes = [[np.arange(3, dtype=np.int32)], [np.zeros(3, dtype=np.int32)]]
     return _make_int_array(
         [publish_reused_sample(table, schemes, k=_K, beta=_BETA, bits=bits)[0] for _ in range(runs)]
@@ -187,45 +189,45 @@ def _make_two_cells(codes: Codes) -> Frequencies:
     return Frequencies(codes[:2], _make_int_array([200, 200]))
 
 
-def _run_noise_per_column(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_noise_per_column(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return the sum of a value that is written in several columns: 1 or 0."""
-    values = np.full((runs, _COLUMNS), int(first), dtype=np.int64)
+    values = np.full((runs, _COLUMNS), int(has_row), dtype=np.int64)
     return np.asarray(
         add_noise_per_column(values, width=1, epsilon=Fraction(1), bits=bits).sum(axis=1)
     )
 
 
-def _run_exact_choice(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_exact_choice(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return which of two candidates is chosen: they tie, or a row lets the second win."""
-    scores = _make_int_array([100, 101 if first else 100])
+    scores = _make_int_array([100, 101 if has_row else 100])
     return choose_by_exact_score(
         scores, steps=_STEPS, sensitivity=1, epsilon=Fraction(1), runs=runs, bits=bits
     )
 
 
-def _run_true_threshold(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_true_threshold(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return whether a cell of k rows, or of k - 1, is shown; every run is its own cell."""
     codes = np.arange(runs, dtype=np.int32)[:, None]
-    table = Frequencies(codes, np.full(runs, _K if first else _K - 1, dtype=np.int64))
-    shown = threshold_true_counts(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
-    true_threshold = np.zeros(runs, dtype=np.int64)
-    true_threshold[shown.codes[:, 0]] = 1
-    return true_threshold
+    table = Frequencies(codes, np.full(runs, _K if has_row else _K - 1, dtype=np.int64))
+    published = threshold_true_counts(table, k=_K, epsilon=Fraction(1), r=_R, bits=bits)
+    is_published = np.zeros(runs, dtype=np.int64)
+    is_published[published.codes[:, 0]] = 1
+    return is_published
 
 
-def _run_float_laplace(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_float_laplace(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return the values that an output can come from: 1 the one, 2 the other, 3 both."""
     rng = np.random.default_rng(int(bits.draw_words(1)[0]))
-    outputs = add_float_laplace(np.full(runs, 1.0 if first else 0.0), 1.0, rng)
-    float_laplace, other = find_reachable(outputs, 1.0, 1.0), find_reachable(outputs, 0.0, 1.0)
-    return float_laplace.astype(np.int64) + 2 * other
+    outputs = add_float_laplace(np.full(runs, 1.0 if has_row else 0.0), 1.0, rng)
+    from_one, from_zero = find_reachable(outputs, 1.0, 1.0), find_reachable(outputs, 0.0, 1.0)
+    return from_one.astype(np.int64) + 2 * from_zero
 
 
-def _run_boxed_sample(first: bool, runs: int, bits: Randomness) -> Counts:
+def _run_boxed_sample(has_row: bool, runs: int, bits: Randomness) -> Counts:
     """Return the largest value shown of 400 people at 0 to 9, and perhaps one at 35."""
     values = [*range(10), 35]
     axis = Axis(build_from_rows([(str(value), ROOT) for value in range(40)]), ordered=True)
-    number = len(values) if first else len(values) - 1
+    number = len(values) if has_row else len(values) - 1
     points = np.array(values[:number], dtype=np.int32)[:, None]
     counts = _make_int_array([40] * 10 + [1])[:number]
     highest = []

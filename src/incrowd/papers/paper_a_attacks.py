@@ -119,8 +119,10 @@ def _draw_register(number: int, rng: np.random.Generator) -> Codes:
 def _exhibit_duplicates(title: str, rng: np.random.Generator) -> Exhibit:
     members, others = _draw_register(10_000, rng), _draw_register(10_000, rng)
 
-    def attack_groups(shown: ClassBounds, name: str) -> Estimate:
-        return attack_duplicates(shown, members, others, known=(0, 1, 2), name=name, rng=rng)
+    def attack_groups(published: ClassBounds, name: str) -> Estimate:
+        return attack_duplicates(
+            published, members, others, known_columns=(0, 1, 2), name=name, rng=rng
+        )
 
     copies = publish_duplicates(
         [make_number_axis(size) for size in _SIZES], members, k=K, bits=_make_bits(rng)
@@ -141,15 +143,15 @@ def _exhibit_disclosure(title: str, rng: np.random.Generator) -> Exhibit:
     members, others = _draw_register(10_000, rng), _draw_register(10_000, rng)
     delta = 0.005
 
-    def attack_rows(shown: ClassBounds, name: str, bound: float) -> Estimate:
-        return attack_full_disclosure(shown, members, others, name=name, rng=rng, bound=bound)
+    def attack_rows(published: ClassBounds, name: str, bound: float) -> Estimate:
+        return attack_full_disclosure(published, members, others, name=name, rng=rng, bound=bound)
 
-    drawn = draw_delta_sample(members, delta=delta, bits=_make_bits(rng))
+    sample = draw_delta_sample(members, delta=delta, bits=_make_bits(rng))
     return Exhibit(
         title,
         f"A table of 10,000 people: δ-sampling is (0, {delta:g})-private and is expected to show "
         f"{delta * len(members):g} of them whole.",
-        (attack_rows(drawn, f"δ-sampling, δ = {delta:g}", delta),),
+        (attack_rows(sample, f"δ-sampling, δ = {delta:g}", delta),),
         tuple(
             # Of people outside the table it shows no whole record: the chance is 0.
             attack_rows(
@@ -175,30 +177,30 @@ def _draw_patients(number: int, rng: np.random.Generator) -> KnownPeople:
 
 
 def _exhibit_intersection(title: str, rng: np.random.Generator) -> Exhibit:
-    number, result, k = 6000, 1000, 5
-    patients, others = _draw_patients(number, rng), _draw_patients(result, rng)
-    known, illness = patients.points, patients.sensitive
-    members = KnownPeople(known[:result], illness[:result])
+    number, targets, k = 6000, 1000, 5
+    patients, others = _draw_patients(number, rng), _draw_patients(targets, rng)
+    points, illness = patients.points, patients.sensitive
+    members = KnownPeople(points[:targets], illness[:targets])
     axes = [make_number_axis(size) for size in _PLACES]
 
     def list_illnesses(k: int, by: str, weights: Sequence[float]) -> SensitiveBoxes:
-        illnesses = recode_clusters(axes, known, k=k, by=by, weights=np.array(weights))
+        illnesses = recode_clusters(axes, points, k=k, by=by, weights=np.array(weights))
         return SensitiveBoxes.from_classes(illnesses.boxes, illnesses.members, illness, _ILLNESSES)
 
-    first = list_illnesses(k, "mondrian", (400, 20, 1))
-    weighted = list_illnesses(k + 1, "mondrian", (1, 20, 400))
+    first_boxes = list_illnesses(k, "mondrian", (400, 20, 1))
+    second_boxes = list_illnesses(k + 1, "mondrian", (1, 20, 400))
     greedy = list_illnesses(k + 1, "cluster", (1, 1, 1))
-    table = np.column_stack([known, illness]).astype(np.int32)
+    table = np.column_stack([points, illness]).astype(np.int32)
 
     def attack_safe_releases(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
         schemes = [SteppedRelease((20, 60, 100, 1), event), SteppedRelease((80, 15, 100, 1), event)]
         cells = [scheme.publish(table, _make_bits(rng)) for scheme in schemes]
-        shown = [SensitiveBoxes.from_cells(cell, _ILLNESSES) for cell in cells]
-        safe_releases = intersect_boxes(shown, members, others, name=f"twice: {name}")
-        assert safe_releases.control is not None
+        published = [SensitiveBoxes.from_cells(cell, _ILLNESSES) for cell in cells]
+        estimate = intersect_boxes(published, members, others, name=f"twice: {name}")
+        assert estimate.control is not None
         return replace(
-            safe_releases,
-            bound=bound_attack_success(schemes, safe_releases.control.high, delta=DELTA),
+            estimate,
+            bound=bound_attack_success(schemes, estimate.control.high, delta=DELTA),
         )
 
     mondrians = f"Mondrian, k = {k}, and with other weights, k = {k + 1}"
@@ -206,11 +208,11 @@ def _exhibit_intersection(title: str, rng: np.random.Generator) -> Exhibit:
     return Exhibit(
         title,
         f"A table of {number} patients with {_ILLNESSES} illnesses, published twice; the attacker "
-        f"is after {result} of them. The most that the guarantee allows is told from the upper end "
-        f"of the control.",
+        f"is after {targets} of them. The most that the guarantee allows is told from the upper "
+        f"end of the control.",
         (
-            intersect_boxes([first, weighted], members, others, name=mondrians),
-            intersect_boxes([first, greedy], members, others, name=clusters),
+            intersect_boxes([first_boxes, second_boxes], members, others, name=mondrians),
+            intersect_boxes([first_boxes, greedy], members, others, name=clusters),
         ),
         tuple(attack_safe_releases(name, event) for name, event in SAFE.items()),
     )
@@ -221,12 +223,12 @@ def _exhibit_downcoding(title: str, rng: np.random.Generator) -> Exhibit:
     villages = Villages.draw_villages(600, k=k, columns=8, width=4, rng=rng)
     minimal = recode_minimally(villages.hierarchies, villages.codes, k=k).classes
     levels = (1, 0, 1, *[2] * 6)  # of a safe release: one column by values, one by groups
-    counted = merge_tuples(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
-    cells = counted.roll_up(map_levels(villages.hierarchies, [0] * len(levels), levels))
+    frequencies = merge_tuples(villages.codes, np.ones(len(villages.codes), dtype=np.int64))
+    cells = frequencies.roll_up(map_levels(villages.hierarchies, [0] * len(levels), levels))
 
     def attack_safe_release(name: str, event: SafeRelease | GeometricCounts) -> Estimate:
-        shown = draw_cells(cells, event, bits=_make_bits(rng))
-        classes = make_level_classes(levels, shown.codes, shown.counts)
+        published = draw_cells(cells, event, bits=_make_bits(rng))
+        classes = make_level_classes(levels, published.codes, published.counts)
         return attack_by_downcoding(classes, villages, name=name, rng=rng)
 
     return Exhibit(
@@ -259,27 +261,27 @@ def reproduce(folder: Path, progress: Callable[[str], None] = lambda _: None) ->
     replaced, one that holds anything else is left alone. ``progress`` hears of each of the
     ``STEPS`` steps.
     """
-    from incrowd.papers import paper_a_attacks_figure as drawn
+    from incrowd.papers import paper_a_attacks_figure
 
     names = [f"{FIGURE}.{form}" for form in ("svg", "png")]
     with fill_folder(folder, replacing=[*names, "numbers.json", "index.html"]) as draft:
         attacks = run_attacks(progress=progress)
         progress("The figure")
-        drawn.save_figure(attacks, FIGURE, draft)
+        paper_a_attacks_figure.save_figure(attacks, FIGURE, draft)
         (draft / "numbers.json").write_text(_format_json(attacks), encoding="utf-8")
         (draft / "index.html").write_text(_render_page(attacks), encoding="utf-8")
     return attacks
 
 
-def _format_json(found: Sequence[Exhibit]) -> str:
-    exhibits = [asdict(exhibit) for exhibit in found]
-    return json.dumps({"seed": SEED, "exhibits": exhibits}, indent=1) + "\n"
+def _format_json(exhibits: Sequence[Exhibit]) -> str:
+    records = [asdict(exhibit) for exhibit in exhibits]
+    return json.dumps({"seed": SEED, "exhibits": records}, indent=1) + "\n"
 
 
-def _render_page(found: Sequence[Exhibit]) -> str:
+def _render_page(exhibits: Sequence[Exhibit]) -> str:
     from incrowd.release.render import render_page
 
     return render_page(
         "incrowd.papers", "paper_a_attacks.html",
-        exhibits=found, figure=FIGURE, sample=SAMPLE, counts=COUNTS, delta=DELTA,
+        exhibits=exhibits, figure=FIGURE, sample=SAMPLE, counts=COUNTS, delta=DELTA,
     )  # fmt: skip

@@ -28,9 +28,9 @@ def _draw_figure(exhibits: Sequence[Exhibit]) -> Canvas:
     canvas = Canvas(figsize=(9, 0.42 * len(lines) + 1.4), layout="constrained")
     panel = canvas.subplots()
     for at, (_, estimate, color) in enumerate(lines):
-        rate, rest = estimate.success, estimate.baseline
-        panel.plot([rest.low, rest.high], [at + 0.22] * 2, color=_REST, linewidth=2)
-        panel.plot(rest.value, at + 0.22, "|", color=_REST, markersize=7)
+        rate, baseline = estimate.success, estimate.baseline
+        panel.plot([baseline.low, baseline.high], [at + 0.22] * 2, color=_REST, linewidth=2)
+        panel.plot(baseline.value, at + 0.22, "|", color=_REST, markersize=7)
         panel.plot([rate.low, rate.high], [at, at], color=color, linewidth=2)
         panel.plot(rate.value, at, "o", color=color, markersize=6)
     panel.plot([], [], "o-", color=_BROKEN, label="success against a baseline")

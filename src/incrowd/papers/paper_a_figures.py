@@ -88,8 +88,8 @@ def _draw_inverse_delta(pairs: Sequence[tuple[int, float]], *, top: float) -> Ca
     )
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         for color, (k, beta) in zip(_COLORS, pairs, strict=False):
-            least = -math.log1p(-beta) if definition == "paper" else 0.0
-            epsilons = np.linspace(least, 2, 161)[1 if definition == "paper" else 0 :]
+            lower_bound = -math.log1p(-beta) if definition == "paper" else 0.0
+            epsilons = np.linspace(lower_bound, 2, 161)[1 if definition == "paper" else 0 :]
             deltas = delta(k=k, beta=beta, epsilon=epsilons, definition=definition)
             panel.plot(epsilons, 1 / deltas, color=color, label=f"k = {k}, β = {beta:g}")
     return _add_legend(canvas, panels)
@@ -108,10 +108,10 @@ def _draw_tail() -> Canvas:
         share = np.ones_like(j)
         if definition == "tight":
             share = math.exp(epsilon) / (1 - beta) * (j / n - g)
-        counted = np.where((j >= k) & (j > g * n), pmf * share, 0.0)
+        counted_mass = np.where((j >= k) & (j > g * n), pmf * share, 0.0)
         panel.bar(j, pmf, width=0.85, color="#b7c9dd", label=f"Binomial({n}, {beta:g})")
-        label = f"counts for δ = {counted.sum():.3f}"
-        panel.bar(j, counted, width=0.85, color="#d1495b", label=label)
+        label = f"counts for δ = {counted_mass.sum():.3f}"
+        panel.bar(j, counted_mass, width=0.85, color="#d1495b", label=label)
         for x, name in ((beta * n, "βn"), (g * n, "γn")):
             panel.axvline(x, color="#444444", linewidth=1, linestyle="--")
             panel.text(x + 0.15, 0.27, name, va="top")
@@ -126,9 +126,9 @@ def _draw_epsilon_for_k() -> Canvas:
     sizes = np.arange(1, 101)
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         for color, beta in zip(_COLORS, (0.05, 0.1, 0.2, 0.3, 0.4), strict=True):
-            got = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
-            shown = np.where(np.isinf(got), np.nan, got)
-            panel.plot(sizes, shown, color=color, label=f"β = {beta:g}")
+            epsilons = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
+            finite = np.where(np.isinf(epsilons), np.nan, epsilons)
+            panel.plot(sizes, finite, color=color, label=f"β = {beta:g}")
     return _add_legend(canvas, panels)
 
 
@@ -158,7 +158,7 @@ def _draw_composition() -> Canvas:
     basic = [BasicAccountant(event).epsilon(delta=1e-6) for event in events]
     tight = [Accountant(event).epsilon(delta=1e-6) for event in events]
     for costs, color, label, offset in (
-        (basic, _COLORS[3], "adding up, tight per release", (-24, 7)),
+        (basic, _COLORS[3], "sum of the tight ε of each release", (-24, 7)),
         (tight, _COLORS[0], "composed by the accountant", (2, -15)),
     ):
         panel.plot(counts, costs, "o-", color=color, markersize=4, label=label)

@@ -79,17 +79,17 @@ class ClassLayout:
 
     def _set_neighbors(self) -> None:
         """Set the next smaller and larger values of the class, and the rows of each value."""
-        apart = np.diff(self.steps)
+        differences = np.diff(self.steps)
         inside = self.members[1:] == self.members[:-1]
-        new = np.append(True, (apart != 0) | ~inside)
-        value, first = np.cumsum(new) - 1, np.flatnonzero(new)
-        far = np.iinfo(np.int64).max
-        gaps = np.where(inside, apart, far)[first[1:] - 1]
-        alike = np.bincount(value)
-        self.below, self.above = np.append(far, gaps)[value], np.append(gaps, far)[value]
-        self.alike = alike[value]
-        self.alike_below = np.append(0, alike)[value]
-        self.alike_above = np.append(alike, 0)[value + 1]
+        new = np.append(True, (differences != 0) | ~inside)
+        value, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+        infinity = np.iinfo(np.int64).max
+        gaps = np.where(inside, differences, infinity)[starts[1:] - 1]
+        value_rows = np.bincount(value)
+        self.below, self.above = np.append(infinity, gaps)[value], np.append(gaps, infinity)[value]
+        self.alike = value_rows[value]
+        self.alike_below = np.append(0, value_rows)[value]
+        self.alike_above = np.append(value_rows, 0)[value + 1]
 
     def _set_ranks(self, lowest: Steps) -> None:
         """Set for every step of every class how many rows of all lie before it, in this order."""
@@ -99,8 +99,8 @@ class ClassLayout:
         self.first = begins[self.members].astype(np.int32)
         self.last = (begins + self.widths + 1)[self.members].astype(np.int32)
         self.place = (begins - lowest)[self.members].astype(np.int32) + self.steps.astype(np.int32)
-        held = np.bincount(self.place, minlength=int(lengths.sum()))
-        self.before = (np.cumsum(held) - held).astype(np.int32)
+        place_rows = np.bincount(self.place, minlength=int(lengths.sum()))
+        self.before = (np.cumsum(place_rows) - place_rows).astype(np.int32)
 
     def compute_linking_risk(self, noise: Steps) -> tuple[float, float]:
         """Compute the linking risk of a run: ties as successes, and ties shared."""
@@ -120,8 +120,8 @@ class ClassLayout:
             high = np.minimum(np.maximum(at + reach + 1, self.first), self.last)
             within = self.before[high] - self.before[low]
             good = (within == 0) | (within >= k)
-            left = np.add.reduceat(good, self.starts, dtype=np.int64)
-            kept_rows.append(int(left[left >= k].sum()))
+            rows_left = np.add.reduceat(good, self.starts, dtype=np.int64)
+            kept_rows.append(int(rows_left[rows_left >= k].sum()))
         return kept_rows
 
 
@@ -131,41 +131,43 @@ def measure_setting(
     """Group once, then run after run for every epsilon and confidence."""
     setting, noisy = group_noisy_rows(data, rows, algorithm, k)
     layout = ClassLayout(noisy)
-    every = paper.make_noises(layout.widths, grid.epsilons)
+    noises = paper.make_noises(layout.widths, grid.epsilons)
     bits = make_seeded_bits(data.paper, algorithm, k)
     kinds = 3 + len(grid.confidences)
-    values = np.empty((grid.runs, len(every), kinds))
+    values = np.empty((grid.runs, len(noises), kinds))
     for run in range(grid.runs):
-        for at, noise in enumerate(paper.draw_nested_noise(layout.members, every, bits)):
+        for at, noise in enumerate(paper.draw_nested_noise(layout.members, noises, bits)):
             error = float((np.abs(noise) * layout.inverse).mean())
-            radii = [every[at][1].compute_radius(confidence) for confidence in grid.confidences]
-            kept = layout.count_kept_rows(noise, radii, k=k)
-            lost = [(len(layout.steps) - left) / data.rows for left in kept]
+            radii = [noises[at][1].compute_radius(confidence) for confidence in grid.confidences]
+            kept_rows = layout.count_kept_rows(noise, radii, k=k)
+            lost = [(len(layout.steps) - rows_left) / data.rows for rows_left in kept_rows]
             values[run, at] = (error, *layout.compute_linking_risk(noise), *lost)
     cells = []
     (column,) = noisy.columns
     for at, epsilon in enumerate(grid.epsilons):
         spread = [compute_run_mean(values[:, at, kind]) for kind in range(kinds)]
-        predicted = compute_expected_error(replace(column, noise=every[at][1]), noisy.members)
+        predicted_error = compute_expected_error(
+            replace(column, noise=noises[at][1]), noisy.members
+        )
         lost_by = dict(zip(grid.confidences, spread[3:], strict=True))
-        mean, risk, shared = spread[:3]
+        mean, risk, tie_share = spread[:3]
         cells.append(
             paper.ResultCell(
-                data.paper, algorithm, k, epsilon, predicted, mean, risk, shared, lost_by
+                data.paper, algorithm, k, epsilon, predicted_error, mean, risk, tie_share, lost_by
             )
         )
     return _summarize_classes(data, algorithm, k, setting, layout), cells
 
 
 def _summarize_classes(
-    data: DataSet, algorithm: str, k: int, found: EquivalenceClasses, layout: ClassLayout
+    data: DataSet, algorithm: str, k: int, classes: EquivalenceClasses, layout: ClassLayout
 ) -> paper.ClassSummary:
     n = len(layout.steps)
     return paper.ClassSummary(
         data=data.paper,
         algorithm=algorithm,
         k=k,
-        levels=found.levels,
+        levels=classes.levels,
         suppressed=1 - n / data.rows,
         classes=len(layout.sizes),
         smallest=int(layout.sizes.min()),
@@ -182,9 +184,9 @@ def measure_time(work: Callable[[], T]) -> tuple[float, T]:
     times = []
     for _ in range(TIMED):
         start = time.process_time()
-        result = work()
+        outcome = work()
         times.append(time.process_time() - start)
-    return min(times), result
+    return min(times), outcome
 
 
 def compare_widened(
@@ -200,19 +202,21 @@ def compare_widened(
     )
     for k in grid.ks:
         release = make_release_spec(algorithm, k)
-        search, result = measure_time(partial(group_rows, rows, data.quasi | noisy, algorithm, k))
-        search_wide, both = measure_time(partial(group_rows, wide, data.widened, algorithm, k))
-        draw, _ = measure_time(partial(_draw_noise, rows, result, noisy, release))
-        proper, (width, error) = len(data.quasi), _compute_attribute_loss(data, wide, both)
+        search, classes = measure_time(partial(group_rows, rows, data.quasi | noisy, algorithm, k))
+        search_wide, wide_classes = measure_time(
+            partial(group_rows, wide, data.widened, algorithm, k)
+        )
+        draw, _ = measure_time(partial(_draw_noise, rows, classes, noisy, release))
+        proper, (width, error) = len(data.quasi), _compute_attribute_loss(data, wide, wide_classes)
         yield paper.WidenedResult(
             data.paper,
             algorithm,
             k,
-            _compute_precision_loss(rows, result, proper),
-            _compute_precision_loss(wide, both, proper),
+            _compute_precision_loss(rows, classes, proper),
+            _compute_precision_loss(wide, wide_classes, proper),
             width,
             error,
-            float(wide.counted.frequencies.counts[~both.published_mask].sum() / data.rows),
+            float(wide.counted.frequencies.counts[~wide_classes.published_mask].sum() / data.rows),
             _count_schemes(rows, release),
             _count_schemes(wide, release),
             paper.RunTimes(counting, search, draw),
@@ -221,10 +225,10 @@ def compare_widened(
 
 
 def _draw_noise(
-    rows: DistinctRows, found: EquivalenceClasses, noisy: dict[str, Column], release: KEpsilonSpec
+    rows: DistinctRows, classes: EquivalenceClasses, noisy: dict[str, Column], release: KEpsilonSpec
 ) -> Steps:
-    shown = make_noisy_rows(rows, found, noisy, release)
-    return shown.columns[0].noise.draw(shown.members, make_seeded_bits("time"))
+    noisy_rows = make_noisy_rows(rows, classes, noisy, release)
+    return noisy_rows.columns[0].noise.draw(noisy_rows.members, make_seeded_bits("time"))
 
 
 def _count_schemes(rows: DistinctRows, release: KEpsilonSpec) -> int | None:
@@ -234,54 +238,60 @@ def _count_schemes(rows: DistinctRows, release: KEpsilonSpec) -> int | None:
     return make_lattice(rows, release).size
 
 
-def _compute_precision_loss(rows: DistinctRows, found: EquivalenceClasses, proper: int) -> float:
+def _compute_precision_loss(rows: DistinctRows, classes: EquivalenceClasses, proper: int) -> float:
     """Compute the mean precision that the first, proper k-quasis lose, over the rows shown.
 
     paper.Numbers lose by the width of their interval where they have one of their own, by their
     level otherwise, as everything else does.
     """
-    if found.levels is not None:
-        ladders = zip(found.levels, rows.counted.hierarchies, strict=True)
+    if classes.levels is not None:
+        ladders = zip(classes.levels, rows.counted.hierarchies, strict=True)
         lost = [level / (hierarchy.height - 1) for level, hierarchy in ladders]
         return float(np.mean(lost[:proper]))
-    held, lost = _compute_boxes(rows, found), []
+    bounds, lost = _compute_boxes(rows, classes), []
     for at, axis in enumerate(rows.counted.axes[:proper]):
-        low, high, top = held.low[:, at], held.high[:, at], axis.hierarchy.height - 1
+        low, high, top = bounds.low[:, at], bounds.high[:, at], axis.hierarchy.height - 1
         narrow = (high - low) / max(axis.hierarchy.size - 1, 1)
-        each = narrow if axis.ordered else np.minimum(axis.find_levels(low, high), top) / top
-        lost.append(np.average(each, weights=held.sizes))
+        axis_loss = narrow if axis.ordered else np.minimum(axis.find_levels(low, high), top) / top
+        lost.append(np.average(axis_loss, weights=bounds.sizes))
     return float(np.mean(lost))
 
 
-def _compute_boxes(rows: DistinctRows, found: EquivalenceClasses) -> ClassBounds:
-    counted = rows.counted.frequencies
-    points = locate_points(rows.counted.axes, counted.codes)
-    return bound_classes(points, counted.counts, found.members)
+def _compute_boxes(rows: DistinctRows, classes: EquivalenceClasses) -> ClassBounds:
+    frequencies = rows.counted.frequencies
+    points = locate_points(rows.counted.axes, frequencies.codes)
+    return bound_classes(points, frequencies.counts, classes.members)
 
 
 def _compute_attribute_loss(
-    data: DataSet, wide: DistinctRows, found: EquivalenceClasses
+    data: DataSet, wide: DistinctRows, classes: EquivalenceClasses
 ) -> tuple[float, float]:
     """Compute the precision that the attribute loses as a k-quasi, and the midpoint's error."""
-    counted, hierarchy = wide.counted.frequencies, wide.counted.hierarchies[-1]
-    axis, codes, some = wide.counted.axes[-1], counted.codes[:, -1], found.published_mask
-    if found.levels is not None:
-        group = hierarchy.groups[found.levels[-1]]
+    frequencies, hierarchy = wide.counted.frequencies, wide.counted.hierarchies[-1]
+    axis, codes, is_published = (
+        wide.counted.axes[-1],
+        frequencies.codes[:, -1],
+        classes.published_mask,
+    )
+    if classes.levels is not None:
+        group = hierarchy.groups[classes.levels[-1]]
         places = axis.positions[: hierarchy.size].astype(np.int64)
         low = np.full(len(group), hierarchy.size, dtype=np.int64)
         high = np.zeros(len(group), dtype=np.int64)
         np.minimum.at(low, group[: hierarchy.size], places)
         np.maximum.at(high, group[: hierarchy.size], places)
         low, high = low[group[codes]], high[group[codes]]
-        loss = np.full(len(codes), found.levels[-1] / (hierarchy.height - 1))
+        loss = np.full(len(codes), classes.levels[-1] / (hierarchy.height - 1))
     else:
-        held = _compute_boxes(wide, found)
-        low, high = held.low[found.members, -1], held.high[found.members, -1]
+        bounds = _compute_boxes(wide, classes)
+        low, high = bounds.low[classes.members, -1], bounds.high[classes.members, -1]
         loss = (high - low) / (hierarchy.size - 1)
-    value = data.lowest + axis.positions[codes[some]]
-    error = np.abs((low + high)[some] / 2 + data.lowest - value) / value
-    weights = counted.counts[some]
-    return float(np.average(loss[some], weights=weights)), float(np.average(error, weights=weights))
+    value = data.lowest + axis.positions[codes[is_published]]
+    error = np.abs((low + high)[is_published] / 2 + data.lowest - value) / value
+    weights = frequencies.counts[is_published]
+    return float(np.average(loss[is_published], weights=weights)), float(
+        np.average(error, weights=weights)
+    )
 
 
 # Figure 2 --------------------------------------------------------------------------------
@@ -297,9 +307,12 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
 
     def make_laplace_pair(epsilon: float) -> tuple[ClassNoise, ClassNoise]:
         widths = k_epsilon.compute_diameters(steps, members, noisy.classes)
-        exact, most = k_epsilon.split_epsilon(epsilon, [1.0])[0], int(steps.max() - steps.min())
+        exact, full_width = (
+            k_epsilon.split_epsilon(epsilon, [1.0])[0],
+            int(steps.max() - steps.min()),
+        )
         return make_laplace_noise(widths, exact), make_laplace_noise(
-            np.full_like(widths, most), exact
+            np.full_like(widths, full_width), exact
         )
 
     narrow, wide = (noise.draw(members, bits) for noise in make_laplace_pair(COMPARED_EPSILON))
@@ -308,35 +321,35 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
     parts = (bits.draw_words(len(steps)) >> np.uint64(11)) / 2.0**53
     uniform = np.rint((2 * parts - 1) * UNIFORM * size).astype(np.int64)
     errors = [np.abs(noise) / size for noise in (narrow, wide, laplace, uniform)]
-    far = np.linspace(0, float(np.quantile(errors[1], 0.95)), _POINTS)
-    near = np.linspace(0, 3 * UNIFORM, _POINTS)
+    error_grid = np.linspace(0, float(np.quantile(errors[1], 0.95)), _POINTS)
+    small_error_grid = np.linspace(0, 3 * UNIFORM, _POINTS)
     risks = [
         linking_risk(classes=members, originals=[steps], released=[steps + noise]).risk
         for noise in (laplace, uniform)
     ]
     # Who can have become this value by uniform noise? Rounding moved it by half a step at most.
-    seen = (steps + uniform).astype(np.float64)
-    low, high = (seen - 0.5) / (1 + UNIFORM), (seen + 0.5) / (1 - UNIFORM)
-    left = k_epsilon.count_within(members, steps, low, high)
-    excluded = 1 - left / np.bincount(members)[members]
+    released = (steps + uniform).astype(np.float64)
+    low, high = (released - 0.5) / (1 + UNIFORM), (released + 0.5) / (1 - UNIFORM)
+    candidates = k_epsilon.count_within(members, steps, low, high)
+    excluded_share = 1 - candidates / np.bincount(members)[members]
     means = [float(error.mean()) for error in errors]
     return paper.NoiseComparison(
         data.paper,
-        tuple(far.tolist()),
-        _compute_error_shares(errors[0], far),
-        _compute_error_shares(errors[1], far),
+        tuple(error_grid.tolist()),
+        _compute_error_shares(errors[0], error_grid),
+        _compute_error_shares(errors[1], error_grid),
         means[0],
         means[1],
-        tuple(near.tolist()),
-        _compute_error_shares(errors[2], near),
-        _compute_error_shares(errors[3], near),
+        tuple(small_error_grid.tolist()),
+        _compute_error_shares(errors[2], small_error_grid),
+        _compute_error_shares(errors[3], small_error_grid),
         matching,
         means[2],
         means[3],
         risks[0],
         risks[1],
-        float(excluded.mean()),
-        float((left == 1).mean()),
+        float(excluded_share.mean()),
+        float((candidates == 1).mean()),
     )
 
 
@@ -368,19 +381,19 @@ def compute_numbers(
             progress(f"{data.paper}: {data.attribute} as a k-quasi, {paper.SHOWN[algorithm]}")
             wider += compare_widened(data, rows[data.paper], algorithm, grid)
     tasks = list(itertools.product(sets, paper.ALGORITHMS, grid.ks))
-    measured = []
+    settings = []
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(measure_setting, *task, rows[task[0].paper], grid) for task in tasks]
-        for (data, algorithm, k), result in zip(tasks, waiting, strict=True):
-            measured.append(result.result())
+        for (data, algorithm, k), future in zip(tasks, waiting, strict=True):
+            settings.append(future.result())
             progress(f"{data.paper}: {paper.SHOWN[algorithm]}, k = {k}")
-    compared = []
+    comparisons = []
     for data in sets:
         progress(f"{data.paper}: kinds of noise")
-        compared.append(compare_noise(data, rows[data.paper], grid))
-    grouped = tuple(group for group, _ in measured)
-    cells = tuple(cell for _, some in measured for cell in some)
-    return sets, paper.PaperNumbers(grid, grouped, cells, tuple(wider), tuple(compared))
+        comparisons.append(compare_noise(data, rows[data.paper], grid))
+    summaries = tuple(group for group, _ in settings)
+    cells = tuple(cell for _, setting_cells in settings for cell in setting_cells)
+    return sets, paper.PaperNumbers(grid, summaries, cells, tuple(wider), tuple(comparisons))
 
 
 def reproduce(
@@ -415,21 +428,23 @@ def reproduce(
     return numbers
 
 
-def _format_json(numbers: paper.PaperNumbers, found: Sequence[paper.PaperFinding]) -> str:
-    told = [asdict(finding) | {"verdict": finding.verdict} for finding in found]
-    return json.dumps({"seed": paper.SEED, **asdict(numbers), "findings": told}, indent=1) + "\n"
+def _format_json(numbers: paper.PaperNumbers, findings: Sequence[paper.PaperFinding]) -> str:
+    verdicts = [asdict(finding) | {"verdict": finding.verdict} for finding in findings]
+    return (
+        json.dumps({"seed": paper.SEED, **asdict(numbers), "findings": verdicts}, indent=1) + "\n"
+    )
 
 
 def _render_page(
     sets: Sequence[DataSet],
     numbers: paper.PaperNumbers,
     figures: Sequence[Figure],
-    found: Sequence[paper.PaperFinding],
+    findings: Sequence[paper.PaperFinding],
 ) -> str:
     from incrowd.release.render import render_page
 
-    own = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
+    summaries = {(x.data, x.k): x for x in numbers.grouped if x.algorithm == "ola"}
     return render_page(
         "incrowd.papers", "paper_b.html", paper=paper, sets=sets, numbers=numbers,
-        figures=figures, findings=found, own=own, timed=TIMED,
+        figures=figures, findings=findings, own=summaries, timed=TIMED,
     )  # fmt: skip

@@ -108,11 +108,11 @@ def make_data_sets(grid: ExperimentGrid, adult: Path | None) -> list[DataSet]:
         if adult is not None
         else make_demo_table("census", rows=grid.rows, seed=SEED)
     )
-    named = "the Adult table, with heights made up" if adult else "census sample"
+    census_name = "the Adult table, with heights made up" if adult else "census sample"
     marital = _make_quasi_column(groups=MARITAL)
     return [
         _make_data_set(
-            ("Adult", named),
+            ("Adult", census_name),
             people,
             {
                 "age": _make_year_column(people, "age"),
@@ -170,16 +170,18 @@ def _load_adult(path: Path, rows: int | None) -> Table:
 
     table = open_table(path)
     table = table.head(rows) if rows is not None else table
-    known = {re.sub(r"\W", "_", name.strip().lower()): name for name in table.columns}
-    wanted = ("sex", "age", "race", "marital_status")
-    missing = [name for name in wanted if name not in known]
+    column_names = {re.sub(r"\W", "_", name.strip().lower()): name for name in table.columns}
+    required = ("sex", "age", "race", "marital_status")
+    missing = [name for name in required if name not in column_names]
     if missing:
         raise IncrowdError(
             f"File '{path.name}': no column '{missing[0]}'. The Adult table needs "
-            f"{', '.join(wanted)}."
+            f"{', '.join(required)}."
         )
     frame = table.to_frame()
-    columns = {name: [str(value).strip() for value in frame[known[name]]] for name in wanted}
+    columns = {
+        name: [str(value).strip() for value in frame[column_names[name]]] for name in required
+    }
     try:
         age = np.array([int(text) for text in columns["age"]], dtype=np.int64)
     except ValueError as error:
@@ -198,13 +200,13 @@ def _load_adult(path: Path, rows: int | None) -> Table:
 def make_release_spec(algorithm: str, k: int) -> KEpsilonSpec:
     """Return the search for classes as the paper has it: by OLA, or by Mondrian."""
     ola = {"suppression": SUPPRESSION, "loss": "precision", "candidates": "minimal"}
-    release_spec = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
-    return KEpsilonSpec.model_validate(release_spec | (ola if algorithm == "ola" else {}))
+    settings = {"method": "k-epsilon", "epsilon": 1.0, "algorithm": algorithm, "k": k}
+    return KEpsilonSpec.model_validate(settings | (ola if algorithm == "ola" else {}))
 
 
-def make_seeded_bits(*what: object) -> Randomness:
+def make_seeded_bits(*names: object) -> Randomness:
     """Return random bits that the names of an experiment decide, whatever ran before it."""
-    return SeededRandomness(zlib.crc32("/".join(map(str, what)).encode()))
+    return SeededRandomness(zlib.crc32("/".join(map(str, names)).encode()))
 
 
 def group_rows(
@@ -220,11 +222,11 @@ def group_noisy_rows(
     data: DataSet, rows: DistinctRows, algorithm: str, k: int
 ) -> tuple[EquivalenceClasses, NoisyRows]:
     """Return the classes of a data set and the rows in them, with noise for epsilon = 1."""
-    noisy_rows = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
+    classes = group_rows(rows, {**data.quasi, data.attribute: data.noisy}, algorithm, k)
     noisy = make_noisy_rows(
-        rows, noisy_rows, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
+        rows, classes, {data.attribute: data.noisy}, make_release_spec(algorithm, k)
     )
-    return noisy_rows, noisy
+    return classes, noisy
 
 
 def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, ClassNoise]]:
@@ -237,7 +239,7 @@ def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, Cla
 
 
 def draw_nested_noise(
-    members: Members, every: Sequence[tuple[int, ClassNoise]], bits: Randomness
+    members: Members, noises: Sequence[tuple[int, ClassNoise]], bits: Randomness
 ) -> Iterator[Steps]:
     """Draw the noise of one run for each epsilon, from one draw.
 
@@ -246,23 +248,23 @@ def draw_nested_noise(
     drawn again, that is the noise for m times the epsilon; a negative zero of the finer noise
     would be one of the coarser as well.
     """
-    (finest,) = (noise for times, noise in every if times == 1)
+    (finest,) = (noise for times, noise in noises if times == 1)
     fine = finest.draw(members, bits)
     size, negative = np.abs(fine), fine < 0
-    result = [size // times for times, _ in every]
-    again = [np.flatnonzero(negative & (coarse == 0)) for coarse in result]
+    coarse_sizes = [size // times for times, _ in noises]
+    redraw_rows = [np.flatnonzero(negative & (coarse == 0)) for coarse in coarse_sizes]
     # What is drawn again is drawn at once, with t and s of each multiplied to the same s.
-    common = math.lcm(*(noise.s for _, noise in every))
+    common = math.lcm(*(noise.s for _, noise in noises))
     wide = [
         noise.t[members[rows]] * (common // noise.s)
-        for rows, (_, noise) in zip(again, every, strict=True)
+        for rows, (_, noise) in zip(redraw_rows, noises, strict=True)
     ]
     fresh = sample_laplace(np.concatenate(wide), common, bits)
-    ends = np.cumsum([len(rows) for rows in again])[:-1]
-    for coarse, rows, drawn in zip(result, again, np.split(fresh, ends), strict=True):
-        signed = np.where(negative, -coarse, coarse)
-        signed[rows] = drawn
-        yield signed
+    ends = np.cumsum([len(rows) for rows in redraw_rows])[:-1]
+    for coarse, rows, redrawn in zip(coarse_sizes, redraw_rows, np.split(fresh, ends), strict=True):
+        noise_values = np.where(negative, -coarse, coarse)
+        noise_values[rows] = redrawn
+        yield noise_values
 
 
 # What is measured ------------------------------------------------------------------------

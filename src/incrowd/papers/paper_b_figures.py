@@ -38,13 +38,13 @@ def _make_panel_grid(**axes: Any) -> tuple[Canvas, dict[tuple[str, str], Axes]]:
     """Make a row of panels for each algorithm, a column for each data set."""
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(len(ALGORITHMS), len(TABLES), sharex=True, sharey="row")
-    panel_grid = {}
+    panels_by_name = {}
     for row, name in zip(panels, ALGORITHMS, strict=True):
         for panel, data in zip(row, TABLES, strict=True):
             panel.set(title=f"{_format_data_name(data)}: {SHOWN[name]}", xscale="log", **axes)
             panel.label_outer()
-            panel_grid[name, data] = panel
-    return canvas, panel_grid
+            panels_by_name[name, data] = panel
+    return canvas, panels_by_name
 
 
 def _format_data_name(data: str) -> str:
@@ -72,9 +72,11 @@ def _add_legend(canvas: Canvas, panel: Axes, title: str | None = None) -> Canvas
     return canvas
 
 
-def _select_records(found: Iterable[Any], **wanted: Any) -> list[Any]:
+def _select_records(records: Iterable[Any], **criteria: Any) -> list[Any]:
     """Return the records with these values, in their order."""
-    return [x for x in found if all(getattr(x, name) == value for name, value in wanted.items())]
+    return [
+        x for x in records if all(getattr(x, name) == value for name, value in criteria.items())
+    ]
 
 
 def _draw_quasi_loss(numbers: PaperNumbers) -> Canvas:
@@ -99,13 +101,13 @@ def _draw_quasi_loss(numbers: PaperNumbers) -> Canvas:
 
 def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
     canvas, panels = _make_panel_grid(xlabel="k", ylabel="mean relative error", yscale="log")
-    chosen = [epsilon for epsilon in numbers.grid.epsilons if epsilon >= 2]
+    epsilons = [epsilon for epsilon in numbers.grid.epsilons if epsilon >= 2]
     for (algorithm, data), panel in panels.items():
         widened_results: list[WidenedResult] = _select_records(
             numbers.widened, algorithm=algorithm, data=data
         )
         ks = [x.k for x in widened_results]
-        for epsilon, color in zip(chosen, _choose_shades(len(chosen)), strict=True):
+        for epsilon, color in zip(epsilons, _choose_shades(len(epsilons)), strict=True):
             cells = _select_records(numbers.cells, algorithm=algorithm, data=data, epsilon=epsilon)
             label = f"(k,ε), ε = {epsilon:g}"
             panel.plot(ks, [x.predicted_error for x in cells], "-", color=color, label=label)
@@ -122,15 +124,20 @@ def _draw_attribute_error(numbers: PaperNumbers) -> Canvas:
 def _draw_noise_kinds(numbers: PaperNumbers) -> Canvas:
     canvas = Canvas(figsize=(11, 6.6), layout="constrained")
     panels = canvas.subplots(2, len(TABLES), sharey=True)
-    for at, result in enumerate(numbers.compared):
+    for at, comparison in enumerate(numbers.compared):
         above, below = panels[0][at], panels[1][at]
-        far, near = 100 * np.array(result.errors), 100 * np.array(result.small_errors)
-        above.plot(far, result.by_class, color=_BLUE, label="Laplace by class")
-        above.plot(far, result.overall, color=_RED, label="Laplace for the whole column")
-        same = f"Laplace, ε = {result.matching_epsilon:g}"
-        below.plot(near, result.laplace, color=_BLUE, label=same)
-        below.plot(near, result.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %")
-        above.set(title=_format_data_name(result.data), ylim=(0, 1.02))
+        errors, small_errors = (
+            100 * np.array(comparison.errors),
+            100 * np.array(comparison.small_errors),
+        )
+        above.plot(errors, comparison.by_class, color=_BLUE, label="Laplace by class")
+        above.plot(errors, comparison.overall, color=_RED, label="Laplace for the whole column")
+        label = f"Laplace, ε = {comparison.matching_epsilon:g}"
+        below.plot(small_errors, comparison.laplace, color=_BLUE, label=label)
+        below.plot(
+            small_errors, comparison.uniform, ":", color=_ORANGE, linewidth=2, label="uniform, ±5 %"
+        )
+        above.set(title=_format_data_name(comparison.data), ylim=(0, 1.02))
         for panel in (above, below):
             panel.set(xlabel="relative error in %", xlim=(0, None))
             panel.legend(loc="lower right", fontsize=9)
@@ -144,20 +151,22 @@ def _draw_curves(
     value: Callable[[ResultCell], Any], line: Callable[[ResultCell], float] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Draw a curve for each k over epsilon, or for each epsilon over k, with intervals."""
-    other = "k" if along == "epsilon" else "epsilon"
-    every = numbers.grid.ks if other == "k" else numbers.grid.epsilons
-    colors = _choose_shades(len(every))
+    parameter = "k" if along == "epsilon" else "epsilon"
+    parameter_values = numbers.grid.ks if parameter == "k" else numbers.grid.epsilons
+    colors = _choose_shades(len(parameter_values))
     for (algorithm, data), panel in panels.items():
-        for first, color in zip(every, colors, strict=True):
-            cells = _select_records(numbers.cells, algorithm=algorithm, data=data, **{other: first})
+        for parameter_value, color in zip(parameter_values, colors, strict=True):
+            cells = _select_records(
+                numbers.cells, algorithm=algorithm, data=data, **{parameter: parameter_value}
+            )
             x = [getattr(cell, along) for cell in cells]
-            result = [value(cell) for cell in cells]
-            mean = np.array([y.mean for y in result])
-            reach = [mean - [y.low for y in result], [y.high for y in result] - mean]
-            label = f"k = {first}" if other == "k" else f"ε = {first:g}"
-            shown = np.where(mean > 0, mean, np.nan)
+            estimates = [value(cell) for cell in cells]
+            mean = np.array([y.mean for y in estimates])
+            reach = [mean - [y.low for y in estimates], [y.high for y in estimates] - mean]
+            label = f"k = {parameter_value}" if parameter == "k" else f"ε = {parameter_value:g}"
+            positive = np.where(mean > 0, mean, np.nan)
             style: dict[str, Any] = {"color": color, "markersize": 3.5, "capsize": 2}
-            panel.errorbar(x, shown, reach, fmt="o" if line else "o-", label=label, **style)
+            panel.errorbar(x, positive, reach, fmt="o" if line else "o-", label=label, **style)
             if line:
                 panel.plot(x, [line(cell) for cell in cells], color=color, linewidth=1)
     _set_percent_axis(panels.values())
@@ -194,10 +203,16 @@ def _draw_confidence(numbers: PaperNumbers) -> Canvas:
     _draw_curves(numbers, "k", panels, lambda cell: cell.suppressed[CONFIDENCE])
     for (algorithm, data), panel in panels.items():
         panel.axhline(0.02, **_LEVEL)
-        own = _select_records(numbers.grouped, algorithm=algorithm, data=data)
+        summaries = _select_records(numbers.grouped, algorithm=algorithm, data=data)
         if algorithm == "ola":
-            shown = [x.suppressed or np.nan for x in own]
-            panel.plot([x.k for x in own], shown, color=_GREY, linewidth=2.5, label="by OLA itself")
+            suppressed_shares = [x.suppressed or np.nan for x in summaries]
+            panel.plot(
+                [x.k for x in summaries],
+                suppressed_shares,
+                color=_GREY,
+                linewidth=2.5,
+                label="by OLA itself",
+            )
     return _add_legend(canvas, next(iter(panels.values())))
 
 
@@ -235,7 +250,7 @@ def _draw_times(numbers: PaperNumbers, algorithm: str) -> Canvas:
 
 def list_figures(numbers: PaperNumbers) -> tuple[Figure, ...]:
     """Return all figures, in the order of the page."""
-    drawn: tuple[tuple[str, Callable[[PaperNumbers], Canvas]], ...] = (
+    panels: tuple[tuple[str, Callable[[PaperNumbers], Canvas]], ...] = (
         ("Figure 1: height or weight as one more k-quasi", _draw_quasi_loss),
         ("Figure 1, in errors: the same as a reader sees it", _draw_attribute_error),
         ("Figure 2: kinds of noise", _draw_noise_kinds),
@@ -248,7 +263,7 @@ def list_figures(numbers: PaperNumbers) -> tuple[Figure, ...]:
     )
     return tuple(
         Figure(name, title, "", partial(draw, numbers))
-        for name, (title, draw) in zip(NAMES, drawn, strict=True)
+        for name, (title, draw) in zip(NAMES, panels, strict=True)
     )
 
 
@@ -263,7 +278,7 @@ def _format_percent(share: float, digits: int = 1) -> str:
 
 
 def _format_span(values: Iterable[float], unit: str = "\u00a0%", digits: str = ".3g") -> str:
-    low, high = min(result := list(values)), max(result)
+    low, high = min(listing := list(values)), max(listing)
     scale = 100 if unit == "\u00a0%" else 1
     ends = [f"{scale * low:{digits}}", f"{scale * high:{digits}}"]
     return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
@@ -274,11 +289,11 @@ def _check_dimensionality(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
         numbers.widened, data=data, algorithm="ola"
     )
     hit = [x for x in widened_results if x.attribute_loss >= 0.8 or x.loss_widened > 1.2 * x.loss]
-    gone = [x.k for x in widened_results if x.attribute_loss >= 0.8]
+    lost_ks = [x.k for x in widened_results if x.attribute_loss >= 0.8]
     return len(hit) == len(widened_results), (
         f"at {len(hit)} of {len(widened_results)} k the attribute loses at least 0.8 of its "
         "precision "
-        f"(k = {', '.join(map(str, gone)) or 'none'}) or the others lose over a fifth more"
+        f"(k = {', '.join(map(str, lost_ks)) or 'none'}) or the others lose over a fifth more"
     )
 
 
@@ -286,14 +301,14 @@ def _check_mondrian_loss(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     widened_results: list[WidenedResult] = _select_records(
         numbers.widened, data=data, algorithm="mondrian"
     )
-    saved = [1 - x.loss / (x.loss_widened or 1) for x in widened_results]
-    return min(saved) > 0, f"they lose {_format_span(saved)} less"
+    savings = [1 - x.loss / (x.loss_widened or 1) for x in widened_results]
+    return min(savings) > 0, f"they lose {_format_span(savings)} less"
 
 
 def _check_mondrian_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    most = max(numbers.grid.epsilons)
+    largest = max(numbers.grid.epsilons)
     cells: list[ResultCell] = _select_records(
-        numbers.cells, data=data, algorithm="mondrian", epsilon=most
+        numbers.cells, data=data, algorithm="mondrian", epsilon=largest
     )
     widened_results: list[WidenedResult] = _select_records(
         numbers.widened, data=data, algorithm="mondrian"
@@ -301,18 +316,18 @@ def _check_mondrian_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     pairs = list(zip([x.predicted_error for x in cells], widened_results, strict=True))
     fits = [x.k for error, x in pairs if error <= x.midpoint_error]
     return len(fits) == len(widened_results), (
-        f"{_format_span(error for error, _ in pairs)} at ε = {most:g}, the largest tried, against "
-        f"{_format_span(x.midpoint_error for x in widened_results)}; no larger at {len(fits)} of "
-        f"{len(widened_results)} k"
+        f"{_format_span(error for error, _ in pairs)} at ε = {largest:g}, the largest tried, "
+        f"against {_format_span(x.midpoint_error for x in widened_results)}; no larger at "
+        f"{len(fits)} of {len(widened_results)} k"
     )
 
 
 def _check_global_noise(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    (global_noise,) = _select_records(numbers.compared, data=data)
-    pairs = zip(global_noise.by_class, global_noise.overall, strict=True)
-    return all(near >= far for near, far in pairs), (
-        f"mean error {_format_percent(global_noise.mean_by_class)} by class, "
-        f"{_format_percent(global_noise.mean_overall)} overall"
+    (comparison,) = _select_records(numbers.compared, data=data)
+    pairs = zip(comparison.by_class, comparison.overall, strict=True)
+    return all(by_class >= overall for by_class, overall in pairs), (
+        f"mean error {_format_percent(comparison.mean_by_class)} by class, "
+        f"{_format_percent(comparison.mean_overall)} overall"
     )
 
 
@@ -327,24 +342,24 @@ def _check_inverse_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
 def _check_prediction(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     records = _select_records(numbers.cells, data=data)
     inside = sum(cell.error.low <= cell.predicted_error <= cell.error.high for cell in records)
-    off = [abs(cell.error.mean - cell.predicted_error) for cell in records]
+    deviations = [abs(cell.error.mean - cell.predicted_error) for cell in records]
     reach = [cell.error.high - cell.error.mean for cell in records]
-    far = max(x / cell.predicted_error for x, cell in zip(off, records, strict=True))
-    beyond = sum(x > 2 * y for x, y in zip(off, reach, strict=True))
+    largest = max(x / cell.predicted_error for x, cell in zip(deviations, records, strict=True))
+    beyond = sum(x > 2 * y for x, y in zip(deviations, reach, strict=True))
     return beyond == 0, (
         f"in {inside} of {len(records)} settings the prediction lies in the 95 % interval, in "
-        f"{beyond} beyond twice its reach; the largest deviation is {_format_percent(far, 2)}"
+        f"{beyond} beyond twice its reach; the largest deviation is {_format_percent(largest, 2)}"
     )
 
 
 def _check_small_error(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    small_error = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon >= 8]
+    small_cells = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon >= 8]
     by = {
-        e: _format_span(c.error.mean for c in _select_records(small_error, epsilon=e))
-        for e in {c.epsilon for c in small_error}
+        e: _format_span(c.error.mean for c in _select_records(small_cells, epsilon=e))
+        for e in {c.epsilon for c in small_cells}
     }
     words = "; ".join(f"{by[epsilon]} at ε = {epsilon:g}" for epsilon in sorted(by))
-    return all(cell.error.mean < 0.05 for cell in small_error), words
+    return all(cell.error.mean < 0.05 for cell in small_cells), words
 
 
 def _check_attainability(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
@@ -374,11 +389,11 @@ def _check_risk_decrease(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
     cells = {(c.algorithm, c.k, c.epsilon): c for c in _select_records(numbers.cells, data=data)}
     ks, epsilons = numbers.grid.ks, numbers.grid.epsilons
     pairs = [
-        (cells[a, k, e], cells[a, more, e])
-        for a in ALGORITHMS for k, more in itertools.pairwise(ks) for e in epsilons
+        (cells[a, k, e], cells[a, larger, e])
+        for a in ALGORITHMS for k, larger in itertools.pairwise(ks) for e in epsilons
     ] + [
-        (cells[a, k, more], cells[a, k, e])
-        for a in ALGORITHMS for k in ks for e, more in itertools.pairwise(epsilons)
+        (cells[a, k, larger], cells[a, k, e])
+        for a in ALGORITHMS for k in ks for e, larger in itertools.pairwise(epsilons)
     ]  # fmt: skip
     rises = sum(after.linking.low > before.linking.high for before, after in pairs)
     fine = len(pairs) - rises
@@ -386,16 +401,18 @@ def _check_risk_decrease(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
 
 
 def _check_confidence(numbers: PaperNumbers, data: str) -> tuple[bool, str]:
-    result = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon <= 1]
-    most = max(cell.suppressed[CONFIDENCE].mean for cell in result)
-    own = {x.k: x.suppressed for x in _select_records(numbers.grouped, data=data, algorithm="ola")}
-    ola = _select_records(result, algorithm="ola")
-    both = sum(own[c.k] + c.suppressed[CONFIDENCE].mean <= 0.05 for c in ola)
+    cells = [cell for cell in _select_records(numbers.cells, data=data) if cell.epsilon <= 1]
+    largest = max(cell.suppressed[CONFIDENCE].mean for cell in cells)
+    ola_suppressed = {
+        x.k: x.suppressed for x in _select_records(numbers.grouped, data=data, algorithm="ola")
+    }
+    ola = _select_records(cells, algorithm="ola")
+    settings = sum(ola_suppressed[c.k] + c.suppressed[CONFIDENCE].mean <= 0.05 for c in ola)
     words = (
-        f"at most {_format_percent(most, 2)} for ε ≤ 1; "
-        f"with OLA's own at most 5 % in {both} of {len(ola)}"
+        f"at most {_format_percent(largest, 2)} for ε ≤ 1; "
+        f"with OLA's own at most 5 % in {settings} of {len(ola)}"
     )
-    return most < 0.02, f"{words} settings"
+    return largest < 0.02, f"{words} settings"
 
 
 def _check_run_time(
@@ -430,8 +447,8 @@ def check_findings(numbers: PaperNumbers) -> tuple[PaperFinding, ...]:
     """Check every finding of the paper against our numbers."""
     findings = []
     for key, figure, check in CHECKS:
-        told = {data: check(numbers, data) for data in TABLES}
-        agrees = {data: bool(good) for data, (good, _) in told.items()}
-        seen = {data: words for data, (_, words) in told.items()}
-        findings.append(PaperFinding(key, figure, agrees, seen))
+        checks = {data: check(numbers, data) for data in TABLES}
+        agrees = {data: bool(good) for data, (good, _) in checks.items()}
+        descriptions = {data: words for data, (_, words) in checks.items()}
+        findings.append(PaperFinding(key, figure, agrees, descriptions))
     return tuple(findings)

@@ -43,9 +43,9 @@ class SteppedRelease:
         """Return the cells that are shown, as boxes from the lowest to the highest value."""
         widths = np.array(self.widths, dtype=np.int32)
         cells = merge_tuples(points // widths, np.ones(len(points), dtype=np.int64))
-        shown = draw_cells(cells, self.event, k=self.k, bits=bits)
-        low = shown.codes * widths
-        return ClassBounds(low, low + widths - 1, shown.counts)
+        published = draw_cells(cells, self.event, k=self.k, bits=bits)
+        low = published.codes * widths
+        return ClassBounds(low, low + widths - 1, published.counts)
 
 
 def draw_cells(

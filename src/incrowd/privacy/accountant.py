@@ -127,10 +127,15 @@ class Accountant:
             Delta, rounded up; 0 for pure events alone.
         """
         at = check_at_least_zero("epsilon", epsilon).reshape(1)
-        own = _sum_own_deltas(self._counts)
-        if own < 1 and (over := _compute_overshoot(self._counts, own, float(at[0]))) <= _NEARLY:
+        own_delta = _sum_own_deltas(self._counts)
+        if (
+            own_delta < 1
+            and (over := _compute_overshoot(self._counts, own_delta, float(at[0]))) <= _NEARLY
+        ):
             return (
-                own if over <= 0 else min(_round_up_to_float(Fraction(own) + Fraction(over)), 1.0)
+                own_delta
+                if over <= 0
+                else min(_round_up_to_float(Fraction(own_delta) + Fraction(over)), 1.0)
             )
         # What is cut off counts as lost, so cut far below the answer, which is not known yet.
         cut = 1e-10
@@ -158,7 +163,7 @@ class Accountant:
                 )
                 for event, count in self._counts.items()
             )
-            yield reduce(lambda one, other: pld.compose_losses(one, other, tail), parts)
+            yield reduce(lambda left, right: pld.compose_losses(left, right, tail), parts)
 
     def _choose_step(self, profiles: dict[Event, Profile], tail: float) -> float:
         """Return a thirtieth of the smallest spread; at most 8,000 points for one event."""
@@ -219,8 +224,8 @@ class BasicAccountant:
 
 
 def _count_events(events: Event | Iterable[Event]) -> Counter[Event]:
-    whole = events if isinstance(events, Event) else Composition(events)
-    return Counter(_iterate_leaves(whole))
+    composition = events if isinstance(events, Event) else Composition(events)
+    return Counter(_iterate_leaves(composition))
 
 
 def _check_delta(delta: float) -> float:
@@ -267,8 +272,8 @@ def build_profile(event: Event, *, tail: float) -> Profile:
         case GeometricCounts() | GaussianCounts():
             return build_event_law(event).build_profile()
         case Coin(first, second, chance):
-            both = (build_profile(first, tail=tail), build_profile(second, tail=tail))
-            return mix_profiles(*both, chance)
+            profiles = (build_profile(first, tail=tail), build_profile(second, tail=tail))
+            return mix_profiles(*profiles, chance)
         case Selection(epsilon):
             return build_guarantee_profile(epsilon, 0.0)
         case BoundedChoice(epsilon):
@@ -304,23 +309,25 @@ def _find_smallest_epsilon(profile: Profile, delta: float) -> float:
     return float(high[0])
 
 
-def _compute_overshoot(counts: Counter[Event], own: float, epsilon: float) -> Fraction | float:
+def _compute_overshoot(
+    counts: Counter[Event], own_delta: float, epsilon: float
+) -> Fraction | float:
     """Return how far the sum of epsilons at the events' own delta lies above an epsilon.
 
     Both are read as they are written. Where something is drawn, epsilon is also read as the binary
     number, and the larger difference counts; a mechanism is then read as epsilon is.
     """
-    total = _sum_epsilons(counts, own)
+    total = _sum_epsilons(counts, own_delta)
     if total is None or math.isinf(epsilon):
         return math.inf if total is None else -math.inf
     over = total - read_as_decimal(epsilon)
-    if own:
-        moved = sum(
+    if own_delta:
+        shift = sum(
             (Fraction(part.epsilon) - read_as_decimal(part.epsilon)) * count
             for part, count in counts.items()
             if isinstance(part, Mechanism)
         )
-        over = max(over, total + moved - Fraction(epsilon))
+        over = max(over, total + shift - Fraction(epsilon))
     return over
 
 
@@ -336,11 +343,11 @@ def _compute_basic_epsilon(counts: Counter[Event], delta: float) -> float:
     nearest = float(total)
     if read_as_decimal(nearest) < total:
         return math.nextafter(nearest, math.inf)
-    own = _sum_own_deltas(counts)
+    own_delta = _sum_own_deltas(counts)
     if (
-        own
+        own_delta
         and nearest < total
-        and _compute_overshoot(counts, own, nearest) > Fraction(delta) - Fraction(own)
+        and _compute_overshoot(counts, own_delta, nearest) > Fraction(delta) - Fraction(own_delta)
     ):
         return math.nextafter(nearest, math.inf)
     return nearest
@@ -395,10 +402,10 @@ def _find_own_delta(event: Event) -> float:
             return build_event_law(event).min_delta
         case Coin(first, second, chance):
             heads = Fraction(chance)
-            own = heads * Fraction(_find_own_delta(first)) + (1 - heads) * Fraction(
+            average = heads * Fraction(_find_own_delta(first)) + (1 - heads) * Fraction(
                 _find_own_delta(second)
             )
-            return _round_up_to_float(own)
+            return _round_up_to_float(average)
         case SampledEvent(part, rate):
             return _round_up_to_float(
                 Fraction(rate) * Fraction(_sum_own_deltas(_count_events(part)))
@@ -474,6 +481,6 @@ def _read_as_larger(epsilon: float) -> Fraction | None:
     return max(Fraction(epsilon), read_as_decimal(epsilon)) if math.isfinite(epsilon) else None
 
 
-def _take_largest(each: list[Fraction | None]) -> Fraction | None:
-    largest = [epsilon for epsilon in each if epsilon is not None]
-    return max(largest) if len(largest) == len(each) else None
+def _take_largest(epsilons: list[Fraction | None]) -> Fraction | None:
+    largest = [epsilon for epsilon in epsilons if epsilon is not None]
+    return max(largest) if len(largest) == len(epsilons) else None

@@ -54,8 +54,8 @@ def amplify_guarantee(*, epsilon: float, rate: float, delta: float = 0.0) -> Gua
         0.159
     """
     epsilon, rate, delta = _check_parameters(epsilon, rate, delta)
-    more = float(amplify_epsilon(np.array([epsilon]), rate)[0])
-    return Guarantee(more, math.nextafter(rate * delta, 1.0) if delta else 0.0)
+    amplified = float(amplify_epsilon(np.array([epsilon]), rate)[0])
+    return Guarantee(amplified, math.nextafter(rate * delta, 1.0) if delta else 0.0)
 
 
 def invert_amplification(*, epsilon: float, rate: float, delta: float = 0.0) -> Guarantee:
@@ -89,11 +89,11 @@ def amplify_epsilon(epsilon: Floats, rate: float) -> Floats:
     Where e^epsilon leaves the floats it is ln((1 - rate) + e^(epsilon + ln rate)), whose parts
     are as exact as their sizes allow.
     """
-    far = epsilon > 600
+    is_far = epsilon > 600
     near = np.log1p(rate * np.expm1(np.minimum(epsilon, 600.0)))
     log = np.log(rate)
     further = np.logaddexp(np.log1p(-rate), epsilon + log) + 5e-16 * (epsilon - log)
-    return np.where(far, further, near) * (1 + _ROUNDING)
+    return np.where(is_far, further, near) * (1 + _ROUNDING)
 
 
 def invert_epsilon(epsilon: Floats, rate: float) -> Floats:

@@ -76,20 +76,20 @@ class NoiseLaw:
             inside, losses = np.array([math.fsum(inside)]), losses[:1]
 
         def either(x: Floats) -> Floats:
-            result = np.empty(len(x))
+            delta = np.empty(len(x))
             width = max(_AT_ONCE // max(len(losses), 1), 1)
             for start in range(0, len(x), width):
-                here = x[start : start + width, None]
-                share = -np.expm1(np.minimum(here - losses * (1 + 1e-15), 0.0))
-                result[start : start + width] = beyond + share @ inside
-            return np.minimum(result, 1.0)
+                block = x[start : start + width, None]
+                share = -np.expm1(np.minimum(block - losses * (1 + 1e-15), 0.0))
+                delta[start : start + width] = beyond + share @ inside
+            return np.minimum(delta, 1.0)
 
         return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
 
     def find_error_bound(self, share: float) -> int:
         """Return the smallest t with P[|X| <= t] at least a share."""
-        both = np.cumsum(np.append(self.tail[0], 2 * self.tail[1:]))
-        return int(np.searchsorted(both, share * both[-1]))
+        cumulative = np.cumsum(np.append(self.tail[0], 2 * self.tail[1:]))
+        return int(np.searchsorted(cumulative, share * cumulative[-1]))
 
     @property
     def reach(self) -> int:
@@ -146,9 +146,9 @@ def is_even(coin: Coin) -> bool:
         return False
     if second != GeometricCounts(first.r + 1, first.epsilon):
         return False
-    less, more = build_event_law(first).min_delta, build_event_law(second).min_delta
-    average = coin.chance * less + (1 - coin.chance) * more
-    return coin.chance >= _RAREST and less <= 2 * average
+    first_delta, second_delta = build_event_law(first).min_delta, build_event_law(second).min_delta
+    average = coin.chance * first_delta + (1 - coin.chance) * second_delta
+    return coin.chance >= _RAREST and first_delta <= 2 * average
 
 
 def find_smallest_reach(epsilon: float, delta: float) -> int:
@@ -158,10 +158,10 @@ def find_smallest_reach(epsilon: float, delta: float) -> int:
     r = (1 / epsilon) ln((1 - q + 2 q delta) / ((1 + q) delta)) on.
     """
     q = math.exp(-epsilon)
-    smallest_reach = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
-    if smallest_reach > LARGEST_R:  # too large to be drawn
-        return math.ceil(smallest_reach)
-    r = max(math.ceil(smallest_reach) - 1, 0)
+    bound = math.log((-math.expm1(-epsilon) + 2 * q * delta) / ((1 + q) * delta)) / epsilon
+    if bound > LARGEST_R:  # too large to be drawn
+        return math.ceil(bound)
+    r = max(math.ceil(bound) - 1, 0)
     while build_geometric_law(epsilon, r).min_delta > delta:
         r += 1
     return r
@@ -179,33 +179,33 @@ def sample_geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomne
         return _sample_by_rejection(count, epsilon, r, bits)
     t = np.full(count, epsilon.denominator, dtype=np.int64)
     return _redraw_beyond(
-        r, count, lambda some: noise_sampler.sample_laplace(t[:some], epsilon.numerator, bits)
+        r, count, lambda size: noise_sampler.sample_laplace(t[:size], epsilon.numerator, bits)
     )
 
 
 def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
-    drawn, waiting = np.zeros(count, dtype=np.int64), np.arange(count)
+    noise, waiting = np.zeros(count, dtype=np.int64), np.arange(count)
     while len(waiting):
-        each = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
-        x = sample_below(each, bits) - r
+        bounds = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
+        x = sample_below(bounds, bits) - r
         t = np.full(len(waiting), epsilon.denominator, dtype=np.int64)
-        kept = noise_sampler.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
-        drawn[waiting[kept]] = x[kept]
-        waiting = waiting[~kept]
-    return drawn
+        accepted = noise_sampler.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
+        noise[waiting[accepted]] = x[accepted]
+        waiting = waiting[~accepted]
+    return noise
 
 
 def sample_gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
     """Draw ``count`` independent X of the Gaussian law, exactly; as above."""
     return _redraw_beyond(
-        r, count, lambda some: noise_sampler.sample_rational_gaussian(variance, some, bits)
+        r, count, lambda size: noise_sampler.sample_rational_gaussian(variance, size, bits)
     )
 
 
 def _redraw_beyond(r: int, count: int, draw: Callable[[int], Counts]) -> Counts:
-    drawn = draw(count)
-    far: Bools = np.abs(drawn) > r
-    while far.any():
-        drawn[far] = draw(int(far.sum()))
-        far = np.abs(drawn) > r
-    return drawn
+    noise = draw(count)
+    is_beyond: Bools = np.abs(noise) > r
+    while is_beyond.any():
+        noise[is_beyond] = draw(int(is_beyond.sum()))
+        is_beyond = np.abs(noise) > r
+    return noise

@@ -348,7 +348,7 @@ def describe_event(event: Event) -> str:
             return f"one of: {' or '.join(describe_event(part) for part in events)}"
         case Composition(events):
             times = Counter(describe_event(part) for part in events)
-            return ", ".join(item if n == 1 else f"{n} x ({item})" for item, n in times.items())
+            return ", ".join(text if n == 1 else f"{n} x ({text})" for text, n in times.items())
 
 
 def serialize_event(event: Event) -> dict[str, Any]:
@@ -361,8 +361,8 @@ def serialize_event(event: Event) -> dict[str, Any]:
         case GaussianCounts(r, variance):
             return {"kind": "gaussian counts", "r": r, "variance": variance}
         case Coin(first, second, chance):
-            both = {"first": serialize_event(first), "second": serialize_event(second)}
-            return {"kind": "coin", "chance": chance, **both}
+            sides = {"first": serialize_event(first), "second": serialize_event(second)}
+            return {"kind": "coin", "chance": chance, **sides}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
         case BoundedChoice(epsilon):
@@ -381,32 +381,32 @@ def serialize_event(event: Event) -> dict[str, Any]:
 
 def parse_event(value: object) -> Event:
     """Return the event of :func:`serialize_event`; raise ParameterError for anything else."""
-    made: Event
+    parsed: Event
     match value:
         case {"kind": "safe release", "k": k, "beta": beta, **rest}:
-            made = SafeRelease(k, beta)
+            parsed = SafeRelease(k, beta)
         case {"kind": "geometric counts", "r": r, "epsilon": epsilon, **rest}:
-            made = GeometricCounts(r, epsilon)
+            parsed = GeometricCounts(r, epsilon)
         case {"kind": "gaussian counts", "r": r, "variance": variance, **rest}:
-            made = GaussianCounts(r, variance)
+            parsed = GaussianCounts(r, variance)
         case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
-            made = Coin(parse_event(first), parse_event(second), chance)
+            parsed = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
-            made = Selection(epsilon)
+            parsed = Selection(epsilon)
         case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
-            made = BoundedChoice(epsilon)
+            parsed = BoundedChoice(epsilon)
         case {"kind": "gaussian measurements", "information": information, **rest}:
-            made = GaussianMeasurements(information)
+            parsed = GaussianMeasurements(information)
         case {"kind": "mechanism", "epsilon": epsilon, "delta": delta, **rest}:
-            made = Mechanism(epsilon, delta)
+            parsed = Mechanism(epsilon, delta)
         case {"kind": "sampled", "rate": rate, "event": event, **rest}:
-            made = SampledEvent(parse_event(event), rate)
+            parsed = SampledEvent(parse_event(event), rate)
         case {"kind": "one of", "events": list(events), **rest}:
-            made = OneOf(parse_event(part) for part in events)
+            parsed = OneOf(parse_event(part) for part in events)
         case {"kind": "composition", "events": list(events), **rest}:
-            made = Composition(parse_event(part) for part in events)
+            parsed = Composition(parse_event(part) for part in events)
         case _:
             raise ParameterError("event", "be a known event", value)
     if rest:
         raise ParameterError("event", "hold nothing else", rest)
-    return made
+    return parsed

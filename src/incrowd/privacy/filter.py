@@ -96,13 +96,13 @@ def charge_guarantee(event: Event, guarantee: Guarantee) -> Charge:
     if rate is None and not _has_sampling(event):
         return Charge(guarantee, guarantee)
     if rate is None:
-        own = Accountant(inner).delta(epsilon=guarantee.epsilon)
-        inside = Guarantee(guarantee.epsilon, max(own, guarantee.delta))
+        inner_delta = Accountant(inner).delta(epsilon=guarantee.epsilon)
+        inside = Guarantee(guarantee.epsilon, max(inner_delta, guarantee.delta))
         return Charge(guarantee, inside)
     inside = invert_amplification(epsilon=guarantee.epsilon, delta=guarantee.delta, rate=rate)
     # The certified guarantee implies this in one direction, not always in the other.
-    needed = Accountant(inner).delta(epsilon=inside.epsilon)
-    return Charge(guarantee, Guarantee(inside.epsilon, max(inside.delta, needed)), rate)
+    required_delta = Accountant(inner).delta(epsilon=inside.epsilon)
+    return Charge(guarantee, Guarantee(inside.epsilon, max(inside.delta, required_delta)), rate)
 
 
 def charge_share(event: Event, share: float) -> Charge:
@@ -112,11 +112,11 @@ def charge_share(event: Event, share: float) -> Charge:
     epsilon. Epsilon is rounded up to six digits; it is infinite where delta does not suffice.
     """
     inner, rate = separate_sampling(event)
-    own = compute_own_delta(inner)
-    extra = min(own + min(share if rate is None else share / rate, 0.5), 0.999)
+    own_delta = compute_own_delta(inner)
+    extra = min(own_delta + min(share if rate is None else share / rate, 0.5), 0.999)
     points = [
         Guarantee(_find_smallest_epsilon(inner, delta), delta)
-        for delta in (own, extra)
+        for delta in (own_delta, extra)
         if delta < 1
     ]
     if not points:
@@ -171,7 +171,7 @@ def _is_within(total: Guarantee, budget: Guarantee) -> bool:
     if math.isinf(total.epsilon):
         return False
     pairs = ((total.epsilon, budget.epsilon), (total.delta, budget.delta))
-    return all(Fraction(repr(part)) <= Fraction(repr(whole)) for part, whole in pairs)
+    return all(Fraction(repr(part)) <= Fraction(repr(limit)) for part, limit in pairs)
 
 
 def _sum_decimals(numbers: Sequence[float]) -> float:
@@ -185,14 +185,10 @@ def _sum_decimals(numbers: Sequence[float]) -> float:
 
 def _find_smallest_epsilon(event: Event, delta: float) -> float:
     # Both hold; adding up is exact where noise comes to its own epsilon.
-    smallest_epsilon = min(
-        item(event).epsilon(delta=delta) for item in (Accountant, BasicAccountant)
+    smallest = min(
+        accountant(event).epsilon(delta=delta) for accountant in (Accountant, BasicAccountant)
     )
-    return (
-        smallest_epsilon
-        if math.isinf(smallest_epsilon)
-        else float(format_parameter("epsilon", smallest_epsilon, 6))
-    )
+    return smallest if math.isinf(smallest) else float(format_parameter("epsilon", smallest, 6))
 
 
 def _iterate_parts(event: Event) -> Iterator[Event]:

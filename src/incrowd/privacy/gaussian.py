@@ -97,5 +97,5 @@ def normal_delta(epsilon: Floats, mu: float) -> Floats:
     # The difference is off by a few units in the last place of its parts, and the exponent a^2 / 2
     # by a few of its own.
     slack = 1e-15 * (a * a + 20)
-    result: Floats = np.clip((excess + 1e-14 * tail) * (1 + slack) + 1e-300, 0.0, 1.0)
-    return result
+    delta: Floats = np.clip((excess + 1e-14 * tail) * (1 + slack) + 1e-300, 0.0, 1.0)
+    return delta

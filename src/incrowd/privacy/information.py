@@ -33,8 +33,8 @@ class InformationPlan:
     @property
     def events(self) -> tuple[Event, ...]:
         """What is charged: every choice, made or not, and the whole of the information."""
-        chosen = [BoundedChoice(self.choice_epsilon)] * self.choices if self.choices else []
-        return (*chosen, GaussianMeasurements(self.information))
+        choices = [BoundedChoice(self.choice_epsilon)] * self.choices if self.choices else []
+        return (*choices, GaussianMeasurements(self.information))
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +44,7 @@ def plan_information(
     """Return the most information, beside so many choices, within (epsilon, delta).
 
     The choices get a range of sqrt(3 choices_share mu^2 / choices), with mu that of measurements
-    alone: about ``choices_share`` of the whole. What remains is found by bisection against the
+    largest: about ``choices_share`` of the whole. What remains is found by bisection against the
     accountant, from below; the answer's own cost has been computed and is within the budget.
 
     Raises:
@@ -55,28 +55,28 @@ def plan_information(
         raise ParameterError("epsilon", "be a finite number above 0", epsilon)
     check_fraction("delta", delta)
     check_whole("choices", choices, least=0)
-    alone = _most_information(epsilon, delta, (), 1e-12, 1e6)
+    largest = _most_information(epsilon, delta, (), 1e-12, 1e6)
     if not choices:
-        return InformationPlan(alone, 0, 0.0)
-    fair = math.sqrt(3 * choices_share * alone / choices)
+        return InformationPlan(largest, 0, 0.0)
+    fair = math.sqrt(3 * choices_share * largest / choices)
     choice_epsilon = math.floor(fair * 1e9) / 1e9
     if not choice_epsilon > 0:
         raise UnsolvableError(
             f"With epsilon {epsilon:g} nothing is left for {choices:,} choices. Raise epsilon."
         )
-    chosen = (BoundedChoice(choice_epsilon),) * choices
-    low = alone * (1 - 4 * choices_share)
-    information = _most_information(epsilon, delta, chosen, low, alone)
+    choice_events = (BoundedChoice(choice_epsilon),) * choices
+    low = largest * (1 - 4 * choices_share)
+    information = _most_information(epsilon, delta, choice_events, low, largest)
     return InformationPlan(information, choices, choice_epsilon)
 
 
 def _most_information(
-    epsilon: float, delta: float, beside: Sequence[Event], low: float, high: float
+    epsilon: float, delta: float, other_events: Sequence[Event], low: float, high: float
 ) -> float:
     """Return the largest information, of six digits, that fits the budget with other events."""
 
     def is_within(information: float) -> bool:
-        events = (*beside, GaussianMeasurements(information))
+        events = (*other_events, GaussianMeasurements(information))
         return Accountant(events).delta(epsilon=epsilon) <= delta
 
     while not is_within(low):
@@ -128,11 +128,11 @@ class InformationBudget:
 
         """
         exact = Fraction(math.floor(Fraction(part) * _GRID), _GRID)
-        taken = min(exact, self._left)
-        if not taken > 0:
+        amount = min(exact, self._left)
+        if not amount > 0:
             raise ParameterError("part", "be above 0 and within what is left", float(part))
         self._measured += numbers
         if self._measured > LARGEST_MEASURED:
             raise ParameterError("numbers", f"be at most {LARGEST_MEASURED:,} in all", numbers)
-        self._left -= taken
-        return taken
+        self._left -= amount
+        return amount

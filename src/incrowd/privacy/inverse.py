@@ -80,10 +80,10 @@ def epsilon(
         check_fraction("delta", delta),
     )
     shape, (k, beta, delta) = _flatten_arrays(k, beta, delta * _MARGIN)
-    least = -np.log1p(-beta) if definition == "paper" else np.zeros_like(beta)
-    check_definition(definition, beta=beta, epsilon=least)
+    lower_bound = -np.log1p(-beta) if definition == "paper" else np.zeros_like(beta)
+    check_definition(definition, beta=beta, epsilon=lower_bound)
     # From ln(k + 1) on the worst n is k itself, and delta no longer falls.
-    low, high = least, np.maximum(np.log(k + 1), least) + 1
+    low, high = lower_bound, np.maximum(np.log(k + 1), lower_bound) + 1
 
     def reaches(x: Floats) -> npt.NDArray[np.bool_]:
         return _broadcast_cost(make_cost(definition), k, beta, x) <= delta
@@ -92,8 +92,8 @@ def epsilon(
     already = reaches(low)
     for _ in range(10):
         low, high = narrow_bracket(lambda x: ~reaches(x), low, high)
-    solved = np.where(already, least, high)
-    return unwrap_scalar(np.where(never, np.inf, solved).reshape(shape))
+    solution = np.where(already, lower_bound, high)
+    return unwrap_scalar(np.where(never, np.inf, solution).reshape(shape))
 
 
 @overload
@@ -149,26 +149,26 @@ def crowd_size(
 
 
 def find_smallest_k(
-    beta: Floats, epsilon: Floats, delta: Floats, cost: Cost, most: float = LARGEST_K
+    beta: Floats, epsilon: Floats, delta: Floats, cost: Cost, largest: float = LARGEST_K
 ) -> Floats:
-    """Return :func:`crowd_size` of flat, checked arrays; inf where it would exceed ``most``.
+    """Return :func:`crowd_size` of flat, checked arrays; inf where it would exceed ``largest``.
 
     ``cost`` is the rounded-up delta of k, beta and epsilon; it falls with k.
     """
     low, high = np.zeros_like(beta), np.ones_like(beta)  # k = low fails, k = high is tried
     open_ = np.arange(beta.size)
     while open_.size:
-        got = cost(high[open_], beta[open_], epsilon[open_])
-        open_ = open_[(got > delta[open_]) & (high[open_] < most)]
+        current_cost = cost(high[open_], beta[open_], epsilon[open_])
+        open_ = open_[(current_cost > delta[open_]) & (high[open_] < largest)]
         low[open_] = high[open_]
-        high[open_] = np.minimum(high[open_] * 2, most)
+        high[open_] = np.minimum(high[open_] * 2, largest)
     while np.any(high - low > 1):
         middle = np.floor((low + high) / 2)
         middle = np.where(high - low > 1, middle, high)
-        enough = cost(middle, beta, epsilon) <= delta
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    reached = cost(high, beta, epsilon) <= delta
-    return np.where(reached, high, np.inf)
+        is_enough = cost(middle, beta, epsilon) <= delta
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    is_reached = cost(high, beta, epsilon) <= delta
+    return np.where(is_reached, high, np.inf)
 
 
 @overload
@@ -241,11 +241,13 @@ def find_largest_beta(k: Floats, epsilon: Floats, delta: Floats, cost: Cost) -> 
 
 
 def _find_largest_paper_beta(k: Floats, epsilon: Floats, delta: Floats) -> Floats:
-    cost, most = make_cost("paper"), -np.expm1(-epsilon) * (1 - 1e-12)
+    cost, upper_bound = make_cost("paper"), -np.expm1(-epsilon) * (1 - 1e-12)
 
     def reaches(log_odds: Floats) -> npt.NDArray[np.bool_]:
         return (
-            _broadcast_cost(cost, k, np.minimum(_rate_from_log_odds(log_odds), most), epsilon)
+            _broadcast_cost(
+                cost, k, np.minimum(_rate_from_log_odds(log_odds), upper_bound), epsilon
+            )
             <= delta
         )
 
@@ -255,7 +257,7 @@ def _find_largest_paper_beta(k: Floats, epsilon: Floats, delta: Floats) -> Float
     low, high = narrow_bracket(reaches, low, np.minimum(low + 0.3, high), 16 * _POINTS)
     for _ in range(10):
         low, high = narrow_bracket(reaches, low, high)
-    return np.minimum(_rate_from_log_odds(low), most)
+    return np.minimum(_rate_from_log_odds(low), upper_bound)
 
 
 def _rate_from_log_odds(log_odds: Floats) -> Floats:
@@ -296,8 +298,8 @@ def narrow_bracket(
     """
     steps = np.linspace(0, 1, parts + 1)[1:-1, None]
     points = low + (high - low) * steps
-    true = holds(points)
-    last = np.where(true.any(axis=0), parts - 2 - np.argmax(true[::-1], axis=0), -1)
+    truth = holds(points)
+    last = np.where(truth.any(axis=0), parts - 2 - np.argmax(truth[::-1], axis=0), -1)
     edges = np.vstack([low, points, high])
     columns = np.arange(low.size)
     return edges[last + 1, columns], edges[last + 2, columns]

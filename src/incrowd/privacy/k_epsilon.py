@@ -28,38 +28,42 @@ class ClassNoise:
 
     def draw(self, members: Members, bits: Randomness) -> Steps:
         """Draw independent noise for each row, by its class."""
-        drawn = np.zeros(len(members), dtype=np.int64)
+        noise = np.zeros(len(members), dtype=np.int64)
         width = self.t if self.sigma is None else self.sigma
         noisy = np.flatnonzero(width[members] > 0)
         if self.sigma is None:
-            drawn[noisy] = noise_sampler.sample_laplace(self.t[members[noisy]], self.s, bits)
+            noise[noisy] = noise_sampler.sample_laplace(self.t[members[noisy]], self.s, bits)
         else:
-            drawn[noisy] = noise_sampler.sample_gaussian(self.sigma[members[noisy]], bits)
-        return drawn
+            noise[noisy] = noise_sampler.sample_gaussian(self.sigma[members[noisy]], bits)
+        return noise
 
     @property
     def mean(self) -> Floats:
         """The mean of the noise's absolute value, for each class."""
         width = self.t if self.sigma is None else self.sigma
         means = np.zeros(len(width))
-        some = width > 0
-        means[some] = (
-            noise_sampler.compute_laplace_mean(self.t[some], self.s)
+        is_noisy = width > 0
+        means[is_noisy] = (
+            noise_sampler.compute_laplace_mean(self.t[is_noisy], self.s)
             if self.sigma is None
-            else noise_sampler.compute_gaussian_mean(self.sigma[some])
+            else noise_sampler.compute_gaussian_mean(self.sigma[is_noisy])
         )
         return means
 
     def compute_shifted_mean(self, shift: Floats, members: Members) -> Floats:
         """Return the mean of |Y + shift| per row: for Laplace noise |shift| + q^|shift| E|Y|."""
-        away, mean = np.abs(shift), self.mean[members]
+        distance, mean = np.abs(shift), self.mean[members]
         if self.sigma is None:
             rate = np.divide(self.s, self.t, out=np.full(len(self.t), 1e300), where=self.t > 0)
-            return np.where(away == 0, mean, away + np.exp(-rate[members] * away) * mean)
+            return np.where(
+                distance == 0, mean, distance + np.exp(-rate[members] * distance) * mean
+            )
         wide = np.maximum(self.sigma[members].astype(np.float64), 1e-9)
         erf = np.vectorize(math.erf, otypes=[float])
-        near = mean * np.exp(-((away / wide) ** 2) / 2)
-        return np.where(away == 0, mean, near + away * erf(away / (wide * math.sqrt(2))))
+        near_term = mean * np.exp(-((distance / wide) ** 2) / 2)
+        return np.where(
+            distance == 0, mean, near_term + distance * erf(distance / (wide * math.sqrt(2)))
+        )
 
     @property
     def scale(self) -> Floats:
@@ -80,16 +84,16 @@ class ClassNoise:
             - self._compute_probability_zero(members)
         )
 
-    def _compute_probability_to(self, most: Floats, members: Members) -> Floats:
-        """Return P[0 <= Y <= most], most a whole number or infinity."""
+    def _compute_probability_to(self, bound: Floats, members: Members) -> Floats:
+        """Return P[0 <= Y <= bound], bound a whole number or infinity."""
         if self.sigma is None:
             rate = np.divide(self.s, self.t, out=np.full(len(self.t), np.inf), where=self.t > 0)
             q = np.exp(-rate)[members]
-            return (1 - q ** (np.minimum(most, 2.0**53) + 1)) / (1 + q)  # type: ignore[no-any-return]
+            return (1 - q ** (np.minimum(bound, 2.0**53) + 1)) / (1 + q)  # type: ignore[no-any-return]
         # Half a step more makes the continuous distribution agree closely with the discrete.
         wide = np.maximum(self.sigma, 1e-9)[members]
         erf = np.vectorize(math.erf, otypes=[float])
-        half = erf(np.minimum((most + 0.5) / (wide * math.sqrt(2)), 30.0)) / 2
+        half = erf(np.minimum((bound + 0.5) / (wide * math.sqrt(2)), 30.0)) / 2
         return np.where(
             self.sigma[members] > 0, half + self._compute_probability_zero(members) / 2, 1.0
         )

@@ -38,8 +38,8 @@ def _flip_fractions(u: Sequence[int], t: int, bits: Randomness) -> Bools:
     parts = [divmod(number << 64, t) for number in u]
     digits = np.array([part[0] for part in parts], dtype=np.uint64)
     words = bits.draw_words(len(parts))
-    true: Bools = words < digits
+    coins: Bools = words < digits
     equal = np.flatnonzero(words == digits)
     if len(equal):
-        true[equal] = _flip_fractions([parts[at][1] for at in equal.tolist()], t, bits)
-    return true
+        coins[equal] = _flip_fractions([parts[at][1] for at in equal.tolist()], t, bits)
+    return coins

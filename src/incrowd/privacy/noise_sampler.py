@@ -45,15 +45,15 @@ def sample_geometric(t: Counts, s: int, bits: Randomness) -> Counts:
             int(t.max()),
             "Declare a coarser precision, or closer bounds.",
         )
-    drawn = np.zeros(len(t), dtype=np.int64)
+    samples = np.zeros(len(t), dtype=np.int64)
     waiting = np.arange(len(t))
     while len(waiting):
         step = sample_below(t[waiting], bits)
-        kept = flip_exp_coins(step, t[waiting], bits)
-        result = waiting[kept]
-        drawn[result] = (step[kept] + t[result] * _count_successes(len(result), bits)) // s
-        waiting = waiting[~kept]
-    return drawn
+        accepted = flip_exp_coins(step, t[waiting], bits)
+        places = waiting[accepted]
+        samples[places] = (step[accepted] + t[places] * _count_successes(len(places), bits)) // s
+        waiting = waiting[~accepted]
+    return samples
 
 
 def sample_laplace(t: Counts, s: int, bits: Randomness) -> Counts:
@@ -62,15 +62,15 @@ def sample_laplace(t: Counts, s: int, bits: Randomness) -> Counts:
     Claim: exactly so. It is :func:`sample_geometric` with a fair sign, where a negative zero is
     drawn again, so that zero counts once.
     """
-    drawn = np.zeros(len(t), dtype=np.int64)
+    samples = np.zeros(len(t), dtype=np.int64)
     waiting = np.arange(len(t))
     while len(waiting):
         y = sample_geometric(t[waiting], s, bits)
         negative = (bits.draw_words(len(waiting)) >> np.uint64(63)).astype(bool)
         good = ~(negative & (y == 0))
-        drawn[waiting[good]] = np.where(negative, -y, y)[good]
+        samples[waiting[good]] = np.where(negative, -y, y)[good]
         waiting = waiting[~good]
-    return drawn
+    return samples
 
 
 def sample_gaussian(sigma: Counts, bits: Randomness) -> Counts:
@@ -88,17 +88,17 @@ def sample_gaussian(sigma: Counts, bits: Randomness) -> Counts:
             int(sigma.max()),
             "Declare a coarser precision, or closer bounds.",
         )
-    drawn = np.zeros(len(sigma), dtype=np.int64)
+    samples = np.zeros(len(sigma), dtype=np.int64)
     waiting = np.arange(len(sigma))
     while len(waiting):
-        here = sigma[waiting]
-        y = sample_laplace(here, 1, bits)
-        whole, rest = _divide_square(y, 1, here, 2 * here * here, 40 * here)
-        good = flip_exp_coins(rest, 2 * here * here, bits)
-        good &= _flip_exp_powers(whole, bits)
-        drawn[waiting[good]] = y[good]
+        scale = sigma[waiting]
+        y = sample_laplace(scale, 1, bits)
+        quotient, remainder = _divide_square(y, 1, scale, 2 * scale * scale, 40 * scale)
+        good = flip_exp_coins(remainder, 2 * scale * scale, bits)
+        good &= _flip_exp_powers(quotient, bits)
+        samples[waiting[good]] = y[good]
         waiting = waiting[~good]
-    return drawn
+    return samples
 
 
 def sample_rational_gaussian(variance: Fraction, count: int, bits: Randomness) -> Counts:
@@ -116,57 +116,58 @@ def sample_rational_gaussian(variance: Fraction, count: int, bits: Randomness) -
     if not 0 < t <= _WIDEST:
         raise ParameterError("variance", f"be above 0 and at most {_WIDEST**2:,}", str(variance))
     below_ = 2 * a * b * t * t
-    far = min(60 * t, (math.isqrt(2**63 - 1) - a) // (b * t))  # further out 64 bits are not enough
-    large = far < t or below_ >= 2**62
-    drawn = np.zeros(count, dtype=np.int64)
+    # Beyond the limit 64 bits are not enough.
+    limit = min(60 * t, (math.isqrt(2**63 - 1) - a) // (b * t))
+    large = limit < t or below_ >= 2**62
+    samples = np.zeros(count, dtype=np.int64)
     waiting = np.arange(count)
     scale = np.full(count, t, dtype=np.int64)
-    fixed = (0, 0, 0) if large else (a, below_, far)
-    minus, under, most = (np.full(count, value, dtype=np.int64) for value in fixed)
+    constants = (0, 0, 0) if large else (a, below_, limit)
+    minus, under, limits = (np.full(count, value, dtype=np.int64) for value in constants)
     while len(waiting):
         n = len(waiting)
         y = sample_laplace(scale[:n], 1, bits)
         if large:
             good = flip_exp((np.abs(y).astype(object) * (b * t) - a) ** 2, below_, bits)
         else:
-            whole, rest = _divide_square(y, b * t, minus[:n], under[:n], most[:n])
-            good = flip_exp_coins(rest, under[:n], bits)
-            good &= _flip_exp_powers(whole, bits)
-        drawn[waiting[good]] = y[good]
+            quotient, remainder = _divide_square(y, b * t, minus[:n], under[:n], limits[:n])
+            good = flip_exp_coins(remainder, under[:n], bits)
+            good &= _flip_exp_powers(quotient, bits)
+        samples[waiting[good]] = y[good]
         waiting = waiting[~good]
-    return drawn
+    return samples
 
 
 def _divide_square(
-    y: Counts, factor: int, minus: Counts, under: Counts, far: Counts
+    y: Counts, factor: int, minus: Counts, under: Counts, limit: Counts
 ) -> tuple[Counts, Counts]:
     """Divide each (|y| factor - minus)^2 by ``under``: whole parts and rests, exactly.
 
-    Beyond ``far`` the square would not fit into 64 bits, so there it is computed without bound.
+    Beyond ``limit`` the square would not fit into 64 bits, so there it is computed without bound.
     """
     size = np.abs(y)
-    whole, rest = np.divmod((np.minimum(size, far) * factor - minus) ** 2, under)
-    for at in np.flatnonzero(size > far):
+    quotient, remainder = np.divmod((np.minimum(size, limit) * factor - minus) ** 2, under)
+    for at in np.flatnonzero(size > limit):
         square = (int(size[at]) * factor - int(minus[at])) ** 2
-        whole[at], rest[at] = divmod(square, int(under[at]))
-    return whole, rest
+        quotient[at], remainder[at] = divmod(square, int(under[at]))
+    return quotient, remainder
 
 
 def flip_exp(over: npt.NDArray[Any], under: int, bits: Randomness) -> npt.NDArray[np.bool_]:
     """For each whole number over >= 0 a coin that is true with probability exp(-over / under).
 
     Claim: exactly so. exp(-over / under) is the product of exp(-1), as often as under goes into
-    over, and exp(-rest / under): coins that must all be true. ``over`` holds 64-bit numbers, or
-    Python's whole numbers of any size.
+    over, and exp(-remainder / under): coins that must all be true. ``over`` holds 64-bit numbers,
+    or Python's whole numbers of any size.
     """
     if over.dtype != object and under < 2**62:
-        whole, rest = np.divmod(over, under)
-        good = flip_exp_coins(rest, np.full(len(over), under, dtype=np.int64), bits)
+        quotient, remainder = np.divmod(over, under)
+        good = flip_exp_coins(remainder, np.full(len(over), under, dtype=np.int64), bits)
     else:
         parts = [divmod(int(number), under) for number in over]
-        whole = np.array([min(part[0], 2**62) for part in parts], dtype=np.int64)
+        quotient = np.array([min(part[0], 2**62) for part in parts], dtype=np.int64)
         good = flip_large_exp([part[1] for part in parts], under, bits)
-    return good & _flip_exp_powers(whole, bits)
+    return good & _flip_exp_powers(quotient, bits)
 
 
 def flip_exp_coins(u: Counts, t: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
@@ -214,15 +215,15 @@ def _count_successes(count: int, bits: Randomness) -> Counts:
     return successes
 
 
-def _flip_exp_powers(whole: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
+def _flip_exp_powers(powers: Counts, bits: Randomness) -> npt.NDArray[np.bool_]:
     """Flip for each whole number n a coin that is true with probability exp(-n)."""
-    true = np.ones(len(whole), dtype=bool)
-    for throw in range(int(whole.max(initial=0))):
-        alive = np.flatnonzero(true & (whole > throw))
+    coins = np.ones(len(powers), dtype=bool)
+    for throw in range(int(powers.max(initial=0))):
+        alive = np.flatnonzero(coins & (powers > throw))
         if not len(alive):
             break
-        true[alive] = _flip_exp_one_coins(len(alive), bits)
-    return true
+        coins[alive] = _flip_exp_one_coins(len(alive), bits)
+    return coins
 
 
 def compute_laplace_mean(t: Counts, s: int) -> Floats:
@@ -256,8 +257,8 @@ def find_sigma(diameter: int, *, epsilon: float, delta: float) -> int:
     if not _SMALLEST_DELTA <= delta < 1:
         requirement = f"be at least {_SMALLEST_DELTA:g} and below 1 for Gaussian noise"
         raise ParameterError("delta", requirement, delta)
-    needed = _find_continuous_sigma(epsilon, delta) * diameter
-    low = high = max(math.ceil(needed), 1) if needed <= _LARGEST_SIGMA else _LARGEST_SIGMA
+    continuous = _find_continuous_sigma(epsilon, delta) * diameter
+    low = high = max(math.ceil(continuous), 1) if continuous <= _LARGEST_SIGMA else _LARGEST_SIGMA
     step = 1
     while compute_gaussian_delta(diameter, high, epsilon) > delta:
         if high >= _LARGEST_SIGMA:
@@ -272,8 +273,8 @@ def find_sigma(diameter: int, *, epsilon: float, delta: float) -> int:
             low, high = low - 1, low
     while high - low > 1:
         middle = (low + high) // 2
-        enough = compute_gaussian_delta(diameter, middle, epsilon) <= delta
-        low, high = (low, middle) if enough else (middle, high)
+        is_enough = compute_gaussian_delta(diameter, middle, epsilon) <= delta
+        low, high = (low, middle) if is_enough else (middle, high)
     return high
 
 
@@ -319,11 +320,11 @@ def compute_gaussian_delta(diameter: int, sigma: int, epsilon: float) -> float:
         return 1.0  # within 1e-18
     if a > 38:
         return SMALLEST  # w(y0) is below 1e-313
-    bounded = _sum_terms if sigma <= _SUMMED else _bound_by_integral
+    bound = _sum_terms if sigma <= _SUMMED else _bound_by_integral
     # a, b = a + h and the exponents, up to b^2 / 2 and 40 more, are off by a few units in the
     # last place; |d ln(delta) / da| < |a| + b + 2. Measured against 60 digits: a tenth of it.
     rounding = 1e-15 * ((a + h) ** 2 + 20)
-    return min(max(bounded(start, diameter, sigma) * (1 + rounding), SMALLEST), 1.0)
+    return min(max(bound(start, diameter, sigma) * (1 + rounding), SMALLEST), 1.0)
 
 
 def _sum_terms(start: Fraction, diameter: int, sigma: int) -> float:
@@ -367,11 +368,11 @@ def _bound_by_integral(start: Fraction, diameter: int, sigma: int) -> float:
     a, h = float(start) / sigma, diameter / sigma
     excess, tail = _compute_normal_excess(a, h)
     if a >= 1:
-        more = 0.217 * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # (1 + 2/e) / 8
+        rise = 0.217 * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)  # (1 + 2/e) / 8
     else:
-        more = 0.31 + 0.19 * max(-a, 0.0)  # (1 + 3 (1 + 2/e + 2 u)) / 8 / sqrt(2 pi)
+        rise = 0.31 + 0.19 * max(-a, 0.0)  # (1 + 3 (1 + 2/e + 2 u)) / 8 / sqrt(2 pi)
     # R(a) - R(b) is a difference of numbers that are off by a few units in their last place.
-    return excess + more * h / sigma**2 + 1e-14 * tail
+    return excess + rise * h / sigma**2 + 1e-14 * tail
 
 
 def _compute_normal_excess(a: float, h: float) -> tuple[float, float]:

@@ -64,14 +64,14 @@ class Plan(PlanResult):
 
     def describe(self) -> str:
         """Return what the plan means for the people and the rows, in two sentences."""
-        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+        subject = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
             "The release satisfies"
         )  # fmt: skip
         crowd = round_crowd_size(self.crowd)
         return (
             f"Groups of {crowd:,} or more people are published with probability 1/2 or more. "
             f"{format_percent(self.beta)} of rows are drawn at random; groups with fewer than "
-            f"{self.k} sampled rows are suppressed. {many} "
+            f"{self.k} sampled rows are suppressed. {subject} "
             f"({format_parameter('epsilon', self.epsilon, 4)}, "
             f"{format_parameter('delta', self.delta, 3)})-differential privacy."
         )
@@ -203,8 +203,8 @@ class PlanTable:
     def describe(self) -> str:
         """Return the heading of the grid."""
         kind = {"k": "Smallest k", "beta": "Largest beta", "epsilon": "Smallest epsilon"}
-        many = f", {self.releases} releases together" if self.releases > 1 else ""
-        return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{many} ({self.definition} δ)"
+        suffix = f", {self.releases} releases together" if self.releases > 1 else ""
+        return f"{kind[self.unknown]} with δ ≤ {self.delta:g}{suffix} ({self.definition} δ)"
 
     def as_dict(self) -> dict[str, object]:
         """Return the grid as plain values, for JSON; None where there is no answer."""
@@ -244,16 +244,16 @@ def plan_grid(
     if delta is None:
         raise IncrowdError("A grid needs δ. Add it, such as 1e-6.")
     rows_name, columns_name = (name for name in ("k", "beta", "epsilon") if name != unknown)
-    given = {"k": k, "beta": beta, "epsilon": epsilon}
+    fixed_values = {"k": k, "beta": beta, "epsilon": epsilon}
     axes = {
         name: tuple(sorted({*_USUAL[name], *([value] if value is not None else [])}))
-        for name, value in given.items()
+        for name, value in fixed_values.items()
     }
 
     def cell(row: float, column: float) -> float:
-        known: dict[str, Any] = {rows_name: row, columns_name: column}
+        values: dict[str, Any] = {rows_name: row, columns_name: column}
         try:
-            answer = plan(**known, delta=delta, releases=releases, definition=definition)
+            answer = plan(**values, delta=delta, releases=releases, definition=definition)
         except (UnsolvableError, OutsideDefinitionError):
             return math.inf
         return float(getattr(answer, unknown))
@@ -314,12 +314,12 @@ class _PlanProblem:
 
     def _make_unknowns_error(self) -> IncrowdError:
         names = ("k", "beta", "epsilon", "delta")
-        unknowns_error = [name for name in names if getattr(self, name) is not None]
-        listed = ", ".join(unknowns_error) or "none of them"
+        given_names = [name for name in names if getattr(self, name) is not None]
+        listing = ", ".join(given_names) or "none of them"
         return IncrowdError(
             "A plan needs epsilon and delta, or any three of k, beta, epsilon and delta. "
-            f"Got {listed}"
-            + ("; leave out the one to solve for." if len(unknowns_error) == 4 else ".")
+            f"Got {listing}"
+            + ("; leave out the one to solve for." if len(given_names) == 4 else ".")
         )
 
     def _require_finite_epsilon(self, epsilon: float) -> float:

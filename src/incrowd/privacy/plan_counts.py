@@ -85,7 +85,7 @@ class CountsPlan(PlanResult):
 
     def describe(self) -> str:
         """Return what the plan means for the people and the rows, in a few sentences."""
-        many = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
+        subject = f"All {self.releases} releases together satisfy" if self.releases > 1 else (
             "The release satisfies"
         )  # fmt: skip
         return (
@@ -93,7 +93,7 @@ class CountsPlan(PlanResult):
             f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
             f"±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
-            f"{many} ({format_parameter('epsilon', self.epsilon, 4)}, "
+            f"{subject} ({format_parameter('epsilon', self.epsilon, 4)}, "
             f"{format_parameter('delta', self.delta, 3)})"
             "-differential privacy."
         )
@@ -116,7 +116,7 @@ def plan_counts(
     15
     """
     rows = int(require_single("k", check_whole("k", USUAL_K if k is None else k)))
-    many = int(require_single("releases", check_whole("releases", releases)))
+    tables = int(require_single("releases", check_whole("releases", releases)))
     if epsilon is not None:
         epsilon = require_single("epsilon", check_at_least_zero("epsilon", epsilon))
     if delta is not None:
@@ -124,11 +124,13 @@ def plan_counts(
     if crowd is None:
         if epsilon is None or delta is None:
             raise _make_unknowns_error(epsilon, delta, crowd)
-        return _make_counts_plan(rows, split_for_counts(epsilon=epsilon, delta=delta, tables=many))
+        return _make_counts_plan(
+            rows, split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
+        )
     size = int(require_single("crowd", check_whole("crowd", crowd)))
     if size <= rows:
         raise ParameterError("crowd", f"be above k = {rows}, since it is r + k", size)
-    return _make_counts_plan(rows, _split_for_crowd(size - rows, epsilon, delta, many))
+    return _make_counts_plan(rows, _split_for_crowd(size - rows, epsilon, delta, tables))
 
 
 def _split_for_crowd(
@@ -167,23 +169,23 @@ def _find_least_split(
 
     It is looked for around the number in the middle, further and further out.
     """
-    least, low, most = span
+    lower_end, low, upper_end = span
     high, step = low, 10.0
     while (best := split(high)) is None:
-        if high == most:
+        if high == upper_end:
             return None
-        low, high, step = high, min(high * step, most), step**2
+        low, high, step = high, min(high * step, upper_end), step**2
     step = 10.0
-    while low == high and high > least:
-        low = max(high / step, least)
-        result, step = split(low), step**2
-        if result is not None:
-            best, high = result, low
+    while low == high and high > lower_end:
+        low = max(high / step, lower_end)
+        candidate, step = split(low), step**2
+        if candidate is not None:
+            best, high = candidate, low
     while high / low > 1 + within:
         middle = math.sqrt(low * high)
-        result = split(middle)
-        low, high = (middle, high) if result is None else (low, middle)
-        best = result or best
+        candidate = split(middle)
+        low, high = (middle, high) if candidate is None else (low, middle)
+        best = candidate or best
     return best
 
 
@@ -202,11 +204,11 @@ def _make_counts_plan(k: int, split: BudgetSplit) -> CountsPlan:
     )
 
 
-def _make_unknowns_error(*given: float | None) -> IncrowdError:
+def _make_unknowns_error(*values: float | None) -> IncrowdError:
     names = ("epsilon", "delta", "crowd")
-    unknowns_error = [name for name, value in zip(names, given, strict=True) if value is not None]
+    given_names = [name for name, value in zip(names, values, strict=True) if value is not None]
     return IncrowdError(
         "A plan for counts needs two of epsilon, delta and crowd. "
-        f"Got {', '.join(unknowns_error) or 'none of them'}"
-        + ("; leave out the one to solve for." if len(unknowns_error) == 3 else ".")
+        f"Got {', '.join(given_names) or 'none of them'}"
+        + ("; leave out the one to solve for." if len(given_names) == 3 else ".")
     )

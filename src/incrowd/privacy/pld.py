@@ -76,11 +76,11 @@ class LossDistribution:
         first = int(np.argmax(at_losses <= target))
         share = (target - at_losses[first]) / max(above[first] - at_losses[first], 1e-300)
         crossing = self.values[first] + np.log1p(-share) if share < 1 else 0.0
-        result, more = max(float(crossing), 0.0), 1e-15
-        while float(self.delta(np.array([result]))[0]) > delta:
-            result += more * max(result, 1.0)
-            more *= 2
-        return result
+        root, step = max(float(crossing), 0.0), 1e-15
+        while float(self.delta(np.array([root]))[0]) > delta:
+            root += step * max(root, 1.0)
+            step *= 2
+        return root
 
     def _compute_delta_at_losses(self, above: Floats) -> Floats:
         """Return the finite part of delta at each loss, by sums of positive terms alone.
@@ -124,24 +124,28 @@ def _find_first_below(
     return high
 
 
-def compose_losses(one: LossDistribution, other: LossDistribution, tail: float) -> LossDistribution:
+def compose_losses(
+    first: LossDistribution, second: LossDistribution, tail: float
+) -> LossDistribution:
     """Return the losses of both mechanisms on the same table, independent given the table."""
-    masses = np.convolve(one.masses, other.masses)
-    infinite = one.infinite + other.infinite - one.infinite * other.infinite
-    return _cut_tails(LossDistribution(one.step, one.lowest + other.lowest, masses, infinite), tail)
+    masses = np.convolve(first.masses, second.masses)
+    infinite = first.infinite + second.infinite - first.infinite * second.infinite
+    return _cut_tails(
+        LossDistribution(first.step, first.lowest + second.lowest, masses, infinite), tail
+    )
 
 
 def compose_repeatedly(losses: LossDistribution, times: int, tail: float) -> LossDistribution:
     """Compose ``losses`` with itself ``times`` times, by repeated squaring."""
-    result: LossDistribution | None = None
+    composed: LossDistribution | None = None
     square = losses
     while True:
         if times & 1:
-            result = square if result is None else compose_losses(result, square, tail)
+            composed = square if composed is None else compose_losses(composed, square, tail)
         times >>= 1
         if not times:
-            assert result is not None
-            return result
+            assert composed is not None
+            return composed
         square = compose_losses(square, square, tail)
 
 
@@ -152,7 +156,7 @@ def _cut_tails(losses: LossDistribution, tail: float) -> LossDistribution:
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), tail, side="right"))
     first = min(first, masses.size - 1)
     last = max(last, first + 1)
-    kept = masses[first:last].copy()
-    kept[0] += masses[:first].sum()
+    inner = masses[first:last].copy()
+    inner[0] += masses[:first].sum()
     beyond = float(masses[last:].sum())
-    return LossDistribution(losses.step, losses.lowest + first, kept, losses.infinite + beyond)
+    return LossDistribution(losses.step, losses.lowest + first, inner, losses.infinite + beyond)

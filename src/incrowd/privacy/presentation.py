@@ -36,8 +36,8 @@ class PlanResult(ABC):
         )
 
     def _repr_html_(self) -> str:
-        shown = [(escape(name), escape(value)) for name, value in self.format_figures()]
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown)
+        cells = [(escape(name), escape(value)) for name, value in self.format_figures()]
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in cells)
         return f"<table>{rows}</table><p>{escape(self.describe())}</p>"
 
 

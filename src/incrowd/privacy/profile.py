@@ -71,15 +71,15 @@ def build_guarantee_profile(epsilon: float, delta: float) -> Profile:
     cannot be denied, otherwise with odds e^epsilon to 1 in favor of it. Epsilon is the float, or
     the decimal that it is written as, whichever is larger; near it x - epsilon is exact.
     """
-    more = 0.0
+    shift = 0.0
     if math.isfinite(epsilon):
-        more = max(float(read_as_decimal(epsilon) - Fraction(epsilon)), 0.0) * (1 + 1e-15)
+        shift = max(float(read_as_decimal(epsilon) - Fraction(epsilon)), 0.0) * (1 + 1e-15)
 
     def either(x: Floats) -> Floats:
-        odds: Floats = -np.expm1(np.minimum(x - epsilon - more, 0.0)) / (1 + np.exp(-epsilon))
+        odds: Floats = -np.expm1(np.minimum(x - epsilon - shift, 0.0)) / (1 + np.exp(-epsilon))
         return np.minimum((delta + (1 - delta) * odds) * (1 + 1e-14), 1.0)  # rounded up
 
-    return Profile(either, either, math.nextafter(epsilon, math.inf) if more else epsilon)
+    return Profile(either, either, math.nextafter(epsilon, math.inf) if shift else epsilon)
 
 
 def of_bounded_range(epsilon: float) -> Profile:
@@ -128,12 +128,12 @@ def mix_profiles(first: Profile, second: Profile, chance: float) -> Profile:
     """
 
     def present(epsilon: Floats) -> Floats:
-        both = chance * first.present(epsilon) + (1 - chance) * second.present(epsilon)
-        return np.minimum(both * _UP, 1.0)
+        mixture = chance * first.present(epsilon) + (1 - chance) * second.present(epsilon)
+        return np.minimum(mixture * _UP, 1.0)
 
     def absent(epsilon: Floats) -> Floats:
-        both = chance * first.absent(epsilon) + (1 - chance) * second.absent(epsilon)
-        return np.minimum(both * _UP, 1.0)
+        mixture = chance * first.absent(epsilon) + (1 - chance) * second.absent(epsilon)
+        return np.minimum(mixture * _UP, 1.0)
 
     return Profile(present, absent, max(first.reach, second.reach))
 

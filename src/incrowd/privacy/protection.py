@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from incrowd.findings import format_percent
+
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-4  # larger ones get a warning
 _LARGEST_EXPONENT = 700.0  # beyond this e^epsilon is no float
@@ -44,11 +46,11 @@ def classify_guarantee(epsilon: float, delta: float = 0.0) -> Strength:
             "an outcome may change by δ, whatever ε is."
         )
         return Strength("weak", text, is_warning=True)
-    return next(Strength(name, text, False) for most, name, text in _STRENGTHS if epsilon <= most)
+    return next(Strength(name, text, False) for limit, name, text in _STRENGTHS if epsilon <= limit)
 
 
 def max_true_positive_rate(false_positive_rate: float, epsilon: float, delta: float) -> float:
-    """Return the largest share of people in the table whom an attacker can identify as such.
+    """Return the largest share of people in the table whom an attacker can recognize as such.
 
     ``false_positive_rate`` is the share of people outside the table whom the attacker takes for
     members. With P the probabilities with and Q those without a person, P(yes) <= e^epsilon Q(yes)
@@ -61,18 +63,16 @@ def max_true_positive_rate(false_positive_rate: float, epsilon: float, delta: fl
     return max(min(factor * rate + delta, 1 - (1 - rate - delta) / factor, 1.0), 0.0)
 
 
-def describe_attacker(
-    epsilon: float, delta: float, *, members: str = "people who are in the table"
-) -> str:
+def describe_attacker(epsilon: float, delta: float, *, members: str = "people in the table") -> str:
     """Return the sentence on what an attacker can achieve at a false-positive rate of 1 %.
 
     >>> describe_attacker(1.0, 0.0)
-    'An attacker who accepts a 1 % false-positive rate identifies at most 2.72 % of the people who are in the table.'
+    'An attacker who accepts a 1 % false-positive rate recognizes at most 2.72 % of the people in the table as being in it.'
     """  # noqa: E501 - the sentence
     rate = format_upper_percent(max_true_positive_rate(0.01, epsilon, delta))
     return (
-        f"An attacker who accepts a 1 % false-positive rate identifies at most {rate} of the "
-        f"{members}."
+        f"An attacker who accepts a 1 % false-positive rate recognizes at most {rate} of the "
+        f"{members} as being in it."
     )
 
 
@@ -86,5 +86,5 @@ def format_factor(epsilon: float) -> str:
 
 
 def format_upper_percent(share: float) -> str:
-    """Return a share in percent, rounded up."""
-    return f"{min(math.ceil(share * 10_000) / 100, 100.0):.2f} %"
+    """Return a share in percent, rounded up to two decimals."""
+    return format_percent(min(math.ceil(share * 10_000) / 10_000, 1.0), 2)

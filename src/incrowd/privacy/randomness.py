@@ -112,7 +112,7 @@ def sample_binomial(counts: Counts, beta: float, bits: Randomness) -> Counts:
     threshold = np.uint64(int(Fraction(round_down_rate(beta)) * 2**64))
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    drawn = np.zeros(len(counts), dtype=np.int64)
+    successes = np.zeros(len(counts), dtype=np.int64)
     first = 0
     for start in range(0, total, _BLOCK):
         stop = min(start + _BLOCK, total)
@@ -120,11 +120,11 @@ def sample_binomial(counts: Counts, beta: float, bits: Randomness) -> Counts:
         # Counts first to last have words in this block; where each begins, it adds up its own.
         last = int(np.searchsorted(ends, stop, side="left"))
         begins = np.append(0, ends[first:last] - start)
-        filled = np.diff(np.append(begins, stop - start)) > 0
-        sums = np.add.reduceat(low, begins[filled], dtype=np.int64)
-        drawn[first : last + 1][filled] += sums
+        is_filled = np.diff(np.append(begins, stop - start)) > 0
+        sums = np.add.reduceat(low, begins[is_filled], dtype=np.int64)
+        successes[first : last + 1][is_filled] += sums
         first = last
-    return drawn
+    return successes
 
 
 def sample_below(bounds: Counts, bits: Randomness) -> Counts:
@@ -135,14 +135,14 @@ def sample_below(bounds: Counts, bits: Randomness) -> Counts:
     """
     sizes = bounds.astype(np.uint64)
     words = bits.draw_words(len(sizes))
-    drawn = (words % sizes).astype(np.int64)
+    samples = (words % sizes).astype(np.int64)
     # Those are fewer than the bound: hardly any word is near enough to be looked at.
-    near = np.flatnonzero(words > _LAST_WORD - sizes)
-    surplus = (_LAST_WORD % sizes[near] + np.uint64(1)) % sizes[near]
-    again = near[words[near] > _LAST_WORD - surplus]
-    if len(again):
-        drawn[again] = sample_below(bounds[again], bits)
-    return drawn
+    candidates = np.flatnonzero(words > _LAST_WORD - sizes)
+    surplus = (_LAST_WORD % sizes[candidates] + np.uint64(1)) % sizes[candidates]
+    rejected = candidates[words[candidates] > _LAST_WORD - surplus]
+    if len(rejected):
+        samples[rejected] = sample_below(bounds[rejected], bits)
+    return samples
 
 
 def sample_permutation(count: int, bits: Randomness) -> Counts:

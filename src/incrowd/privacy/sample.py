@@ -133,11 +133,11 @@ def check_definition(definition: str, *, beta: Floats, epsilon: Floats) -> None:
     """Refuse an unknown definition, and the paper's where the paper proves nothing."""
     check_choice("definition", definition, ("tight", "paper"))
     if definition == "paper":
-        least = -np.log1p(-beta)
-        beta, least, epsilon = np.broadcast_arrays(beta, least, epsilon)
-        bad = epsilon < least * (1 - 1e-12)  # the bound itself, however rounded, is allowed
+        lower_bound = -np.log1p(-beta)
+        beta, lower_bound, epsilon = np.broadcast_arrays(beta, lower_bound, epsilon)
+        bad = epsilon < lower_bound * (1 - 1e-12)  # the bound itself, however rounded, is allowed
         if np.any(bad):
-            bound, rate = float(least[bad][0]), float(beta[bad][0])
+            bound, rate = float(lower_bound[bad][0]), float(beta[bad][0])
             raise OutsideDefinitionError(
                 "epsilon",
                 f"be at least -ln(1 - beta) = {bound:.6g} for beta = {rate:g} under the paper's "
@@ -163,9 +163,9 @@ def round_up_exp(log: Floats) -> Floats:
         return np.exp(np.minimum(log + _ROUND_UP * (1 + size), 0.0))
 
 
-def unwrap_scalar(result: Floats) -> float | Floats:
+def unwrap_scalar(values: Floats) -> float | Floats:
     """Return a zero-dimensional result as a plain number, others as they are."""
-    return float(result) if result.ndim == 0 else result
+    return float(values) if values.ndim == 0 else values
 
 
 def log_present_divergence(k: Floats, beta: Floats, epsilon: Floats) -> Floats:

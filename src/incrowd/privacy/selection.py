@@ -73,8 +73,8 @@ def select_candidate(
     scores: Counts, *, sensitivity: int, epsilon: Fraction, bits: Randomness
 ) -> int:
     """Select privately the place of a candidate with a large score; see the module's claim."""
-    drawn = sample_one_sided_noise(len(scores), sensitivity=sensitivity, epsilon=epsilon, bits=bits)
-    return int(np.argmax(scores + drawn))
+    noise = sample_one_sided_noise(len(scores), sensitivity=sensitivity, epsilon=epsilon, bits=bits)
+    return int(np.argmax(scores + noise))
 
 
 def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
@@ -93,7 +93,7 @@ def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
         over = gaps.astype(object) * epsilon.numerator
     tries = np.full(min(max(len(scores), 64), 4096), len(scores), dtype=np.int64)
     while True:
-        drawn = sample_below(tries, bits)
-        kept = noise_sampler.flip_exp(over[drawn], epsilon.denominator, bits)
-        if kept.any():
-            return int(drawn[np.argmax(kept)])
+        candidates = sample_below(tries, bits)
+        accepted = noise_sampler.flip_exp(over[candidates], epsilon.denominator, bits)
+        if accepted.any():
+            return int(candidates[np.argmax(accepted)])

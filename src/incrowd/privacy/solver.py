@@ -47,15 +47,21 @@ class BasicSolver:
 
     def delta(self, k: int, beta: float, epsilon: float) -> float:
         share = epsilon / self.releases
-        result = sample.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
+        single_delta = sample.delta(k=k, beta=beta, epsilon=share, definition=self.definition)
         return (
-            min(math.nextafter(result * self.releases, 1.0), 1.0) if self.releases > 1 else result
+            min(math.nextafter(single_delta * self.releases, 1.0), 1.0)
+            if self.releases > 1
+            else single_delta
         )
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
         share = delta / self.releases
-        result = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
-        return math.nextafter(result * self.releases, math.inf) if self.releases > 1 else result
+        single_epsilon = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
+        return (
+            math.nextafter(single_epsilon * self.releases, math.inf)
+            if self.releases > 1
+            else single_epsilon
+        )
 
     def k(self, beta: float, epsilon: float, delta: float) -> float:
         return float(self._find_sizes(np.array([beta]), epsilon, delta)[0])
@@ -70,25 +76,25 @@ class BasicSolver:
         best = middle = math.inf
         for rate in np.array_split(rates, 6):
             # From the smallest rates up: a k above the best crowd so far cannot win.
-            sizes = self._find_sizes(rate, epsilon, delta, most=min(best, LARGEST_K))
+            sizes = self._find_sizes(rate, epsilon, delta, largest=min(best, LARGEST_K))
             at = int(np.argmin(sizes / rate))
             if sizes[at] / rate[at] < best:
                 best, middle = float(sizes[at] / rate[at]), float(sizes[at])
         if math.isinf(middle):
             return middle, math.nan
-        near = np.unique(np.linspace(max(middle / 1.6, 1.0), middle * 1.6 + 1, 64).round())
-        rates = self._find_rates(near, epsilon, delta)
-        best = int(np.argmin(near / rates))
-        return float(near[best]), float(rates[best])
+        k_grid = np.unique(np.linspace(max(middle / 1.6, 1.0), middle * 1.6 + 1, 64).round())
+        rates = self._find_rates(k_grid, epsilon, delta)
+        best = int(np.argmin(k_grid / rates))
+        return float(k_grid[best]), float(rates[best])
 
     def _find_sizes(
-        self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
+        self, beta: Floats, epsilon: float, delta: float, largest: float = LARGEST_K
     ) -> Floats:
         share = np.full_like(beta, epsilon / self.releases)
         sample.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
         return inverse.find_smallest_k(
-            beta, share, part, inverse.make_cost(self.definition), math.floor(most)
+            beta, share, part, inverse.make_cost(self.definition), math.floor(largest)
         )
 
     def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
@@ -124,21 +130,21 @@ class SampleSolver(BasicSolver):
         return Accountant(SampledEvent(SafeRelease(k, beta), self.rate)).epsilon(delta=delta)
 
     def _find_sizes(
-        self, beta: Floats, epsilon: float, delta: float, most: float = LARGEST_K
+        self, beta: Floats, epsilon: float, delta: float, largest: float = LARGEST_K
     ) -> Floats:
-        result = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
-        return inverse.find_smallest_k(beta, *result, self._cost, math.floor(most))
+        targets = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
+        return inverse.find_smallest_k(beta, *targets, self._cost, math.floor(largest))
 
     def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         flat = np.asarray(k, dtype=np.float64).reshape(-1)
-        result = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
-        return inverse.find_largest_beta(flat, *result, self._cost).reshape(np.shape(k))
+        targets = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
+        return inverse.find_largest_beta(flat, *targets, self._cost).reshape(np.shape(k))
 
     @property
     def _cost(self) -> Cost:
         def cost(k: Floats, beta: Floats, epsilon: Floats) -> Floats:
-            own = amplify_profile(build_release_profile(k, beta), self.rate).delta(epsilon)
-            return np.maximum(own, self.room * self.rate * np.exp(k * np.log(beta)))
+            amplified = amplify_profile(build_release_profile(k, beta), self.rate).delta(epsilon)
+            return np.maximum(amplified, self.room * self.rate * np.exp(k * np.log(beta)))
 
         return cost
 
@@ -180,11 +186,11 @@ class ComposedSolver:
 
     def minimize_crowd(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Go downhill in k, each with its largest beta on a rough grid; the last one exactly."""
-        result = self._single_solver.minimize_crowd(
+        start = self._single_solver.minimize_crowd(
             epsilon / math.sqrt(self.releases), delta / self.releases
         )
-        if math.isinf(result[0]):
-            return result
+        if math.isinf(start[0]):
+            return start
         rates: dict[int, float] = {}
 
         def crowd(k: int, guess: float) -> float:
@@ -197,11 +203,11 @@ class ComposedSolver:
                 )
             return k / rates[k]
 
-        k = int(result[0])
-        best, step = crowd(k, result[1]), max(k // 4, 1)
+        k = int(start[0])
+        best, step = crowd(k, start[1]), max(k // 4, 1)
         while step:
-            near = [x for x in (k - step, k + step) if x >= 1]
-            nearest = min(near, key=lambda x: crowd(x, rates[k]))
+            neighbors = [x for x in (k - step, k + step) if x >= 1]
+            nearest = min(neighbors, key=lambda x: crowd(x, rates[k]))
             if nearest / rates[nearest] < best:
                 k, best = nearest, nearest / rates[nearest]
             else:
@@ -213,10 +219,10 @@ class ComposedSolver:
 
     def _lower_rate(self, k: int, beta: float, epsilon: float, delta: float) -> float:
         """Return the rate, or one a little smaller at which delta holds as well as epsilon does."""
-        less = 1e-9
+        shrinkage = 1e-9
         while self.delta(k, beta, epsilon) > delta:
-            beta *= 1 - less
-            less *= 2
+            beta *= 1 - shrinkage
+            shrinkage *= 2
         return beta
 
     @property
@@ -234,20 +240,20 @@ class ComposedSolver:
 
 
 def _find_largest_rate(
-    cost: Callable[[float], float], most: float, guess: float, within: float
+    cost: Callable[[float], float], budget: float, guess: float, within: float
 ) -> float:
-    """Return the largest rate whose cost is at most ``most``, to ``within`` of itself.
+    """Return the largest rate whose cost is at most ``budget``, to ``within`` of itself.
 
     The cost grows with the rate, nearly as a power of it, so the crossing is looked for on
     the straight line between two points in logarithms, a little to either side.
     """
     low, high = guess, guess
     low_cost = high_cost = cost(guess)
-    while high_cost <= most:
+    while high_cost <= budget:
         low, low_cost = high, high_cost
         high = min(high * 1.1, (high + 1) / 2)
         high_cost = cost(high)
-    while low_cost > most:
+    while low_cost > budget:
         high, high_cost = low, low_cost
         low /= 1.1
         low_cost = cost(low)
@@ -255,29 +261,31 @@ def _find_largest_rate(
     while high - low > within * low:
         share = 0.5
         if not halve and low_cost > 0 and math.isfinite(high_cost):
-            share = math.log(most / low_cost) / math.log(high_cost / low_cost)
+            share = math.log(budget / low_cost) / math.log(high_cost / low_cost)
         crossing = low * (high / low) ** share
         for rate in (crossing * (1 - within / 3), crossing * (1 + within / 3)):
             if low < rate < high:
-                spent = cost(rate)
-                if spent <= most:
-                    low, low_cost = rate, spent
+                rate_cost = cost(rate)
+                if rate_cost <= budget:
+                    low, low_cost = rate, rate_cost
                 else:
-                    high, high_cost = rate, spent
+                    high, high_cost = rate, rate_cost
         halve = not halve
     return low
 
 
-def find_smallest_whole(holds: Callable[[int], bool], guess: int, most: int = LARGEST_K) -> float:
+def find_smallest_whole(
+    holds: Callable[[int], bool], guess: int, largest: int = LARGEST_K
+) -> float:
     """Return the smallest whole number from which on ``holds`` is true, searched near a guess.
 
-    Inf where it would be above ``most``.
+    Inf where it would be above ``largest``.
     """
     low, high, width = 0, guess, max(guess // 8, 1)
     while not holds(high):
-        if high >= most:
+        if high >= largest:
             return math.inf
-        low, high, width = high, min(high + width, most), width * 2
+        low, high, width = high, min(high + width, largest), width * 2
     if low == 0:
         low = max(high - width, 0)
         while low > 0 and holds(low):

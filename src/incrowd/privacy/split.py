@@ -78,16 +78,16 @@ def split_for_counts(
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together."""
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
-    chosen = (*choices, *tuple(selections) * tables)
-    refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
+    choice_epsilons = (*choices, *tuple(selections) * tables)
+    refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
         inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
-    geometric = _split_geometric(empty, inside, chosen)
-    gaussian = _split_gaussian(empty, inside, chosen) if tables > 1 else None
+    geometric = _split_geometric(empty, inside, choice_epsilons)
+    gaussian = _split_gaussian(empty, inside, choice_epsilons) if tables > 1 else None
     budget_split = [split for split in (geometric, gaussian) if split is not None]
     if not budget_split:
         raise UnsolvableError(
@@ -98,27 +98,27 @@ def split_for_counts(
 
 
 def _is_within_budget(split: BudgetSplit) -> bool:
-    within_budget = Accountant(split.events).delta(epsilon=split.epsilon)
-    return within_budget * (1 + LAST_DIGITS) <= split.delta
+    delta = Accountant(split.events).delta(epsilon=split.epsilon)
+    return delta * (1 + LAST_DIGITS) <= split.delta
 
 
 def _split_geometric(
-    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+    empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for geometric noise of an equal part of what choices leave; None if it is nothing."""
-    left = (Fraction(inside.epsilon) - sum(map(Fraction, chosen))) / empty.tables
-    millionths = round(left * 1_000_000)
-    while Fraction(millionths / 1e6) > left:  # floats add up exactly, and to no more than that
+    remainder = (Fraction(inside.epsilon) - sum(map(Fraction, choice_epsilons))) / empty.tables
+    millionths = round(remainder * 1_000_000)
+    while Fraction(millionths / 1e6) > remainder:  # floats add up exactly, and to no more than that
         millionths -= 1
     part = min(-math.expm1(math.log1p(-min(inside.delta, 0.5)) / empty.tables), 0.5)
     for _ in range(_LAW_TRIES):
-        own = millionths / 1e6
-        if own <= 0:
+        epsilon = millionths / 1e6
+        if epsilon <= 0:
             return None
-        r = max(find_smallest_reach(own, part * (1 - 2 * LAST_DIGITS)), 1)
+        r = max(find_smallest_reach(epsilon, part * (1 - 2 * LAST_DIGITS)), 1)
         if r > LARGEST_R:
             return None
-        split = replace(empty, event=GeometricCounts(r, own))
+        split = replace(empty, event=GeometricCounts(r, epsilon))
         if _is_within_budget(split):
             return _add_coin(split, part) if empty.tables == 1 else split
         millionths -= 1
@@ -131,36 +131,39 @@ def _add_coin(split: BudgetSplit, delta: float) -> BudgetSplit:
     assert isinstance(event, GeometricCounts)
     if event.r < 2:
         return split
-    less, more = (build_geometric_law(event.epsilon, r).min_delta for r in (event.r - 1, event.r))
-    spent = more
+    first_delta, second_delta = (
+        build_geometric_law(event.epsilon, r).min_delta for r in (event.r - 1, event.r)
+    )
+    spent = second_delta
     if split.population is None:  # delta of r itself, and what reading epsilon either way may cost
         spent = max(spent, Accountant(split.events).delta(epsilon=split.epsilon))
-    chance = math.floor((delta * (1 - 2 * LAST_DIGITS) - spent) / (less - more) * 1e6) / 1e6
+    room = delta * (1 - 2 * LAST_DIGITS) - spent
+    chance = math.floor(room / (first_delta - second_delta) * 1e6) / 1e6
     if not 0 < chance < 1:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
-    tossed = replace(split, event=coin)
-    return tossed if is_even(coin) and _is_within_budget(tossed) else split
+    randomized = replace(split, event=coin)
+    return randomized if is_even(coin) and _is_within_budget(randomized) else split
 
 
 def _split_gaussian(
-    empty: BudgetSplit, inside: Guarantee, chosen: Sequence[float]
+    empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for Gaussian noise of the variance at which r is least."""
-    guess = _guess_variance(empty.tables, inside, chosen)
+    guess = _guess_variance(empty.tables, inside, choice_epsilons)
     if guess is None:
         return None
-    variance, near = guess
+    variance, start = guess
 
     def split(r: int) -> BudgetSplit:
         return replace(empty, event=GaussianCounts(r, variance))
 
-    r = find_smallest_whole(lambda r: _is_within_budget(split(r)), near, LARGEST_R)
+    r = find_smallest_whole(lambda r: _is_within_budget(split(r)), start, LARGEST_R)
     return split(int(r)) if math.isfinite(r) else None
 
 
 def _guess_variance(
-    tables: int, inside: Guarantee, chosen: Sequence[float]
+    tables: int, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> tuple[float, int] | None:
     """Return the variance at which r is least, and that r, by formulas of the unbounded law.
 
@@ -171,15 +174,15 @@ def _guess_variance(
     from scipy.special import log_ndtr
 
     variances = np.geomspace(0.05, _WIDEST, 2000)
-    sums, shares = enumerate_sign_sums(chosen)
+    sums, shares = enumerate_sign_sums(choice_epsilons)
     mu = np.sqrt(tables / variances)[:, None]
     at = inside.epsilon - sums[None, :]
     tails = np.exp(log_ndtr(mu / 2 - at / mu)) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
-    left = inside.delta - tails @ shares
+    remaining_delta = inside.delta - tails @ shares
     with np.errstate(invalid="ignore", divide="ignore"):
-        odds: Floats = np.log(tables / (np.sqrt(2 * math.pi * variances) * left))
+        odds: Floats = np.log(tables / (np.sqrt(2 * math.pi * variances) * remaining_delta))
         reach = np.sqrt(2 * variances * np.maximum(odds, 0.0))
-    reach[~(left > 0)] = math.inf
+    reach[~(remaining_delta > 0)] = math.inf
     best = int(np.argmin(reach))
     if not math.isfinite(reach[best]):
         return None
@@ -216,12 +219,12 @@ class BudgetSplit:
     @property
     def shared_parameters(self) -> dict[str, float | str]:
         """The parameters that certificates state of several tables together."""
-        result: dict[str, float | str] = {}
+        parameters: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
-            result["slices_epsilon"] = _sum_millionths(self.choices)
+            parameters["slices_epsilon"] = _sum_millionths(self.choices)
         if self.tables > 1 and self.population is not None:
-            result["already_sampled"] = self.population
-        return result
+            parameters["already_sampled"] = self.population
+        return parameters
 
     @property
     def draws(self) -> tuple[Draw, ...]:
@@ -250,10 +253,13 @@ class BudgetSplit:
     @property
     def events(self) -> list[Event]:
         """All of it as events: one for each slice, where there are several tables."""
-        each: list[Event] = [*(Selection(epsilon) for epsilon in self.selections), self.event]
+        table_events: list[Event] = [
+            *(Selection(epsilon) for epsilon in self.selections),
+            self.event,
+        ]
         if self.selections and self.tables > 1:
-            each = [Composition(each)]
-        events = [*(Selection(epsilon) for epsilon in self.choices), *each * self.tables]
+            table_events = [Composition(table_events)]
+        events = [*(Selection(epsilon) for epsilon in self.choices), *table_events * self.tables]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
@@ -295,30 +301,33 @@ def split_for_samples(
     population: float | None = None,
 ) -> BudgetSplit:
     """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
-    chosen = (*choices, *tuple(selections) * tables)
-    refuse_if_spent(chosen, epsilon=epsilon, delta=delta, population=population)
+    choice_epsilons = (*choices, *tuple(selections) * tables)
+    refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
     )  # fmt: skip
-    target, sums = delta, enumerate_sign_sums(chosen)
+    target, sums = delta, enumerate_sign_sums(choice_epsilons)
     for _ in range(_TRIES):
         pairs = tuple(_find_smallest_k(rate, empty, target, sums) for rate in rates)
         split = replace(empty, event=OneOf(pairs) if selections else pairs[0])
-        result = Accountant(split.events).delta(epsilon=epsilon)
-        if result * (1 + LAST_DIGITS) <= delta:
+        total_delta = Accountant(split.events).delta(epsilon=epsilon)
+        if total_delta * (1 + LAST_DIGITS) <= delta:
             return split
-        target *= 0.98 * delta / result
+        target *= 0.98 * delta / total_delta
     raise UnsolvableError(f"No k and β fit ε = {epsilon:g}, δ = {delta:g}. Use a larger ε or δ.")
 
 
 def refuse_if_spent(
-    chosen: Sequence[float], *, epsilon: float, delta: float, population: float | None
+    choice_epsilons: Sequence[float], *, epsilon: float, delta: float, population: float | None
 ) -> None:
     """Refuse choices that leave nothing for a release."""
-    spent = math.fsum(chosen)
-    if spent >= epsilon and _compute_choice_epsilon(chosen, delta, population) > 0.999 * epsilon:
+    total = math.fsum(choice_epsilons)
+    if (
+        total >= epsilon
+        and _compute_choice_epsilon(choice_epsilons, delta, population) > 0.999 * epsilon
+    ):
         raise IncrowdError(
-            f"The search would use ε = {spent:g} of {epsilon:g}, and leave none for the release. "
+            f"The search would use ε = {total:g} of {epsilon:g}, and leave none for the release. "
             "Use a smaller `search_epsilon`."
         )
 
@@ -358,9 +367,9 @@ def enumerate_sign_sums(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     sums, shares = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
         plus = 1 / (1 + math.exp(-epsilon))
-        both = np.concatenate([sums + epsilon, sums - epsilon])
+        branches = np.concatenate([sums + epsilon, sums - epsilon])
         weights = np.concatenate([shares * plus, shares * (1 - plus)])
-        sums, place = np.unique(np.round(both, 9), return_inverse=True)
+        sums, place = np.unique(np.round(branches, 9), return_inverse=True)
         shares = np.bincount(place, weights=weights).astype(np.float64)
     return sums, shares
 
@@ -376,17 +385,18 @@ def _compute_delta(
     return float(profile.delta(np.array([split.epsilon]))[0])
 
 
-def _compose_responses(chosen: tuple[Floats, Floats], profile: Profile) -> Profile:
+def _compose_responses(responses: tuple[Floats, Floats], profile: Profile) -> Profile:
     """Return a profile after randomized responses; a side below zero follows from the other."""
-    sums, shares = chosen
+    sums, shares = responses
 
-    def side(one: Side, other: Side) -> Side:
+    def side(same_side: Side, opposite_side: Side) -> Side:
         def mix_profiles(epsilon: Floats) -> Floats:
             at = epsilon[:, None] - sums
-            above = one(np.maximum(at, 0.0).ravel()).reshape(at.shape)
+            above = same_side(np.maximum(at, 0.0).ravel()).reshape(at.shape)
             below = np.minimum(at, 0.0)
-            turned = -np.expm1(below) + np.exp(below) * other(-below.ravel()).reshape(at.shape)
-            return np.asarray(np.where(at < 0, turned, above) @ shares)
+            opposite = opposite_side(-below.ravel()).reshape(at.shape)
+            reflection = -np.expm1(below) + np.exp(below) * opposite
+            return np.asarray(np.where(at < 0, reflection, above) @ shares)
 
         return mix_profiles
 

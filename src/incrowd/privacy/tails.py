@@ -44,14 +44,14 @@ def _deviance(x: Floats, mean: Floats, difference: Floats) -> Floats:
     with only positive terms past the first is used.
     """
     v = difference / (x + mean)
-    near = np.abs(v) < 0.1
-    v = np.where(near, v, 0.0)
+    is_small = np.abs(v) < 0.1
+    v = np.where(is_small, v, 0.0)
     total = difference * v
     power = 2 * x * v
     for odd in range(3, 23, 2):
         power = power * v * v
         total = total + power / odd
-    return np.where(near, total, x * np.log(x / mean) - difference)
+    return np.where(is_small, total, x * np.log(x / mean) - difference)
 
 
 def log_pmf(j: Floats, n: Floats, p: Floats, q: Floats) -> Floats:
@@ -124,17 +124,17 @@ def _bound_outward_sums(left: Floats, gone: Floats, odds: Floats) -> tuple[Float
     most geometric; that bound is added when the terms stop mattering.
     """
     last, total, moment = np.ones_like(gone), np.ones_like(gone), np.zeros_like(gone)
-    done, block = 0, 16
+    offset, block = 0, 16
     while True:
-        i = np.arange(done + 1, done + block + 1, dtype=np.float64)[:, None]
+        i = np.arange(offset + 1, offset + block + 1, dtype=np.float64)[:, None]
         ratio = np.maximum(left - (i - 1), 0.0) / (gone + i) * odds
         term = last * np.cumprod(ratio, axis=0)
         total = total + term.sum(axis=0)
         moment = moment + (i * term).sum(axis=0)
         last, step = term[-1], np.minimum(ratio[-1], 1 - 1e-9)
-        done += block
+        offset += block
         rest = last * step / (1 - step)
-        rest_moment = rest * (done + 1 / (1 - step))
+        rest_moment = rest * (offset + 1 / (1 - step))
         if np.all((rest <= _NEGLIGIBLE * total) & (rest_moment <= _NEGLIGIBLE * (moment + total))):
             return total + rest, moment + rest_moment
         block = min(2 * block, max(16, _BLOCK_CELLS // gone.size))

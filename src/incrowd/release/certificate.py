@@ -61,13 +61,18 @@ class SchemeColumn(_CertificatePart):
     """How one column was generalized: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
-    values are ``ordered``, an interval. ``labels`` is the form that its labels have.
+    values are ``ordered``, an interval. ``labels`` is the form that its labels have, ``shows``
+    describes each level of the hierarchy, ``sizes`` gives its number of labels, and ``open_ends``
+    lists labels such as <5 and >89.
     """
 
     level: Count | None = None
     ordered: bool | None = None
     other: str | None = None
     labels: Form
+    shows: list[str] = []
+    sizes: list[int] = []
+    open_ends: list[str] = []
     file: str | None = None
     sha256: Hash | None = None
     rule: dict[str, Any] | None = None

@@ -29,7 +29,7 @@ from itertools import combinations
 
 import numpy as np
 
-from incrowd.arrays import Floats
+from incrowd.arrays import Codes, Floats
 from incrowd.release.synthetic_part import MeasuredNumbers
 from incrowd.release.value_column import ValueColumn
 
@@ -101,14 +101,30 @@ class CountEstimates:
         source = self._tables[(column,), (0,)]
         leaves, groups = source.shape[0], self._columns[column].list_groups(level)
         number = int(groups.max()) + 1
+        if not source.centered:
+            return _sum_groups(source.mean, source.variance, groups, centered=centered)
         weights = (np.arange(number)[:, None] == groups[None, :]).astype(np.float64)
-        rows = np.zeros(number)
-        if source.centered:
-            rows = weights.sum(axis=1) / leaves
-            weights = weights - weights.mean(axis=1, keepdims=True)
+        rows = weights.sum(axis=1) / leaves
+        weights = weights - weights.mean(axis=1, keepdims=True)
         if centered:
             weights, rows = _center(weights, [0]), _center(rows, [0])
         return weights @ source.mean, source.variance * (weights**2).sum(axis=1), rows
+
+
+def _sum_groups(
+    counts: Floats, variance: float, groups: Codes, *, centered: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Return groups summed up from values that were not centered, of which there may be very many.
+
+    Centered, a value has the weight 1 - 1/g in its own group, of g, and -1/g in every other.
+    """
+    sums = np.bincount(groups, counts).astype(np.float64)
+    sizes = np.bincount(groups).astype(np.float64)
+    number = len(sums)
+    if not centered:
+        return sums, variance * sizes, np.zeros(number)
+    spreads = sizes * (1 - 1 / number) ** 2 + (len(groups) - sizes) / number**2
+    return sums - sums.mean(), variance * spreads, np.zeros(number)
 
 
 def _center(table: Floats, axes: Sequence[int]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incrowd.findings import format_percent
 from incrowd.privacy.counts import build_event_law
 from incrowd.release.parameters import Parameters, make_noise_event
 
@@ -34,8 +35,8 @@ def _spread(known: Parameters) -> str:
 def describe_accuracy(known: Parameters) -> str:
     """Return how large the noise of a group is, and where published counts are biased."""
     return (
-        f"The noise of each group, published or not, is within ±{noise_within(known)} with "
-        f"probability at least {_SHARE:g}. Published counts near the threshold of "
+        f"The noise of each group, published or not, is within ±{noise_within(known)} with a "
+        f"probability of at least {format_percent(_SHARE)}. Published counts near the threshold of "
         f"{int(known['r']) + int(known['k'])} are biased upward, because groups with negative "
         "noise are suppressed there."
     )

@@ -18,6 +18,8 @@ import jinja2
 from jinja2.nodes import EvalContext
 
 from incrowd.codes.counted_table import COUNT
+from incrowd.codes.hierarchy import ROOT
+from incrowd.codes.level_words import NOTHING
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
@@ -27,7 +29,13 @@ from incrowd.privacy.protection import (
     format_upper_percent,
     max_true_positive_rate,
 )
-from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn, Slice
+from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn
+from incrowd.release.code_examples import (
+    RANGES,
+    list_load_examples,
+    list_use_examples,
+    quote_text,
+)
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.parameters import make_noise_event
 from incrowd.release.render import make_environment
@@ -49,8 +57,7 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
 
         names[README] = "readme_synthetic.md"
         model |= {
-            "load": model["examples"],
-            **fill_synthetic(model["certificate"], _quote_text, _format_cell),
+            **fill_synthetic(model["certificate"], quote_text, _format_cell, _format_prose),
         }
     return {name: _render_template(template, model) for name, template in names.items()}
 
@@ -85,8 +92,8 @@ def describe_protected_people(certificate: Certificate) -> str:
     place = "table"
     if certificate.is_sampled:
         place = "population from which the table was sampled"
-    verb = "are" if certificate.guarantee.unit == "one person" else "have one row"
-    return f"people who {verb} in the {place}"
+    row = "" if certificate.guarantee.unit == "one person" else "with one row "
+    return f"people {row}in the {place}"
 
 
 def list_success_rates(certificate: Certificate) -> list[tuple[str, str]]:
@@ -105,6 +112,7 @@ def list_success_rates(certificate: Certificate) -> list[tuple[str, str]]:
 
 # The model ------------------------------------------------------------------------------------
 
+_LONGEST_MASK = 40
 _HEADLINE = frozenset(  # the sentences that a recipient reads first
     {
         "rehearsal",
@@ -116,7 +124,6 @@ _HEADLINE = frozenset(  # the sentences that a recipient reads first
         "not_differential_privacy",
     }
 )
-_RANGES = ("a-b", "a to b", "[a, b)")
 
 
 def _make_model(certificate: Certificate) -> dict[str, Any]:
@@ -140,7 +147,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
                 column.labels
                 for table in certificate.tables
                 for column in table.scheme.values()
-                if column.labels in _RANGES
+                if column.labels in RANGES
             }
         ),
         "by_person": certificate.guarantee.unit == "one person",
@@ -158,7 +165,9 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "parameters": _explain_parameters(certificate),
         "accuracy": _group_files(certificate, _compute_accuracy),
         "thresholds": _group_files(certificate, _get_threshold),
-        "examples": list(_list_examples(certificate)),
+        "examples": list(list_load_examples(certificate)),
+        "uses": list(list_use_examples(certificate)),
+        "forms": _group_forms(certificate),
         "count": COUNT,
     }
 
@@ -194,15 +203,51 @@ class _ColumnEntry:
 
     name: str
     file: str = ""
-    labels: str = ""
-    shows: str = ""
-    level: str = ""
+    content: str = ""
+    place: str = ""
     source: str = ""
     rule: str = ""
     other: str | None = None
     kind: str = ""
     step: str = ""
     bounds: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class _LabelForm:
+    """The columns whose labels have a form, and what else occurs among these labels."""
+
+    form: str
+    names: list[str]
+    open_ends: list[str]
+    mixed: bool
+    hidden: str
+    all_hidden: bool
+
+
+def _group_forms(certificate: Certificate) -> list[_LabelForm]:
+    """Return the forms of labels that occur, each with its columns."""
+    groups: dict[tuple[str, bool], dict[str, SchemeColumn]] = {}
+    for table in certificate.tables:
+        for name, column in table.scheme.items():
+            key = column.labels, _describe_content(column) == NOTHING
+            groups.setdefault(key, {})[name] = column
+    return [
+        _LabelForm(
+            form, list(columns),
+            list(dict.fromkeys(end for column in columns.values() for end in column.open_ends)),
+            any(column.level is None for column in columns.values()),
+            max((ROOT * _get_mask_length(column) for column in columns.values()), key=len),
+            all_hidden,
+        )
+        for (form, all_hidden), columns in groups.items()
+    ]  # fmt: skip
+
+
+def _get_mask_length(column: SchemeColumn) -> int:
+    mask = (column.rule or {}).get("mask")
+    length = mask.get("length") if isinstance(mask, dict) else None
+    return min(length, _LONGEST_MASK) if isinstance(length, int) else 1
 
 
 def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
@@ -220,22 +265,19 @@ def _make_column_entry(name: str, column: SchemeColumn, file: str) -> _ColumnEnt
     return _ColumnEntry(
         name,
         file,
-        column.labels,
-        _describe_mask(column),
-        "any level" if column.level is None else f"level {column.level}",
+        _describe_content(column),
+        "" if column.level is None else f"level {column.level} of ",
         column.file or "",
         "" if column.rule is None else json.dumps(column.rule, sort_keys=True),
         column.other,
     )
 
 
-def _describe_mask(column: SchemeColumn) -> str:
-    """Return how many characters a masked column shows; empty for any other column."""
-    mask = (column.rule or {}).get("mask")
-    length = mask.get("length") if isinstance(mask, dict) else None
-    if not isinstance(length, int) or column.level is None or not 0 < column.level < length:
-        return ""
-    return f"{length - column.level} of {length} characters"
+def _describe_content(column: SchemeColumn) -> str:
+    """Return what a column shows, in words."""
+    if column.level is None:
+        return "labels of several levels"
+    return column.shows[column.level] if column.level < len(column.shows) else "labels"
 
 
 def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
@@ -279,60 +321,6 @@ _MEANINGS = {
     "confidence": "rows were suppressed whose noisy value would have pointed, with this "
     "confidence, to fewer than k rows of their class",
 }
-
-
-# How to load ----------------------------------------------------------------------------------
-
-
-def _list_examples(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
-    """Return examples of how to load the data: the tool, its language, the code."""
-    tables = certificate.tables
-    if tables[0].release.file.endswith(".parquet"):
-        yield from _write_parquet_examples(tables[0].release.file)
-        return
-    for table in tables:
-        yield from _write_csv_examples(
-            table.release.file, _list_numeric_columns(certificate, table)
-        )
-
-
-def _list_numeric_columns(certificate: Certificate, table: Slice) -> list[str]:
-    """Return the columns that contain nothing but numbers."""
-    names = [name for name, column in table.scheme.items() if column.labels == "numbers"]
-    if certificate.synthetic is not None:
-        types = certificate.synthetic.types
-        names = [name for name in types if types[name] in ("integer", "number")]
-        names += certificate.synthetic.keys
-    names += [name for name, grid in certificate.noisy.items() if grid.kind == "number"]
-    return names + ([COUNT] if table.release.form == "counted" else [])
-
-
-def _write_parquet_examples(file: str) -> Iterator[tuple[str, str, str]]:
-    yield "pandas", "python", f'import pandas as pd\n\ndata = pd.read_parquet("{file}")'
-    yield "Polars", "python", f'import polars as pl\n\ndata = pl.read_parquet("{file}")'
-    yield (
-        "R and its package arrow (not run by Incrowd's tests)",
-        "r", f'data <- arrow::read_parquet("{file}")',
-    )  # fmt: skip
-
-
-def _write_csv_examples(file: str, numbers: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield code that reads text, so that nothing is guessed, and columns of numbers."""
-    listed = ", ".join(map(_quote_text, numbers))
-    options = 'dtype=str, keep_default_na=False, na_values=[""], skip_blank_lines=False'
-    pandas = ["import pandas as pd\n", f'data = pd.read_csv("{file}", {options})']
-    polars = ["import polars as pl\n", f'data = pl.read_csv("{file}", infer_schema=False)']
-    options = 'colClasses = "character", na.strings = "", check.names = FALSE, encoding = "UTF-8"'
-    r = [f'data <- read.csv("{file}", {options}, blank.lines.skip = FALSE)']
-    if numbers:
-        pandas.append(f"for name in [{listed}]:\n    data[name] = pd.to_numeric(data[name])")
-        polars.append(
-            f"for name in [{listed}]:\n    data = data.with_columns(data[name].cast(float))"
-        )
-        r.append(f"for (name in c({listed})) data[[name]] <- as.numeric(data[[name]])")
-    yield "pandas", "python", "\n".join(pandas)
-    yield "Polars", "python", "\n".join(polars)
-    yield "R", "r", "\n".join(r)
 
 
 # Names that come from anywhere ----------------------------------------------------------------
@@ -393,17 +381,3 @@ def _format_plain(text: str) -> str:
 def _format_prose(text: str) -> str:
     """Return text that Markdown takes for nothing but text."""
     return re.sub(r"([\\`*_\[\]<>&|#~$!])", r"\\\1", _spell_controls(text))
-
-
-def _quote_text(text: str) -> str:
-    """Return text in quotes as Python and R both read it."""
-    return f'"{"".join(map(_escape_letter, text))}"'
-
-
-def _escape_letter(letter: str) -> str:
-    if letter in '"\\':
-        return f"\\{letter}"
-    code = ord(letter)
-    if 32 <= code < 127:
-        return letter
-    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"

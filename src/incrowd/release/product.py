@@ -166,11 +166,11 @@ class Product:
                 )  # fmt: skip
             return evaluate_outcome(
                 self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
-                rest=self.apart.rest, before=self.apart.target,
+                remote_cells=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
         evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
-            stars=False, known=self._label_coverage, beside=self.beside,
+            stars=False, covered=self._label_coverage, kept_rows=self.beside,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
         return replace(evaluation, search=self.search, noise=noise)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.findings import format_percent
+
 if TYPE_CHECKING:
     import jinja2
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,23 @@ def render_page(package: str, template: str, **values: Any) -> str:
     return make_environment(package).get_template(template).render(zip=zip, **values)
 
 
+def mark_code(text: object) -> Markup:
+    """Return a message as HTML, with what stands between backticks as code.
+
+    >>> str(mark_code("Use `a < b`."))
+    'Use <code>a &lt; b</code>.'
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(str(text)))))  # noqa: S704
+
+
 @cache
 def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
     import jinja2
 
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
         trim_blocks=True,
@@ -43,3 +58,5 @@ def make_environment(package: str) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         optimized=False,  # to fold constants takes longer than to fill a page once
     )
+    made.filters |= {"percent": format_percent, "mark_code": mark_code}
+    return made

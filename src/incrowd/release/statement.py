@@ -18,11 +18,13 @@ from incrowd.release.noise_sentences import (
     format_exact,
 )
 from incrowd.release.parameters import RULES, Parameters, list_rules
-from incrowd.release.synthetic_statement import describe_synthetic
+from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
 
 __all__ = ["Facts", "Sentence", "write_statement"]
 
-TECHNICAL = frozenset({"noise_law", "noise_bound", "noise_sums"})  # shown below the others
+TECHNICAL = frozenset(  # shown below the others
+    {"noise_law", "noise_bound", "noise_sums", "information", "choice_range"}
+)
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
 
@@ -151,6 +153,9 @@ def _write_counts(facts: Facts) -> Iterator[Sentence]:
 
 
 def _technical(facts: Facts) -> Iterator[Sentence]:
+    if facts.synthetic is not None:
+        for key, text in describe_synthetic_details(facts.common):
+            yield _make_sentence(key, text)
     if not facts.by_counts:
         return
     yield _make_sentence(
@@ -361,7 +366,7 @@ def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentenc
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
     yield _make_sentence(
         "noise",
-        f"The noisy columns are {_quote_names(sorted(facts.noisy))}. They carry {kind} noise; ε = "
+        f"Columns with {kind} noise: {_quote_names(sorted(facts.noisy))}. ε = "
         f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
     )
     if parameters["bounds"] == "declared":

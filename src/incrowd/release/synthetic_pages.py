@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from incrowd.release.code_examples import RANGES
 from incrowd.release.measured import list_headers
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
 
 if TYPE_CHECKING:
-    from incrowd.release.certificate import Certificate
+    from incrowd.release.certificate import Certificate, SchemeColumn
 
-Quote = Callable[[str], str]
+Quote: TypeAlias = Callable[[str], str]
+Scheme: TypeAlias = "Mapping[str, SchemeColumn]"
 
 
 @dataclass(frozen=True)
@@ -32,42 +35,115 @@ class _Table:
     held: bool
 
 
-def fill_synthetic(certificate: Certificate, quote: Quote, code: Quote) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _FineColumn:
+    """A column whose values are so many that noise exceeds their mean count."""
+
+    name: str
+    values: int
+    mean: str
+    spread: str
+
+
+def fill_synthetic(
+    certificate: Certificate, quote: Quote, code: Quote, prose: Quote
+) -> dict[str, Any]:
     """Return the values that the README of synthetic rows needs besides those of all pages.
 
-    ``quote`` writes a text as Python and R both read it, ``code`` as Markdown.
+    ``quote`` writes a text as Python and R both read it, ``code`` and ``prose`` as Markdown.
     """
     part = certificate.synthetic
     assert part is not None
-    first = next(item for item in part.measured if item.columns == part.columns[:1])
-    second = next((item for item in part.measured if len(item.columns) == 2), None)
+    scheme = certificate.table.scheme
+    single = [item for item in part.measured if len(item.columns) == 1]
+    pairs = [item for item in part.measured if len(item.columns) == 2]
+    first = _choose_smallest(single, scheme)
+    second = _choose_smallest(pairs, scheme) if pairs else None
+    together = [item.columns for item in part.measured if item.held and len(item.columns) > 1]
     return {
         "part": part,
         "data": certificate.table.release,
         "listed": [_describe_column(certificate, part, name) for name in part.columns],
         "rules": [json.dumps(rule, sort_keys=True, ensure_ascii=False) for rule in part.rules],
-        "tables_measured": [_describe_table(item, code) for item in part.measured],
+        "tables_measured": [_describe_table(item, scheme, code, prose) for item in part.measured],
+        "together": [list(names) for names in dict.fromkeys(map(tuple, together))],
+        "fine": _list_fine_columns(certificate, single),
+        "ranges": any(
+            scheme[name].labels in RANGES and not _is_drawn(part, name) for name in part.columns
+        ),
         "first": first,
         "second": second,
-        "examples": _write_examples(part, first, second, quote),
+        "worked": _write_examples(part, first, second, quote),
     }
+
+
+def _is_drawn(part: SyntheticPart, name: str) -> bool:
+    points = part.points.get(name)
+    return points is not None and points.drawn
 
 
 def _describe_column(certificate: Certificate, part: SyntheticPart, name: str) -> _Column:
     scheme = certificate.table.scheme[name]
-    points = part.points.get(name)
-    words = "values drawn within intervals" if points and points.drawn else "values"
+    words = scheme.shows[0] if scheme.shows else "values"
+    if _is_drawn(part, name):
+        words = f"drawn at random within {words}"
     return _Column(name, part.types[name], words, scheme.file or "", scheme.other)
 
 
-def _describe_table(table: MeasuredTable, code: Quote) -> _Table:
+def _describe_table(table: MeasuredTable, scheme: Scheme, code: Quote, prose: Quote) -> _Table:
     if not table.columns:
         return _Table(table.file, "the number of rows", table.held)
     parts = [
-        code(name) + (f" (level {level})" if level else "")
+        code(name) + (f": {prose(_describe_level(scheme[name], level))}" if level else "")
         for name, level in zip(table.columns, table.levels, strict=True)
     ]
-    return _Table(table.file, ", ".join(parts), table.held)
+    return _Table(table.file, "; ".join(parts), table.held)
+
+
+def _describe_level(column: SchemeColumn, level: int) -> str:
+    return column.shows[level] if level < len(column.shows) else f"level {level}"
+
+
+# Sizes ----------------------------------------------------------------------------------------
+
+
+def _count_cells(table: MeasuredTable, scheme: Scheme) -> int:
+    return math.prod(
+        _count_labels(scheme[name], level)
+        for name, level in zip(table.columns, table.levels, strict=True)
+    )
+
+
+def _count_labels(column: SchemeColumn, level: int) -> int:
+    """Return the number of labels of a level, with those of null and of other values."""
+    if level >= len(column.sizes):
+        return 1
+    return column.sizes[level] + (1 if column.other is None else 2)
+
+
+def _choose_smallest(tables: list[MeasuredTable], scheme: Scheme) -> MeasuredTable:
+    """Return the table that is read most easily: in the model, of few cells."""
+    return min(tables, key=lambda item: (not item.held, _count_cells(item, scheme)))
+
+
+def _list_fine_columns(certificate: Certificate, tables: list[MeasuredTable]) -> list[_FineColumn]:
+    """Return the columns whose noise exceeds the mean count of a value; from sizes alone."""
+    rows, result = certificate.table.release.rows, []
+    for table in tables:
+        (name,) = table.columns
+        column = certificate.table.scheme[name]
+        if table.levels != [0] or not column.sizes:
+            continue
+        cells = _count_labels(column, 0)
+        scale = cells if table.centered else 1
+        spread = sum(scale**2 / variance for variance in table.variances) ** -0.5
+        if spread > rows / column.sizes[0]:
+            mean = f"{rows / column.sizes[0]:.3g}"
+            result.append(_FineColumn(name, column.sizes[0], mean, f"{spread:.3g}"))
+    return result
+
+
+# Worked examples ------------------------------------------------------------------------------
 
 
 def _write_examples(
@@ -120,10 +196,10 @@ def _pair_python(table: MeasuredTable, quote: Quote) -> str:
     return (
         "import pandas as pd\n\n"
         f'table = pd.read_csv("{table.file}", keep_default_na=False)\n'
-        "one, other = table.iloc[0], table.iloc[1]\n"
-        f"interval = one[{count}] - 1.96 * one[{sd}], one[{count}] + 1.96 * one[{sd}]\n"
-        f"difference = one[{count}] - other[{count}]\n"
-        f"error = 1.96 * (one[{sd}] + other[{sd}])"
+        f'table["low"] = table[{count}] - 1.96 * table[{sd}]\n'
+        f'table["high"] = table[{count}] + 1.96 * table[{sd}]\n'
+        f"difference = table[{count}][0] - table[{count}][1]\n"
+        f"error = 1.96 * (table[{sd}][0] + table[{sd}][1])"
     )
 
 
@@ -131,8 +207,8 @@ def _pair_r(table: MeasuredTable, quote: Quote) -> str:
     count, sd = _names(table, quote)
     return (
         f'table <- read.csv("{table.file}", check.names = FALSE, na.strings = character(0))\n'
-        "one <- table[1, ]\nother <- table[2, ]\n"
-        f"interval <- one[[{count}]] + c(-1.96, 1.96) * one[[{sd}]]\n"
-        f"difference <- one[[{count}]] - other[[{count}]]\n"
-        f"error <- 1.96 * (one[[{sd}]] + other[[{sd}]])"
+        f"table$low <- table[[{count}]] - 1.96 * table[[{sd}]]\n"
+        f"table$high <- table[[{count}]] + 1.96 * table[[{sd}]]\n"
+        f"difference <- table[[{count}]][1] - table[[{count}]][2]\n"
+        f"error <- 1.96 * (table[[{sd}]][1] + table[[{sd}]][2])"
     )

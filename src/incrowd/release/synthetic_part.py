@@ -76,7 +76,8 @@ class SyntheticPart(_Part):
 
     ``fit`` is the version of the fit: a model is fitted again by the version that made it, so that
     another fit needs another number. ``columns`` are in the order of the model. ``points`` has
-    those that are declared as intervals or dates.
+    those that are declared as intervals or dates. ``written`` has columns whose numbers or days
+    are written as in the original.
     """
 
     fit: Literal[1]
@@ -85,6 +86,7 @@ class SyntheticPart(_Part):
     types: dict[str, ValueType]
     points: dict[str, PointsColumn] = {}
     keys: list[str] = []
+    written: dict[str, dict[str, Any]] | None = None
     rules: list[dict[str, Any]] = []
     tables: list[list[str]] = []
     target: str | None = None

@@ -12,18 +12,18 @@ _ROWS = (
     "row may equal a row of the input by chance. There is no k-anonymity."
 )
 _MEASUREMENTS = (
-    "The model was fitted to tables of one, two or three columns that were measured with discrete "
-    "Gaussian noise (information {!r} in total, included above). The measured tables are published "
-    "with the standard deviations of their counts."
+    "The model was fitted to small tables of counts, of at most three columns each, that were "
+    "measured with discrete Gaussian noise. ε and δ include all of them. The measured tables are "
+    "published with the standard deviations of their counts."
 )
 _INDEPENDENCE = (
-    "Relations between columns that no table in the model contains are not reproduced: it takes "
-    "such columns to be independent, given the columns between them."
+    "Columns that share no table of the model are assumed to be independent, given the columns "
+    "between them. Other relations between them are not reproduced."
 )
 _NUMBER = "The number of published rows is a noisy estimate of the number of input rows."
 _DRAWN = (
-    "Within a declared interval or period, values were drawn at random: {}. Details below that "
-    "resolution carry no information."
+    "Within a declared interval or period, values were drawn at random: {}. Finer details carry no "
+    "information."
 )
 _RULES = (
     "Every row obeys the {} of the certificate, fixed before the input was read and independent of "
@@ -33,12 +33,17 @@ _MISSING = (
     "A missing value stands for one that is missing in the input or outside the declared values of "
     "its column, unless the column shows the latter as a label of its own."
 )
+_PRECISION = (
+    "The information of all measurements is {!r}: for each, the squared length by which one row of "
+    "the input moves it, divided by the variance of its noise."
+)
+_RANGE = "Each private choice of a table has a bounded range of {!r}."
 
 
 def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple[str, str]]:
     """Return a key and a text for each sentence; they follow from the certificate alone."""
     yield "synthetic_rows", _ROWS
-    yield "measurements", _MEASUREMENTS.format(known["information"])
+    yield "measurements", _MEASUREMENTS
     if known.get("choices"):
         yield "choices", _describe_choices(part, known)
     if part.tables:
@@ -57,14 +62,20 @@ def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple
     yield "missing_values", _MISSING
 
 
+def describe_synthetic_details(known: Parameters) -> Iterator[tuple[str, str]]:
+    """Return a key and a text for each sentence that is shown under technical details."""
+    yield "information", _PRECISION.format(known["information"])
+    if known.get("choices"):
+        yield "choice_range", _RANGE.format(known["choice_epsilon"])
+
+
 def _describe_choices(part: SyntheticPart, known: Parameters) -> str:
     preferred = ""
     if part.target is not None:
         preferred = f", with twice the weight for tables that contain '{part.target}'"
     return (
         f"The tables of two and three columns were chosen by up to {int(known['choices']):,} "
-        f"differentially private choices (range {known['choice_epsilon']!r} each, included above)"
-        f"{preferred}."
+        f"differentially private choices{preferred}. ε and δ include them."
     )
 
 

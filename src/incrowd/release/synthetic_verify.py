@@ -9,6 +9,7 @@ with code that makes releases, which this room does not import.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.arrays import Bools, Codes, Counts
+from incrowd.arrays import Bools, Codes, Counts, Floats
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.codes.values import make_sort_key
@@ -27,6 +28,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
+from incrowd.release.scheme_words import describe_listed, refuse_other_words
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticPart, ValueType
 from incrowd.release.value_column import ValueColumn
 from incrowd.spec.arx import format_rows, read_rows
@@ -35,6 +37,7 @@ from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column
 from incrowd.spec.row_rules import Rule, allow_cells, expand_orders
+from incrowd.spec.value_format import ValueFormat
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
@@ -43,6 +46,7 @@ _TYPES: dict[ValueType, type] = {
     "text": str, "integer": int, "number": float, "date": dt.date, "boolean": bool,
 }  # fmt: skip
 _MOST_CELLS = 1 << 27
+_DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d{3}")
 
 
 def check_rows(folder: Path, certificate: Certificate) -> list[Finding]:
@@ -72,9 +76,12 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
         hierarchy = build_from_rows(rows, other=scheme.other, exact=True)
         if format_rows(hierarchy).encode() != (folder / scheme.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not written as a release writes it")
+        refuse_other_words(name, scheme, describe_listed(hierarchy, 0))
         column = _declared(part, name, hierarchy)
         leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
-        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other)
+        written = (part.written or {}).get(name)
+        form = None if written is None else ValueFormat.model_validate(written)
+        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other, form)
     return result
 
 
@@ -251,8 +258,8 @@ def _check_measured(
         yield make_finding("MEASUREMENTS_NOT_CHARGED", spent=float(spent))
     estimates = CountEstimates(tables, columns)
     for entry, table in zip(part.measured, tables, strict=True):
-        again = write_measured(table, estimates)
-        if not _is_alike(again, (folder / entry.file).read_text(encoding="utf-8")):
+        text = (folder / entry.file).read_bytes().decode()
+        if not _is_alike(write_measured(table, estimates), text, estimates.estimate(table)):
             yield make_finding("MEASURED_COUNTS_DIFFER", file=entry.file)
             return
 
@@ -283,31 +290,38 @@ def read_tables(
             tuple(entry.variances), entry.held, labels, np.zeros(0),
         )  # fmt: skip
         try:
-            text = (folder / entry.file).read_text(encoding="utf-8")
+            text = (folder / entry.file).read_bytes().decode()
             measured_numberses.append(read_measured(text, expected))
         except ValueError as error:
             raise ValueError(f"{entry.file}: {error}") from error
     return measured_numberses
 
 
-def _is_alike(first: str, second: str) -> bool:
-    """Whether two files are the same, but for the last digit of what was computed."""
-    if first == second:
+def _is_alike(written: str, text: str, estimated: tuple[Floats, Floats] | None) -> bool:
+    """Whether a file is as it would be written, but for a last digit that another machine rounds.
+
+    No other digit and no other spelling is taken: either could carry a message.
+    """
+    if written == text:
         return True
-    lines = first.splitlines(), second.splitlines()
-    if len(lines[0]) != len(lines[1]):
+    lines = written.split("\n"), text.split("\n")
+    if estimated is None or len(lines[0]) != len(lines[1]):
         return False
-    for item, other in zip(*lines, strict=True):
-        pairs = list(zip(item.split(","), other.split(","), strict=False))
-        if item.count(",") != other.count(",") or any(
-            a != b and not _is_near(a, b) for a, b in pairs
+    exact = np.stack([part.ravel() for part in estimated], axis=1).tolist()
+    for at, (line, other) in enumerate(zip(*lines, strict=True)):
+        if line != other and not (
+            1 <= at <= len(exact)
+            and _is_rounded(line.rsplit(",", 3), other.rsplit(",", 3), exact[at - 1])
         ):
             return False
     return True
 
 
-def _is_near(first: str, second: str) -> bool:
-    try:
-        return "." in first and abs(float(first) - float(second)) <= 0.0021
-    except ValueError:
+def _is_rounded(line: Sequence[str], other: Sequence[str], exact: Sequence[float]) -> bool:
+    """Whether two lines differ in their count or its deviation alone, and by its rounding alone."""
+    if (line[0], line[-1]) != (other[0], other[-1]) or not len(line) == len(other) == 4:
         return False
+    return all(
+        _DECIMAL.fullmatch(text) is not None and abs(float(text) - number) <= 0.0005 + 1e-6
+        for text, number in zip(other[1:3], exact, strict=True)
+    )

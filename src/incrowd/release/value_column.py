@@ -7,25 +7,31 @@ if the column has one.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Codes, Counts
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.values import canonicalize_value
 from incrowd.spec.leaves import ISO_DAY, Leaves
+from incrowd.spec.value_format import ValueFormat
 
 
 @dataclass(frozen=True, eq=False)
 class ValueColumn:
-    """A column: its hierarchy, the points of its values, and its label for other values."""
+    """A column: its hierarchy, the points of its values, and its label for other values.
+
+    Numbers and days are shown as ``written`` says, if it is given.
+    """
 
     name: str
     hierarchy: Hierarchy
     leaves: Leaves
     other: str | None
+    written: ValueFormat | None = None
 
     @property
     def size(self) -> int:
@@ -42,31 +48,45 @@ class ValueColumn:
         return self.hierarchy.labels[level][: int(self.list_groups(level).max()) + 1]
 
     def write_label(self, code: int) -> str | None:
-        """Return a finest value as text; a single day in the format of its column."""
+        """Return a finest value as text; a single number or day in the format of its column."""
         text = self.hierarchy.labels[0][code]
-        single = self.leaves.kind == "date" and not self.leaves.has_spans
+        single = self.leaves.kind is not None and not self.leaves.has_spans
         if text is None or not single or code >= len(self.hierarchy.values):
             return text
-        return self.write_day(text)
+        return self._write(text)
 
     def write_point(self, point: int) -> str:
         """Return a number or a day as text."""
-        text = self.leaves.text(point)
-        return self.write_day(text) if self.leaves.kind == "date" else text
+        return self._write(self.leaves.text(point))
 
-    def write_day(self, text: str) -> str:
-        """Return an ISO day in the format of the column."""
-        form = self.leaves.format
-        return text if form == ISO_DAY else dt.date.fromisoformat(text).strftime(form)
+    def _write(self, text: str) -> str:
+        """Return a canonical number or an ISO day in the format of the column."""
+        if self.leaves.kind == "date" and self.leaves.format != ISO_DAY:
+            return dt.date.fromisoformat(text).strftime(self.leaves.format)
+        return text if self.written is None else self.written.write(text)
 
     def read_point(self, value: object) -> int | None:
-        """Return the point that a published value is; None if it is none."""
-        if self.leaves.kind != "date" or not isinstance(value, str):
+        """Return the point that a published value is; None if it is none.
+
+        A text must be written exactly as a release writes it: other ways to write the same value
+        could carry a message.
+        """
+        if not isinstance(value, str):
             return self.leaves.point(canonicalize_value(value))
-        try:
-            return dt.datetime.strptime(value, self.leaves.format).date().toordinal()
-        except ValueError:
-            return None
+        point = self._parse(value)
+        return point if point is not None and self.write_point(point) == value else None
+
+    def _parse(self, text: str) -> int | None:
+        if self.leaves.kind == "date" and self.leaves.format != ISO_DAY:
+            try:
+                return dt.datetime.strptime(text, self.leaves.format).date().toordinal()
+            except ValueError:
+                return None
+        return self.leaves.point(canonicalize_value(self._reader(text)))
+
+    @cached_property
+    def _reader(self) -> Callable[[object], object]:
+        return canonicalize_value if self.written is None else self.written.make_reader()
 
     def read_code(self, value: object, *, drawn: bool) -> int | None:
         """Return the finest value that a published value stands for; None if there is none."""
@@ -86,8 +106,8 @@ class ValueColumn:
         return at if high is not None and point <= high else None
 
     @cached_property
-    def _lows(self) -> list[int]:
-        return [low or 0 for low in self.leaves.lows]
+    def _lows(self) -> Counts:
+        return np.array([low or 0 for low in self.leaves.lows], dtype=np.int64)
 
     @cached_property
     def _codes(self) -> dict[str | None, int]:

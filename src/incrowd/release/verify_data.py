@@ -32,6 +32,7 @@ from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import RULES, list_rules
+from incrowd.release.scheme_words import describe_listed, describe_rule, refuse_other_words
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -246,6 +247,7 @@ def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable
         hierarchy = build_from_rows(rows, other=column.other, exact=True)
         if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
             raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
+        refuse_other_words(name, column, describe_listed(hierarchy, column.level))
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
             _refuse_wrong_form(name, column, find_axis_form(axis))
@@ -256,6 +258,7 @@ def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable
             return lambda value: (value if value is None else canonicalize_value(value)) in labels
         return lambda value: value in labels
     declared = HierarchyChoice.model_validate(column.rule)
+    refuse_other_words(name, column, describe_rule(declared))
     _refuse_wrong_form(name, column, "text" if declared.mask is None else "masked")
     if declared.mask is not None:
         levels = [column.level] if column.level is not None else range(declared.mask.length + 1)

@@ -173,7 +173,9 @@ def _check_measured_tables(
     if (
         sorted(names) != sorted(certificate.table.scheme)
         or {*part.types} != {*names}
-        or ({*part.points} - {*names} or {*part.keys} & {*names})
+        or {*part.points, *(part.written or {})} - {*names}
+        or {*part.keys} & {*names}
+        or (part.written and not certificate.table.release.file.endswith(".csv"))
     ):
         return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]
     seen: set[tuple[tuple[str, ...], tuple[int, ...]]] = set()
@@ -194,6 +196,8 @@ def _check_measured_tables(
         return [make_finding("MEASURED_TABLES_MISSING")]
     request = [frozenset(item) for item in part.tables]
     chosen = [table for table in part.measured if len(table.columns) > 1]
+    if {*request} - {frozenset(table.columns) for table in chosen}:
+        return [make_finding("MEASURED_TABLES_MISSING")]
     if len(chosen) - _count_requested(chosen, request) > choices:
         return [make_finding("MEASURED_TABLES_NOT_CHARGED", tables=len(chosen), choices=choices)]
     return []

@@ -27,6 +27,7 @@ from incrowd.release.certificate import (
 from incrowd.release.formulas import escape_formula
 from incrowd.release.pages import make_pages
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
+from incrowd.release.scheme_words import describe_listed, describe_rule
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
@@ -119,13 +120,16 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     The values met in an open domain are facts about the table and are not written.
     """
     column = recoded.column
+    rule = column.hierarchy if is_open(column) else None
+    words = describe_listed(recoded.hierarchy, recoded.level) if rule is None else (
+        describe_rule(rule)
+    )  # fmt: skip
     scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
+        "shows": words.shows, "sizes": words.sizes, "open_ends": words.open_ends,
     }  # fmt: skip
-    if is_open(column):
-        assert column.hierarchy is not None
-        rule = column.hierarchy.model_dump(mode="json", exclude_none=True)
-        return SchemeColumn(rule=rule, **scheme)
+    if rule is not None:
+        return SchemeColumn(rule=rule.model_dump(mode="json", exclude_none=True), **scheme)
     path = f"scheme/{quote(name, safe=' ')}.csv"
     (draft / path).write_text(format_rows(recoded.hierarchy), encoding="utf-8")
     return SchemeColumn(file=path, sha256=hash_file(draft / path), **scheme)

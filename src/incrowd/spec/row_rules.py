@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -87,6 +87,10 @@ class Rule(SpecModel):
         totals = [] if self.total is None else [self.total]
         return (*listed, *(self.order or ()), *(self.sum or ()), *totals)
 
+    def describe(self) -> str:
+        """Return the rule as a spec writes it, in one line."""
+        return _write_flow(self.as_dict())
+
     def as_dict(self) -> dict[str, Any]:
         """Return the rule as a spec and a certificate write it."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -137,7 +141,9 @@ def allow_cells(
     if math.prod(sizes) > MOST_CELLS:
         raise RuleError(
             f"The rule about {_listed(rule.names)} joins {math.prod(sizes):,} combinations of "
-            f"values, more than {MOST_CELLS:,}. Declare coarser values for one of the columns."
+            f"values, more than {MOST_CELLS:,}. Declare coarser values for the column "
+            f"'{max(rule.names, key=lambda name: len(hierarchies[name].values))}': months in place "
+            "of days, or wider intervals; with 'values: drawn' rows show single ones all the same."
         )
     if rule.order is not None:
         first, second = rule.order
@@ -154,8 +160,13 @@ def allow_cells(
             rule, rule.then, hierarchies
         )
     if not allowed.any():
-        raise RuleError(f"The rule about {_listed(rule.names)} allows no row.")
+        refuse_all_rows(rule)
     return allowed
+
+
+def refuse_all_rows(rule: Rule) -> NoReturn:
+    """Refuse a rule that allows no row."""
+    raise RuleError(f"The rule about {_listed(rule.names)} allows no row. Remove or correct it.")
 
 
 def _all_match(
@@ -246,6 +257,16 @@ def _allow_sum(numbers: Sequence[np.ndarray[Any, Any]]) -> Bools:
     allowed = np.ones([len(values) + 2 for values in numbers], dtype=bool)
     allowed[tuple(slice(None, -2) for _ in numbers)] = total == 0
     return allowed
+
+
+def _write_flow(value: Any) -> str:
+    """Return plain values as YAML writes them in one line; a list of one value as that value."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_write_flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        listed = [_write_flow(part) for part in value]
+        return listed[0] if len(listed) == 1 else "[" + ", ".join(listed) + "]"
+    return "null" if value is None else str(value)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -27,6 +27,9 @@ _MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
+_WRITTEN_DATES: dict[Order, str] = {
+    "day-month-year": "%d.%m.%Y", "month-day-year": "%m/%d/%Y", "year-month-day": "%Y-%m-%d",
+}  # fmt: skip
 _PARTS = re.compile(
     r"(\d{1,4}|[A-Za-z]{3,9})\.?[\s./,-]+(\d{1,2}|[A-Za-z]{3,9})\.?[\s./,-]+(\d{1,4})"
     r"(?:[T\s]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[AaPp][Mm])?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -74,6 +77,13 @@ class ValueFormat(SpecModel):
         """Whether it says how numbers are written."""
         return bool(self.thousands or self.decimal or self.exponents or self.sign)
 
+    @property
+    def of_values(self) -> ValueFormat | None:
+        """How numbers or days are written, without what stands for nothing; None if as usual."""
+        if not (self._has_numbers or self.dates):
+            return None
+        return self.model_copy(update={"nulls": ()})
+
     def make_reader(self) -> Callable[[object], object]:
         """Return a function that reads a value: None, a canonical number or day, or itself."""
         nulls = {canonicalize_value(text) for text in self.nulls} | {*self.nulls}
@@ -91,6 +101,26 @@ class ValueFormat(SpecModel):
             return value if result is None else result
 
         return read
+
+    def write(self, text: str) -> str:
+        """Return a canonical number or day as this format writes it, so that it is read back.
+
+        A sign is left out, and so are powers of ten. Days have points where they come first
+        (31.03.2020), which nobody takes for months, and strokes where months do (03/31/2020).
+
+        >>> ValueFormat(thousands=".", decimal=",").write("1234.5")
+        '1.234,5'
+        >>> ValueFormat(dates="day-month-year").write("2020-03-31")
+        '31.03.2020'
+        """
+        if self.dates is not None:
+            return dt.date.fromisoformat(text).strftime(_WRITTEN_DATES[self.dates])
+        if not self._has_numbers:
+            return text
+        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+        whole, _, fraction = digits.partition(".")
+        whole = f"{int(whole):,}".replace(",", self.thousands or "")
+        return sign + whole + (f"{self.decimal or '.'}{fraction}" if fraction else "")
 
     def make_numeral_reader(self) -> Callable[[str], str | None]:
         """Return a function that reads numbers only; thousands are apart every three digits."""

@@ -51,6 +51,8 @@ def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, s
         for column in table.scheme.values():
             if column.file is not None:
                 yield column.file, column.sha256 or ""
+    for measured in certificate.synthetic.measured if certificate.synthetic else ():
+        yield measured.file, measured.sha256
 
 
 def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) -> None:

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from incrowd.anonymize.lattice import Node
 from incrowd.curate.explore import Exploration, SchemeFigures
+from incrowd.findings import format_percent
 from incrowd.spec.hierarchies import Intervals
 from incrowd.studio.hierarchy_form import MOST_CUTS, format_decimal
 
@@ -241,8 +242,11 @@ def _raise_level(levels: Node, place: int) -> Node:
 
 
 def describe_scheme(found: Exploration, one: SchemeFigures) -> str:
-    """Describe a scheme in one line."""
+    """Describe a scheme in one line: what each column shows, and its figures."""
     holds = "allowed" if one.holds else "suppresses too many rows"
-    share = one.suppressed / max(found.rows, 1)
-    levels = " ".join(map(str, one.levels))
-    return f"Levels {levels}: {holds}, loss {one.loss:.3g}, {100 * share:.1f} % of rows suppressed"
+    share = format_percent(one.suppressed / max(found.rows, 1))
+    shown = "; ".join(
+        f"{column.name} {column.words[level]}"
+        for column, level in zip(found.columns, one.levels, strict=True)
+    )
+    return f"{shown}: {holds}, loss {one.loss:.3g}, {share} of rows suppressed"

@@ -356,7 +356,7 @@ class PublishJob:
 
 def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> None:
     """Publish, and report each step."""
-    from incrowd.cli.results import describe_release
+    from incrowd.cli.results import detail_facts, private_facts, release_facts
     from incrowd.cli.terminal import add_test_pause
     from incrowd.methods.spec_ledger import resolve_ledger
     from incrowd.publication import RunContext, make_release
@@ -380,9 +380,11 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
                 "done",
                 {
                     "booked": release.is_booked,
-                    "findings": list(release.findings),
+                    "findings": [*release.findings, *release.evaluation.lost.findings()],
                     "empty": release.is_empty,
-                    "lines": describe_release(release),
+                    "public": release_facts(release),
+                    "details": detail_facts(release),
+                    "private": private_facts(release),
                     "examples": release.examples,
                 },
             )

@@ -93,8 +93,8 @@ class Draft:
                 f"{'; '.join(identifiers)}. Check free text yourself."
             )
         return (
-            f"HIPAA identifiers were not found {looked}. This is no proof: rare values and free "
-            "text may identify people, and under the GDPR all of it is personal data."
+            f"No HIPAA identifiers were found {looked}. This is no proof: rare values and "
+            "free text may identify people. Under the GDPR, the whole table is personal data."
         )
 
     def list_hipaa_columns(self) -> list[tuple[str, tuple[str, ...]]]:

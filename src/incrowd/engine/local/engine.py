@@ -52,13 +52,13 @@ def read_pandas_orders(frame: Any) -> Orders:
 
 def read_arrow_orders(table: Any) -> Orders:
     """Return the categories of each ordered dictionary of an Arrow table that has rows."""
-    arrow_orders = {}
+    orders = {}
     for at, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type) and field.type.ordered and table.num_rows:
             column = table.column(at)
             part = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            arrow_orders[field.name] = tuple(map(str, part.dictionary.to_pylist()))
-    return arrow_orders
+            orders[field.name] = tuple(map(str, part.dictionary.to_pylist()))
+    return orders
 
 
 def read_file_orders(path: Path) -> Orders:
@@ -115,9 +115,9 @@ class LocalEngine:
             return LocalTable(source.lazy(), origin=TableOrigin(orders=read_frame_orders(source)))
         if is_address(source):
             return LocalTable(read_postgres(source).lazy())
-        if isinstance(source, str) and (other := re.match(r"([\w.+:-]{2,})://", source)):
+        if isinstance(source, str) and (match := re.match(r"([\w.+:-]{2,})://", source)):
             raise TableError(
-                f"Cannot read addresses that begin with '{other[1]}://'. Name a path or "
+                f"Cannot read addresses that begin with '{match[1]}://'. Name a path or "
                 "postgresql://user@host/database#schema.table, or use --engine spark."
             )
         if isinstance(source, str | os.PathLike):
@@ -158,25 +158,25 @@ class LocalEngine:
         )
 
     def from_cells(
-        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+        self, columns: Mapping[str, Coded], counts: Counts, *, count_column: str | None = None
     ) -> LocalTable:
         """Make a table of cells; each label is held once, and only if it occurs in some cell."""
-        coded = {}
+        coded_columns = {}
         for name, (texts, codes) in columns.items():
-            known, at = drop_unused_labels(texts, codes)
-            coded[name] = (known, at if weighted else np.repeat(at, counts))
-        plain = {weighted: pl.Series(counts)} if weighted else {}
-        return PublishableTable(coded, plain, [*coded, *plain])
+            labels, at = drop_unused_labels(texts, codes)
+            coded_columns[name] = (labels, at if count_column else np.repeat(at, counts))
+        plain = {count_column: pl.Series(counts)} if count_column else {}
+        return PublishableTable(coded_columns, plain, [*coded_columns, *plain])
 
     def from_rows(
         self,
-        coded: Mapping[str, Coded],
+        coded_columns: Mapping[str, Coded],
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> LocalTable:
         """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
         return PublishableTable(
-            {name: drop_unused_labels(*item) for name, item in coded.items()},
+            {name: drop_unused_labels(*column) for name, column in coded_columns.items()},
             mask_nulls(plain),
             order,
         )
@@ -193,12 +193,14 @@ def _convert_frame(convert: Callable[[], Any], kind: str, origin: TableOrigin) -
         raise TableError(f"Cannot read the {kind}: {reason}") from error
 
 
-def _refuse_sheet_or_header(what: str, ending: str, sheet: str | None, header: int | None) -> None:
+def _refuse_sheet_or_header(
+    source: str, ending: str, sheet: str | None, header: int | None
+) -> None:
     if sheet is not None and ending not in _EXCEL:
-        raise TableError(f"{what} has no sheets. Remove `sheet`.")
+        raise TableError(f"{source} has no sheets. Remove `sheet`.")
     if header is not None and ending not in {*_TEXT, *_COMPRESSED, *_EXCEL}:
         raise TableError(
-            f"{what} stores its column names. Remove `header`, which is for text and Excel files."
+            f"{source} stores its column names. Remove `header`, which is for text and Excel files."
         )
 
 
@@ -225,13 +227,13 @@ def _open_path(
         )
     try:
         with path.open("rb") as file:
-            nothing = not file.read(1)
+            is_empty = not file.read(1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        named = hide_secrets(str(path))  # it may be no path at all
-        hides = None if named != str(path) else error
-        raise TableError(f"Cannot read '{named}': {reason}.") from hides
-    if nothing:
+        display_name = hide_secrets(str(path))  # it may be no path at all
+        hides = None if display_name != str(path) else error
+        raise TableError(f"Cannot read '{display_name}': {reason}.") from hides
+    if is_empty:
         raise TableError(f"File '{path.name}': it is empty. Name a file with a table.")
     ending, origin = _get_file_ending(path), TableOrigin()
     _refuse_sheet_or_header(f"'{path.name}'", ending, sheet, header)
@@ -249,8 +251,8 @@ def _open_path(
         elif ending in STATISTICS:
             frame, origin = open_statistics(path)
         else:
-            known = ", ".join(sorted(_KNOWN))
-            raise TableError(f"File '{path.name}': unknown format. Its name must end in {known}.")
+            endings = ", ".join(sorted(_KNOWN))
+            raise TableError(f"File '{path.name}': unknown format. Its name must end in {endings}.")
         if ending == ".parquet" or ending in _ARROW:
             origin = TableOrigin(orders={**read_frame_orders(frame), **read_file_orders(path)})
         table = LocalTable(frame, path, origin)

@@ -28,16 +28,16 @@ def narrow_columns(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _narrow_column(column: pl.Series) -> pl.Series:
-    known = column.drop_nulls()
-    if known.is_empty():
+    values = column.drop_nulls()
+    if values.is_empty():
         return column.cast(pl.String)
     if column.dtype.is_float():
-        whole = (known.floor() == known) & (known.abs() <= _WHOLE)
-        return column.cast(pl.Int64) if whole.all() else column
+        is_whole = (values.floor() == values) & (values.abs() <= _WHOLE)
+        return column.cast(pl.Int64) if is_whole.all() else column
     if isinstance(column.dtype, pl.Datetime):
-        if (known.dt.time() == dt.time()).all():
+        if (values.dt.time() == dt.time()).all():
             return column.cast(pl.Date)
-        if known.dt.date().is_in(_NO_DAY).all():
+        if values.dt.date().is_in(_NO_DAY).all():
             return column.dt.time()
     return column
 
@@ -59,26 +59,28 @@ def open_excel(
         from fastexcel import read_excel
 
         book = read_excel(path)
-    chosen, others = _choose_sheet(path, book.sheet_names, sheet)
-    what = f"The sheet '{chosen}' of '{path.name}'"
-    notes = [f"The workbook has other sheets: {others}. --sheet names one of them."]
-    notes = notes if others and sheet is None else []
+    sheet_name, other_sheets = _choose_sheet(path, book.sheet_names, sheet)
+    place = f"The sheet '{sheet_name}' of '{path.name}'"
+    notes = [f"The workbook has other sheets: {other_sheets}. --sheet names one of them."]
+    notes = notes if other_sheets and sheet is None else []
     with _explain_read_errors(path):
-        texts = book.load_sheet(chosen, header_row=None, skip_rows=0, dtypes="string").to_polars()
+        texts = book.load_sheet(
+            sheet_name, header_row=None, skip_rows=0, dtypes="string"
+        ).to_polars()
     if not texts.height:
-        named = f" The workbook has other sheets: {others}." if others else ""
-        raise TableError(f"{what} is empty.{named}")
+        hint = f" The workbook has other sheets: {other_sheets}." if other_sheets else ""
+        raise TableError(f"{place} is empty.{hint}")
     rows = dict(enumerate(texts.head(LOOKED_AT).rows(), start=1))
     row = header or next((at for at, cells in rows.items() if any(cells)), 1)
     if row > texts.height:
         raise TableError(
-            f"{what} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
+            f"{place} has {texts.height} rows, so row {row} cannot be the header. Correct `header`."
         )
     if header is None and (titled_header := find_titled_header(rows)):
         row = header = titled_header.header
         notes.append(titled_header.note)
-    frame = _read_typed_rows(path, book, chosen, row, texts.slice(row))
-    names = _name_columns(frame, texts.row(row - 1), what, row)
+    frame = _read_typed_rows(path, book, sheet_name, row, texts.slice(row))
+    names = _name_columns(frame, texts.row(row - 1), place, row)
     frame = narrow_columns(frame.select(*names)).rename(names)
     return frame.lazy(), TableOrigin(sheet, header, tuple(notes))
 
@@ -91,23 +93,23 @@ def _choose_sheet(path: Path, names: list[str], sheet: str | None) -> tuple[str,
         raise TableError(
             f"Workbook '{path.name}': no sheet '{sheet}'. Its sheets are: {', '.join(names)}."
         )
-    chosen = names[0] if sheet is None else sheet
-    return chosen, ", ".join(name for name in names if name != chosen)
+    sheet_name = names[0] if sheet is None else sheet
+    return sheet_name, ", ".join(name for name in names if name != sheet_name)
 
 
-def _name_columns(frame: pl.DataFrame, cells: Cells, what: str, row: int) -> dict[str, str]:
+def _name_columns(frame: pl.DataFrame, cells: Cells, place: str, row: int) -> dict[str, str]:
     """Return the columns that have a name or a value, and how they are called."""
-    known = {at: (cell or "").strip() for at, cell in zip(frame.columns, cells, strict=True)}
-    names = {at: name for at, name in known.items() if name or frame.schema[at] != pl.Null}
+    headers = {at: (cell or "").strip() for at, cell in zip(frame.columns, cells, strict=True)}
+    names = {at: name for at, name in headers.items() if name or frame.schema[at] != pl.Null}
     first = next(iter(names), "")
     if not names.get(first) and UNNAMED not in names.values():
         names = {at: UNNAMED if at == first else name for at, name in names.items()}
-    if bare := [number for number, at in enumerate(known, start=1) if names.get(at) == ""]:
+    if bare := [number for number, at in enumerate(headers, start=1) if names.get(at) == ""]:
         raise TableError(
-            f"{what}: column {bare[0]} has no name in row {row}, which was read as the header. "
+            f"{place}: column {bare[0]} has no name in row {row}, which was read as the header. "
             "Name the column, or set the header row with --header."
         )
-    refuse_duplicate_names(list(names.values()), what)
+    refuse_duplicate_names(list(names.values()), place)
     return names
 
 
@@ -116,8 +118,8 @@ def _read_typed_rows(
 ) -> pl.DataFrame:
     """Read the rows below the header, each column of its own kind; one of nothing is null."""
     blank = texts.select(pl.all().str.strip_chars().replace("", None))
-    known = blank.select(column.name for column in blank if column.null_count() < len(column))
-    if not known.width:
+    filled = blank.select(column.name for column in blank if column.null_count() < len(column))
+    if not filled.width:
         return texts.clear().cast(pl.Null)
     with _explain_read_errors(path):
         frame = book.load_sheet(
@@ -125,19 +127,19 @@ def _read_typed_rows(
             header_row=None,
             skip_rows=row,
             schema_sample_rows=None,
-            dtypes={at: "string" for at in texts.columns if at not in known.columns},
+            dtypes={at: "string" for at in texts.columns if at not in filled.columns},
         ).to_polars()
     columns = [
         _unmix_column(frame.get_column(at), texts.get_column(at))
-        if at in known.columns
+        if at in filled.columns
         else pl.Series(at, [None] * len(frame))
         for at in frame.columns
     ]
     with _explain_read_errors(path):
-        typed_rows = pl.DataFrame(columns).with_columns(
+        rows = pl.DataFrame(columns).with_columns(
             _restore_digits(book, sheet, row, pl.DataFrame(columns))
         )
-    return typed_rows.filter(~pl.all_horizontal(pl.all().is_null()))
+    return rows.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _restore_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> list[pl.Series]:
@@ -147,19 +149,21 @@ def _restore_digits(book: Any, sheet: str, row: int, frame: pl.DataFrame) -> lis
     what is read, and published, of all other rows. A text such as 007 is no number so rounded.
     """
     texts = frame.select(pl.col(pl.String))
-    mixed = [column.name for column in texts if column.str.contains(_NUMBER).any()]
-    if not mixed:
+    mixed_columns = [column.name for column in texts if column.str.contains(_NUMBER).any()]
+    if not mixed_columns:
         return []
     numbers = book.load_sheet(
         sheet, header_row=None, skip_rows=row,
-        use_columns=mixed, dtypes=dict.fromkeys(mixed, "float"),
+        use_columns=mixed_columns, dtypes=dict.fromkeys(mixed_columns, "float"),
     ).to_polars()  # fmt: skip
-    result = []
-    for at in mixed:
+    columns = []
+    for at in mixed_columns:
         pairs = zip(texts.get_column(at), numbers.get_column(at), strict=True)
-        whole = [canonicalize_value(x) if text == _format_rounded(x) else text for text, x in pairs]
-        result.append(pl.Series(at, whole, dtype=pl.String))
-    return result
+        values = [
+            canonicalize_value(x) if text == _format_rounded(x) else text for text, x in pairs
+        ]
+        columns.append(pl.Series(at, values, dtype=pl.String))
+    return columns
 
 
 def _format_rounded(number: float | None) -> str:

@@ -33,15 +33,15 @@ def list_values(path: Path, column: str) -> list[object]:
     """Return the distinct values of a column, null among them."""
 
     def read_group(group: int) -> dict[object, None]:
-        result: dict[object, None] = {}
+        values: dict[object, None] = {}
         for batch in _read_batches(path, [column], group):
             part = _encode_dictionary(batch.column(0))
             codes = part.indices.drop_null().to_numpy(zero_copy_only=False)
-            used = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
-            result.update(dict.fromkeys(part.dictionary.take(used).to_pylist()))
+            used_codes = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
+            values.update(dict.fromkeys(part.dictionary.take(used_codes).to_pylist()))
             if part.null_count:
-                result[None] = None
-        return result
+                values[None] = None
+        return values
 
     with ThreadPoolExecutor() as workers:
         return list(
@@ -57,7 +57,7 @@ def count_codes(
     """Count distinct tuples of codes; groups of rows are counted side by side."""
     translate = {name: _CodeTranslator(coders[name]) for name in columns}
 
-    nothing = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
+    empty = Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
 
     def count_group(group: int) -> Frequencies:
         parts = [
@@ -65,9 +65,9 @@ def count_codes(
             for batch in _read_batches(path, columns, group)
             if len(batch)
         ]
-        return parts[0] if len(parts) == 1 else join_frequencies([nothing, *parts])
+        return parts[0] if len(parts) == 1 else join_frequencies([empty, *parts])
 
-    total = nothing
+    total = empty
     waiting: list[Frequencies] = []
     with ThreadPoolExecutor() as workers:
         for part in workers.map(count_group, _list_row_groups(path)):
@@ -97,7 +97,7 @@ def read_chunks(path: Path) -> Iterator[ColumnChunk]:
     for group in _list_row_groups(path):
         for name in names:
             entries: list[object] = []
-            used: dict[object, None] = {}
+            used_values: dict[object, None] = {}
             odd = False
             for batch in _read_batches(path, [name], group):
                 column = batch.column(0)
@@ -109,8 +109,8 @@ def read_chunks(path: Path) -> Iterator[ColumnChunk]:
                 codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
                 times = np.bincount(codes, minlength=len(column.dictionary))
                 entries = column.dictionary.to_pylist()
-                used.update(dict.fromkeys(entries[at] for at in np.flatnonzero(times)))
-            yield ColumnChunk(name, entries, list(used), odd)
+                used_values.update(dict.fromkeys(entries[at] for at in np.flatnonzero(times)))
+            yield ColumnChunk(name, entries, list(used_values), odd)
 
 
 def has_ascending_rows(
@@ -120,15 +120,15 @@ def has_ascending_rows(
 ) -> bool:
     """Return whether the rows stand in the order of their codes, the first column first."""
     translate = {name: _CodeTranslator(coders[name]) for name in columns}
-    last: list[Codes] = []
+    last_row: list[Codes] = []
     for group in _list_row_groups(path):
         for batch in _read_batches(path, columns, group):
             codes = [translate[name](batch.column(name)) for name in columns]
-            if last:
-                codes = [np.append(old, new) for old, new in zip(last, codes, strict=True)]
+            if last_row:
+                codes = [np.append(old, new) for old, new in zip(last_row, codes, strict=True)]
             if not is_ascending(codes):
                 return False
-            last = [column[-1:] for column in codes]
+            last_row = [column[-1:] for column in codes]
     return True
 
 
@@ -144,7 +144,7 @@ def is_ascending(columns: Sequence[Codes]) -> bool:
 
 def write_parquet(
     path: Path,
-    coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+    coded_columns: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
     plain: Mapping[str, pl.Series],
     order: Sequence[str],
 ) -> None:
@@ -157,11 +157,11 @@ def write_parquet(
     for name in order:
         if name in plain:
             columns[name] = plain[name].to_arrow()
-        elif all(isinstance(label, str | None) for label in coded[name][0]):
-            columns[name] = _encode_texts(*coded[name])
+        elif all(isinstance(label, str | None) for label in coded_columns[name][0]):
+            columns[name] = _encode_texts(*coded_columns[name])
             texts.append(name)
         else:
-            labels, codes = coded[name]
+            labels, codes = coded_columns[name]
             columns[name] = pl.Series(labels, strict=False).gather(codes).to_arrow()
     table = pa.table(columns)
     with parquet.ParquetWriter(
@@ -173,17 +173,17 @@ def write_parquet(
 
 
 def _encode_texts(labels: list[object], codes: np.ndarray[Any, Any]) -> Any:
-    known: list[Any] = list(labels)
+    dictionary: list[Any] = list(labels)
     places = pl.Series(codes)
-    if None in known:  # null has no place in a dictionary
-        at = known.index(None)
-        known = [*known[:at], *known[at + 1 :]]
+    if None in dictionary:  # null has no place in a dictionary
+        at = dictionary.index(None)
+        dictionary = [*dictionary[:at], *dictionary[at + 1 :]]
         below = pl.when(places > at).then(places - 1).when(places < at).then(places)
         places = pl.select(below).to_series().cast(places.dtype)
-    encoded = [text.encode() for text in known]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    encoded_texts = [text.encode() for text in dictionary]
+    ends = np.cumsum([0, *map(len, encoded_texts)], dtype=np.int32)
     texts = pa.StringArray.from_buffers(  # other ways load pandas, or what casts: slow to load
-        len(known), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+        len(dictionary), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded_texts))
     )
     return pa.DictionaryArray.from_arrays(places.to_arrow(), texts, safe=False)
 
@@ -193,16 +193,16 @@ def _count_batch(columns: list[Codes]) -> Frequencies:
     widths = [int(column.max()) + 1 for column in columns]
     cells = math.prod(widths)
     if cells > _DENSE or len(widths) > _AXES:
-        stacked = np.column_stack(columns)
-        return merge_tuples(stacked, np.ones(len(stacked), dtype=np.int64))
+        tuples = np.column_stack(columns)
+        return merge_tuples(tuples, np.ones(len(tuples), dtype=np.int64))
     keys = np.zeros(len(columns[0]), dtype=np.int32)
     for column, width in zip(columns, widths, strict=True):
         keys *= width
         keys += column
     dense: Counts = np.bincount(keys, minlength=cells)
-    used = np.flatnonzero(dense)
-    codes = np.column_stack(np.unravel_index(used, widths)).astype(np.int32)
-    return Frequencies(codes, dense[used].astype(np.int64))
+    places = np.flatnonzero(dense)
+    codes = np.column_stack(np.unravel_index(places, widths)).astype(np.int32)
+    return Frequencies(codes, dense[places].astype(np.int64))
 
 
 class _CodeTranslator:

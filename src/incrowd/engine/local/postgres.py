@@ -19,29 +19,29 @@ def read_postgres(address: str) -> pl.DataFrame:
         raise TableError(
             "PostgreSQL needs an extra. Install it: pip install 'incrowd[postgres]'."
         ) from error
-    known = parse_address(address)
-    if known.doubtful:
+    parsed = parse_address(address)
+    if parsed.doubtful:
         raise TableError(
-            f"PostgreSQL address {known.shown}: the end of the password is ambiguous. Write / @ ? "
+            f"PostgreSQL address {parsed.shown}: the end of the password is ambiguous. Write / @ ? "
             "# as %2F %40 %3F %23, or keep it in ~/.pgpass."
         )
-    name = known.table
+    name = parsed.table
     if not name:
         raise TableError(
             "PostgreSQL address: the table is missing. Add it after '#', as in "
             "postgresql://user@host/database#schema.table."
         )
-    quoted = ".".join(map(_quote_name, _split_name(name)))
+    quoted_name = ".".join(map(_quote_name, _split_name(name)))
     try:
-        with dbapi.connect(known.uri) as connection, connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {quoted} LIMIT 0")  # noqa: S608
+        with dbapi.connect(parsed.uri) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {quoted_name} LIMIT 0")  # noqa: S608
             columns = ", ".join(map(_make_select_item, cursor.fetch_arrow_table().schema)) or "*"
-            cursor.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
+            cursor.execute(f"SELECT {columns} FROM {quoted_name}")  # noqa: S608
             frame = pl.from_arrow(cursor.fetch_arrow_table())
     except Error as error:
-        reason = known.scrub_message(str(error).splitlines()[0])
+        reason = parsed.scrub_message(str(error).splitlines()[0])
         # The driver's own words stay out of tracebacks, too, where they may hold a secret.
-        hides = None if known.secrets else error
+        hides = None if parsed.secrets else error
         raise TableError(f"Cannot read the table {name} from PostgreSQL: {reason}") from hides
     assert isinstance(frame, pl.DataFrame)
     return frame
@@ -55,14 +55,14 @@ def _make_select_item(field: Any) -> str:
     an address would have a mask.
     """
     name, kind = _quote_name(field.name), str(field.type)
-    own = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-    if own == "money":
+    type_name = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+    if type_name == "money":
         return f"{name}::numeric::text AS {name}"
-    if own == "inet":
+    if type_name == "inet":
         return f"abbrev({name}) AS {name}"
     opaque = kind.startswith("extension<") or "interval" in kind
-    unknown = "binary" in kind and own != "bytea" and not own.startswith("_")
-    return f"{name}::text AS {name}" if opaque or unknown else name
+    is_unknown = "binary" in kind and type_name != "bytea" and not type_name.startswith("_")
+    return f"{name}::text AS {name}" if opaque or is_unknown else name
 
 
 def _quote_name(name: str) -> str:

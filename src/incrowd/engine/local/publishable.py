@@ -24,49 +24,51 @@ class PublishableTable(LocalTable):
 
     def __init__(
         self,
-        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        coded_columns: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
         plain: Mapping[str, pl.Series],
         order: Sequence[str],
     ) -> None:
-        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded.items()}
+        columns: dict[str, Any] = {name: codes for name, (_, codes) in coded_columns.items()}
         columns |= plain
         inner = make_inner_names(order)
         self._labels = {
-            name: pl.Series(item, dtype=_choose_label_type(item), strict=False)
-            for name, (item, _) in coded.items()
+            name: pl.Series(labels, dtype=_choose_label_type(labels), strict=False)
+            for name, (labels, _) in coded_columns.items()
         }
-        shown = []
+        label_columns = []
         for name, texts in self._labels.items():
             places = list(range(len(texts)))
             label = pl.col(inner[name]).replace_strict(places, texts, return_dtype=texts.dtype)
-            shown.append(label)
-        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(shown)
+            label_columns.append(label)
+        frame = pl.LazyFrame({inner[name]: columns[name] for name in order}).with_columns(
+            label_columns
+        )
         super().__init__(frame.rename({new: name for name, new in inner.items() if name != new}))
-        self._coded, self._plain, self._order = coded, plain, order
+        self._coded, self._plain, self._order = coded_columns, plain, order
 
     def values(self, column: str) -> Sequence[object]:
         """Return the distinct values of a column, null among them."""
         if column not in self._labels:
             return super().values(column)
         labels, codes = self._labels[column], self._coded[column][1]
-        used = np.flatnonzero(np.bincount(codes, minlength=len(labels)))
-        return labels.gather(used).unique(maintain_order=True).to_list()
+        used_codes = np.flatnonzero(np.bincount(codes, minlength=len(labels)))
+        return labels.gather(used_codes).unique(maintain_order=True).to_list()
 
     def count(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> Frequencies:
         """Count distinct tuples of codes; labels are translated once, not in every row."""
         if not columns or not all(name in self._labels for name in columns):
             return super().count(columns, coders)
-        own = np.column_stack([self._coded[name][1].astype(np.int32) for name in columns])
-        tuples = merge_tuples(own, np.ones(len(own), dtype=np.int64))
+        codes = np.column_stack([self._coded[name][1].astype(np.int32) for name in columns])
+        tuples = merge_tuples(codes, np.ones(len(codes), dtype=np.int64))
         return tuples.roll_up([coders[name](self._labels[name].to_list()) for name in columns])
 
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""
-        coded = dict(self._coded)
+        coded_columns = dict(self._coded)
         for name, numbers in labels.items():
-            known, codes = coded[name]
-            coded[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
-        return PublishableTable(coded, self._plain, self._order)
+            texts, codes = coded_columns[name]
+            coded_columns[name] = ([numbers.get(text) for text in texts], codes)  # type: ignore[call-overload]
+        return PublishableTable(coded_columns, self._plain, self._order)
 
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
@@ -80,8 +82,10 @@ class PublishableTable(LocalTable):
 
 def drop_unused_labels(texts: Sequence[object], codes: Codes) -> tuple[list[object], Any]:
     """Return the labels that occur, and small codes for them."""
-    used, at = np.unique(codes, return_inverse=True)
-    return [texts[code] for code in used.tolist()], at.astype(np.min_scalar_type(len(used)))
+    used_codes, at = np.unique(codes, return_inverse=True)
+    return [texts[code] for code in used_codes.tolist()], at.astype(
+        np.min_scalar_type(len(used_codes))
+    )
 
 
 def mask_nulls(plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]]) -> dict[str, pl.Series]:

@@ -37,21 +37,23 @@ def open_statistics(path: Path) -> tuple[pl.LazyFrame, TableOrigin]:
         ) from error
     read = getattr(pyreadstat, _READERS[path.suffix.lower()])
     try:
-        columns, known = read(str(path), output_format="dict")
+        columns, metadata = read(str(path), output_format="dict")
         frame = pl.DataFrame(
             [
-                _make_column(name, list(values), known.variable_value_labels.get(name, {}))
+                _make_column(name, list(values), metadata.variable_value_labels.get(name, {}))
                 for name, values in columns.items()
             ]
         )
     except Exception as error:  # the reader's errors have no common base
         reason = str(error).splitlines()[0]
         raise TableError(f"Cannot read '{path.name}' as {path.suffix[1:]}: {reason}") from error
-    labels = {name: text for name, text in known.column_names_to_labels.items() if text}
-    measures = getattr(known, "variable_measure", {})
+    labels = {name: text for name, text in metadata.column_names_to_labels.items() if text}
+    measures = getattr(metadata, "variable_measure", {})
     orders = {
-        name: tuple(dict.fromkeys(text for _, text in sorted(coded.items(), key=_code_sort_key)))
-        for name, coded in known.variable_value_labels.items()
+        name: tuple(
+            dict.fromkeys(text for _, text in sorted(value_labels.items(), key=_code_sort_key))
+        )
+        for name, value_labels in metadata.variable_value_labels.items()
         if measures.get(name) != "nominal" and frame.schema.get(name) == pl.String
     }
     return narrow_columns(frame).lazy(), TableOrigin(labels=labels, orders=orders)

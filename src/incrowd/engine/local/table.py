@@ -129,7 +129,7 @@ class LocalTable:
         """
         number, draw = "number", "draw"
         people = self._identify_rows(column).collect(engine="streaming")
-        chosen = (
+        chosen_rows = (
             people.with_row_index(number)
             .with_columns(pl.Series(draw, bits.draw_words(len(people)), dtype=pl.UInt64))
             .filter(pl.col("id").is_not_null())
@@ -138,13 +138,13 @@ class LocalTable:
             .select(number)
         )
         index = find_free_name(self._columns)
-        kept = self._named_frame.with_row_index(index).join(
-            chosen.lazy().select(pl.col(number).alias(index)),
+        rows = self._named_frame.with_row_index(index).join(
+            chosen_rows.lazy().select(pl.col(number).alias(index)),
             on=index,
             how="semi",
             maintain_order="left",
         )
-        return LocalTable(kept.drop(index))
+        return LocalTable(rows.drop(index))
 
     def count_distinct(self, columns: Sequence[str]) -> int:
         """Count the distinct tuples of some columns, by hashes of 64 bits; no value is held.
@@ -155,16 +155,16 @@ class LocalTable:
         schema = self._frame.collect_schema()
         parts = []
         for name in columns:
-            coded = isinstance(schema[self._inner[name]], pl.Categorical | pl.Enum)
+            is_coded = isinstance(schema[self._inner[name]], pl.Categorical | pl.Enum)
             part = pl.col(self._inner[name])
-            parts.append(part.cast(pl.String) if coded else part)
+            parts.append(part.cast(pl.String) if is_coded else part)
         hashes = self._frame.select(pl.struct(parts).hash(0).alias("hash"))
         return int(hashes.select(pl.col("hash").n_unique()).collect(engine="streaming").item())
 
     def count_people(self, column: str) -> int:
         """Count the people whom a column identifies."""
-        result = self._identify_rows(column).select(pl.col("id").drop_nulls().n_unique())
-        return int(result.collect(engine="streaming").item())
+        count = self._identify_rows(column).select(pl.col("id").drop_nulls().n_unique())
+        return int(count.collect(engine="streaming").item())
 
     def count_rows_per_id(self, column: str) -> RowsPerId:
         """Count the ids of a column, and the rows of each."""
@@ -179,8 +179,8 @@ class LocalTable:
 
     def count_missing(self, column: str) -> int:
         """Count the rows that have no value in a column."""
-        counted = self._identify_rows(column).select(pl.col("id").null_count())
-        return int(counted.collect(engine="streaming").item())
+        count = self._identify_rows(column).select(pl.col("id").null_count())
+        return int(count.collect(engine="streaming").item())
 
     def _identify_rows(self, column: str) -> pl.LazyFrame:
         """Return what each row has in a column, as one thing however it is written."""
@@ -197,17 +197,17 @@ class LocalTable:
         if self._is_plain_parquet(columns):
             return parquet.has_ascending_rows(self._path, columns, coders)  # type: ignore[arg-type]
         frame = self._frame.select([self._inner[name] for name in columns])
-        held = frame.collect(engine="streaming")
+        rows = frame.collect(engine="streaming")
         codes = []
         for name in columns:
-            own = held.get_column(self._inner[name]).alias("value")
-            distinct = own.unique()
+            values = rows.get_column(self._inner[name]).alias("value")
+            distinct = values.unique()
             places = pl.Series("place", coders[name](distinct.to_list()))
-            result = own.to_frame().join(
+            coded_values = values.to_frame().join(
                 pl.DataFrame([distinct, places]), on="value", how="left", nulls_equal=True,
                 maintain_order="left",
             )  # fmt: skip
-            codes.append(result.get_column("place").to_numpy())
+            codes.append(coded_values.get_column("place").to_numpy())
         return parquet.is_ascending(codes)
 
     def hash_when_counted(self) -> bool:
@@ -222,8 +222,8 @@ class LocalTable:
             column = pl.col(inner)
             if schema[inner] == pl.String:
                 texts = self.values(name)
-                changed = {old: new for old in texts if old and (new := spell(str(old))) != old}
-                column = column.replace(changed) if changed else column
+                respelled = {old: new for old in texts if old and (new := spell(str(old))) != old}
+                column = column.replace(respelled) if respelled else column
             changes.append(column.alias(spell(name)))
         return LocalTable(self._frame.select(changes))
 
@@ -231,26 +231,26 @@ class LocalTable:
         """Return the table with the values of some columns replaced by what they mean."""
         changes, schema = [], self._frame.collect_schema()
         for name, read in readers.items():
-            column, known = pl.col(self._inner[name]), self.values(name)
+            column, values = pl.col(self._inner[name]), self.values(name)
             if schema[self._inner[name]] in (pl.Categorical, pl.Enum):
                 column = column.cast(pl.String)
-            changed = {old: new for old in known if old is not None and (new := read(old)) != old}
-            nothing = [old for old, new in changed.items() if new is None]
-            texts = {old: new for old, new in changed.items() if new is not None}
-            if nothing:
-                column = pl.when(~column.is_in(nothing)).then(column)
+            meanings = {old: new for old in values if old is not None and (new := read(old)) != old}
+            meaningless = [old for old, new in meanings.items() if new is None]
+            texts = {old: new for old, new in meanings.items() if new is not None}
+            if meaningless:
+                column = pl.when(~column.is_in(meaningless)).then(column)
             changes.append(column.replace(texts) if texts else column)
         names = {new: name for name, new in self._inner.items()}
         origin = replace(self._origin, reread=True)
-        made = LocalTable(self._frame.with_columns(changes).rename(names), origin=origin)
-        made._before = self
-        return made
+        table = LocalTable(self._frame.with_columns(changes).rename(names), origin=origin)
+        table._before = self
+        return table
 
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""
         changes = [
-            pl.col(self._inner[name]).replace_strict(list(item), list(item.values()))
-            for name, item in labels.items()
+            pl.col(self._inner[name]).replace_strict(list(numbers), list(numbers.values()))
+            for name, numbers in labels.items()
         ]
         names = {new: name for name, new in self._inner.items()}
         return LocalTable(self._frame.with_columns(changes).rename(names))
@@ -349,17 +349,17 @@ def _canonicalize_text(column: pl.Expr) -> pl.Expr:
     short = bare.str.replace(r"0+$", "").str.replace(r"\.$", "").str.replace(r"^(-?)\.", "${1}0.")
     short = pl.when(bare.str.contains(".", literal=True)).then(short).otherwise(bare)
     short = pl.when(short.is_in(["-0", "-", ""])).then(pl.lit("0")).otherwise(short)
-    result = pl.when(numeral).then(short).otherwise(text)
-    return pl.when(text != "").then(result)
+    canonical = pl.when(numeral).then(short).otherwise(text)
+    return pl.when(text != "").then(canonical)
 
 
 def make_inner_names(names: Sequence[str]) -> dict[str, str]:
     """Return names that Polars takes as they are, for names that it might take for patterns."""
-    inner_names: dict[str, str] = {}
+    inner: dict[str, str] = {}
     for name in names:
         pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-        inner_names[name] = find_free_name([*names, *inner_names.values()]) if pattern else name
-    return inner_names
+        inner[name] = find_free_name([*names, *inner.values()]) if pattern else name
+    return inner
 
 
 def _has_many_repeats(frame: pl.LazyFrame, rows: int) -> bool:
@@ -373,21 +373,21 @@ def _tally_frame(frame: pl.LazyFrame, columns: Sequence[str]) -> Tally:
     count = find_free_name(columns)
     schema = frame.collect_schema()
     texts = [name for name in columns if schema[name] == pl.String]
-    coded = frame.with_columns(
+    coded_frame = frame.with_columns(
         pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts
     )
     return make_tally(
-        coded.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
+        coded_frame.group_by(columns).agg(pl.len().alias(count)).collect(engine="streaming")
     )
 
 
-def make_tally(grouped: pl.DataFrame) -> Tally:
+def make_tally(tuples: pl.DataFrame) -> Tally:
     """Make a tally of tuples that were counted already, their counts in the last column."""
-    *columns, count = grouped.columns
+    *columns, count = tuples.columns
     values, codes = [], []
     for name in columns:
-        distinct = grouped.select(pl.col(name).unique())
-        result = grouped.select(name).join(
+        distinct = tuples.select(pl.col(name).unique())
+        coded_column = tuples.select(name).join(
             distinct.with_row_index(count),
             on=name,
             how="left",
@@ -395,17 +395,17 @@ def make_tally(grouped: pl.DataFrame) -> Tally:
             maintain_order="left",
         )
         values.append(distinct.get_column(name).to_list())
-        codes.append(result.get_column(count).to_numpy())
+        codes.append(coded_column.get_column(count).to_numpy())
     return Tally(
         tuple(values),
         np.column_stack(codes).astype(np.int32),
-        grouped.get_column(count).to_numpy().astype(np.int64),
+        tuples.get_column(count).to_numpy().astype(np.int64),
     )
 
 
-def find_free_name(taken: Sequence[str]) -> str:
+def find_free_name(used_names: Sequence[str]) -> str:
     """Return a column name that is not in use."""
     name = "_incrowd"
-    while name in taken:
+    while name in used_names:
         name += "_"
     return name

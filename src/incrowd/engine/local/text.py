@@ -41,9 +41,9 @@ class TitledHeader:
     def note(self) -> str:
         """What whoever opened the table should know."""
         first, last = self.titles[0], self.titles[-1]
-        what = f"Row {first} looks" if first == last else f"Rows {first} to {last} look"
+        subject = f"Row {first} looks" if first == last else f"Rows {first} to {last} look"
         return (
-            f"{what} like a title; row {self.header} was read as the header. --header names "
+            f"{subject} like a title; row {self.header} was read as the header. --header names "
             "another."
         )
 
@@ -57,15 +57,15 @@ def find_titled_header(rows: Mapping[int, Cells]) -> TitledHeader | None:
     is no title.
     """
     texts = {
-        at: result
+        at: filled_cells
         for at, cells in rows.items()
-        if (result := [text for cell in cells if (text := canonicalize_value(cell))])
+        if (filled_cells := [text for cell in cells if (text := canonicalize_value(cell))])
     }
-    filled = sorted(len(item) for item in texts.values())
-    width = filled[3 * len(filled) // 4] if filled else 0
+    widths = sorted(len(row_texts) for row_texts in texts.values())
+    width = widths[3 * len(widths) // 4] if widths else 0
     if width < 2:
         return None
-    header = next(at for at, item in texts.items() if 2 * len(item) > width)
+    header = next(at for at, row_texts in texts.items() if 2 * len(row_texts) > width)
     titles = tuple(at for at in texts if at < header)
     if not titles or header == max(texts) or not _is_header(texts[header]):
         return None
@@ -93,8 +93,8 @@ def open_compressed(
     with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
         plain = Path(folder) / path.name  # so that messages name it as the curator does
         try:
-            with gzip.open(path, "rb") as packed, plain.open("wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 22)
+            with gzip.open(path, "rb") as archive, plain.open("wb") as file:
+                shutil.copyfileobj(archive, file, 1 << 22)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise TableError(
                 f"Cannot read '{path.name}' as gzip: it is damaged, cut short, or no gzip at all."
@@ -119,21 +119,21 @@ def open_text(
     """
     import pyarrow as pa
 
-    encoding, ours = _detect_encoding(path), delimiter is not None
-    titled = _find_title(path, encoding) if header is None and not ours else None
-    notes = (titled.note,) if titled else ()
-    header = titled.header if titled else header
+    encoding, is_ours = _detect_encoding(path), delimiter is not None
+    titled_header = _find_title(path, encoding) if header is None and not is_ours else None
+    notes = (titled_header.note,) if titled_header else ()
+    header = titled_header.header if titled_header else header
     above = (header or 1) - 1
     _refuse_short_file(path, encoding, above)
     delimiter = delimiter or detect_delimiter(_read_first_line(path, encoding, above))
     names, trouble = _read_header(path, delimiter, encoding, above)
-    columns = None if ours else len(names)
+    columns = None if is_ours else len(names)
     if fault := _find_open_quote(path, delimiter, columns, encoding, above):
         fault = replace(fault, row=fault.row + above, line=fault.line + above)
         raise TableError(fault.format_message(path.name))
     if trouble is not None:
         raise TableError(f"Cannot read the header of '{path.name}': {trouble}.") from trouble
-    bare = not ours and names[:1] == [""] and UNNAMED not in names
+    bare = not is_ours and names[:1] == [""] and UNNAMED not in names
     refuse_duplicate_names([UNNAMED, *names[1:]] if bare else names, f"The file '{path.name}'")
     batches = _make_strict_reader(path, names, delimiter, encoding, above)
     origin = TableOrigin(header=header, notes=notes)
@@ -171,14 +171,16 @@ def _find_title(path: Path, encoding: str) -> TitledHeader | None:
         start = file.read(_TITLE_CHARACTERS)
     lines = io.StringIO(start, newline="").readlines()
     lines = lines if len(start) < _TITLE_CHARACTERS else lines[:-1]
-    first = next((line for line in lines if line.strip()), "")
-    split = [mark for mark in _DELIMITERS if len(_split_fields(first, mark)) > 1]
+    first_line = next((line for line in lines if line.strip()), "")
+    split = [mark for mark in _DELIMITERS if len(_split_fields(first_line, mark)) > 1]
     title = {}
-    for mark in [detect_delimiter(first)] if split else _DELIMITERS:
+    for mark in [detect_delimiter(first_line)] if split else _DELIMITERS:
         rows = dict(islice(_number_rows(lines, mark), LOOKED_AT))
-        titled = find_titled_header(rows)
-        if titled and _has_even_rows([row for at, row in rows.items() if at >= titled.header]):
-            title[len(rows[titled.header])] = titled
+        titled_header = find_titled_header(rows)
+        if titled_header and _has_even_rows(
+            [row for at, row in rows.items() if at >= titled_header.header]
+        ):
+            title[len(rows[titled_header.header])] = titled_header
     return title[max(title)] if title else None
 
 
@@ -236,8 +238,8 @@ def has_plain_quotes(path: Path, delimiter: str, encoding: str) -> bool:
             return True
     if encoding == "utf-16":
         return False
-    other = f'[^"\r{re.escape(delimiter)}]*'
-    field = f'(?:"[^"\r]*"|{other})'
+    unquoted = f'[^"\r{re.escape(delimiter)}]*'
+    field = f'(?:"[^"\r]*"|{unquoted})'
     plain = pl.col("line").str.contains(rf"^(?:{field}{re.escape(delimiter)})*{field}\r?$")
     lines = pl.scan_csv(
         path, has_header=False, separator="\0", quote_char=None, encoding="utf8-lossy",
@@ -268,11 +270,11 @@ def _make_strict_reader(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    ragged: list[str] = []
+    faults: list[str] = []
 
     def refuse(row: Any) -> str:
         where = f"Row {row.number}" if row.number else "A row"
-        ragged.append(
+        faults.append(
             f"{where} of '{path.name}' has {row.actual_columns} fields, but the header has "
             f"{row.expected_columns}. Is a delimiter unquoted, or '{delimiter}' the wrong one?"
         )
@@ -305,14 +307,14 @@ def _make_strict_reader(
             yield from reader
 
     schema = pa.schema([(name, pa.string()) for name in names])
-    return _CheckedBatches(batches(), schema, path.name, ragged)
+    return _CheckedBatches(batches(), schema, path.name, faults)
 
 
 class _CheckedBatches:
     """Record batches whose errors come in our words."""
 
-    def __init__(self, batches: Any, schema: Any, name: str, ragged: list[str]) -> None:
-        self._batches, self.schema, self._name, self._ragged = batches, schema, name, ragged
+    def __init__(self, batches: Any, schema: Any, name: str, faults: list[str]) -> None:
+        self._batches, self.schema, self._name, self._ragged = batches, schema, name, faults
 
     def __iter__(self) -> Any:
         import pyarrow as pa
@@ -360,21 +362,21 @@ def _detect_encoding(path: Path) -> str:
 
 def _refuse_mixed_encodings(path: Path) -> None:
     """Refuse a file of which some lines are in UTF-8 and others are not."""
-    strange = 0
-    known = 0
+    bad_line = 0
+    utf8_line = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.isascii():
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError:
-                    strange = strange or number
+                    bad_line = bad_line or number
                 else:
-                    known = known or number
-            if strange and known:
+                    utf8_line = utf8_line or number
+            if bad_line and utf8_line:
                 raise TableError(
-                    f"File '{path.name}': line {known} is UTF-8, line {strange} is not. Correct "
-                    "that line, or save the file as UTF-8."
+                    f"File '{path.name}': line {utf8_line} is UTF-8, line {bad_line} is not. "
+                    "Correct that line, or save the file as UTF-8."
                 )
 
 
@@ -401,12 +403,12 @@ def detect_delimiter(head: str) -> str:
     return max(parts, key=lambda mark: parts[mark])
 
 
-def refuse_duplicate_names(names: list[str], what: str) -> None:
+def refuse_duplicate_names(names: list[str], place: str) -> None:
     """Refuse a table two of whose columns have one name, or one of which has none."""
     if "" in names:
         raise TableError(
-            f"{what}: column {names.index('') + 1} has no name. Name it in the header."
+            f"{place}: column {names.index('') + 1} has no name. Name it in the header."
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{what}: column '{twice[0]}' occurs twice. Rename one of them.")
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise TableError(f"{place}: column '{duplicates[0]}' occurs twice. Rename one of them.")

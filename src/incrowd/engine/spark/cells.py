@@ -48,28 +48,31 @@ def add_codes(table: SparkTable, columns: Sequence[str], coders: Mapping[str, Co
 
     Each distinct value is coded once, here. Values and codes are sent as tables and joined.
     """
-    coded = [
+    coded_columns = [
         code_values(table.get_inner_name(name), table.list_raw_values(name), coders[name])
         for name in columns
     ]
     frame = table.inner_frame
     data_frame: dict[str, Column] = {}
-    for bundle in bundle_columns(coded):
+    for bundle in bundle_columns(coded_columns):
         frame = bundle.join_rows(frame, "inner")
         data_frame |= bundle.make_code_columns()
-    return frame.withColumns({f"k{at}": data_frame[item.inner] for at, item in enumerate(coded)})
+    return frame.withColumns(
+        {f"k{at}": data_frame[column.inner] for at, column in enumerate(coded_columns)}
+    )
 
 
 def group_by_codes(
-    table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
+    table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], limit: int
 ) -> SparkCells:
     """Return the distinct tuples of codes of a table, on the cluster."""
     names = [f"k{at}" for at in range(len(columns))]
     frame = add_codes(table, columns, coders)
-    grouped = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
-    kept = grouped.persist(StorageLevel.MEMORY_AND_DISK)  # counts: another attempt gives the same
-    cells = SparkCells(kept, len(columns), most)
-    weakref.finalize(cells, _unpersist_frame, kept).atexit = False
+    grouped_frame = frame.groupBy(*names).agg(F.count(F.lit(1)).alias("n"))
+    # These are counts: another attempt gives the same.
+    cached_frame = grouped_frame.persist(StorageLevel.MEMORY_AND_DISK)
+    cells = SparkCells(cached_frame, len(columns), limit)
+    weakref.finalize(cells, _unpersist_frame, cached_frame).atexit = False
     if cells.total != table.rows():
         raise TableError(CHANGED)
     return cells
@@ -83,16 +86,16 @@ def _unpersist_frame(frame: DataFrame) -> None:
 class SparkCells:
     """Tuples of codes (k0, k1, ...) with counts (n), on the cluster."""
 
-    def __init__(self, frame: DataFrame, width: int, most: int) -> None:
-        self._frame, self._width, self._most = frame, width, most
+    def __init__(self, frame: DataFrame, width: int, limit: int) -> None:
+        self._frame, self._width, self._most = frame, width, limit
         self._names = [f"k{at}" for at in range(width)]
 
     @cached_property
     def total(self) -> int:
         """The number of rows."""
         with explain_failures("count the table"):
-            result = self._frame.select(F.sum("n")).first()
-        return int((result or [0])[0] or 0)
+            row = self._frame.select(F.sum("n")).first()
+        return int((row or [0])[0] or 0)
 
     def _map_codes(self, maps: Sequence[Codes] | None) -> DataFrame:
         """Return codes at other levels; equal tuples are not joined yet."""
@@ -124,15 +127,15 @@ class SparkCells:
             )
         return self._collect_cells(self._group_cells(maps))
 
-    def collect_above(self, maps: Sequence[Codes], least: int) -> Frequencies:
+    def collect_above(self, maps: Sequence[Codes], threshold: int) -> Frequencies:
         """Return the cells at other levels that have more than so many rows, here."""
-        return self._collect_cells(self._group_cells(maps).where(F.col("n") > least))
+        return self._collect_cells(self._group_cells(maps).where(F.col("n") > threshold))
 
     def collect_sample(self, maps: Sequence[Codes]) -> Frequencies:
         """Return some cells at other levels, chosen by a hash of their codes, to stand for all."""
         share = min(1.0, _SOME / max(self.estimate_distinct(maps), 1))
-        chosen = F.pmod(F.xxhash64(*self._names), F.lit(1_000_000)) < int(share * 1_000_000)
-        return self._collect_cells(self._group_cells(maps).where(chosen))
+        is_chosen = F.pmod(F.xxhash64(*self._names), F.lit(1_000_000)) < int(share * 1_000_000)
+        return self._collect_cells(self._group_cells(maps).where(is_chosen))
 
     def _collect_cells(self, frame: DataFrame) -> Frequencies:
         with explain_failures("count the table"):
@@ -143,10 +146,10 @@ class SparkCells:
 
     def select_columns(self, places: Sequence[int]) -> SparkCells:
         """Return the tuples of some of the columns."""
-        chosen = [F.col(f"k{place}").alias(f"k{at}") for at, place in enumerate(places)]
+        columns = [F.col(f"k{place}").alias(f"k{at}") for at, place in enumerate(places)]
         names = [f"k{at}" for at in range(len(places))]
-        grouped = self._frame.select(*chosen, "n").groupBy(*names).agg(F.sum("n").alias("n"))
-        return SparkCells(grouped, len(places), self._most)
+        grouped_frame = self._frame.select(*columns, "n").groupBy(*names).agg(F.sum("n").alias("n"))
+        return SparkCells(grouped_frame, len(places), self._most)
 
     def draw_cells(
         self, maps: Sequence[Codes], draw: PicklableDraw, bits: Randomness
@@ -160,13 +163,13 @@ class SparkCells:
             table = pl.from_arrow(frame.toArrow())
         assert isinstance(table, pl.DataFrame)
         sums = np.array(table.get_column("sums").drop_nulls().to_list(), dtype=np.int64)
-        shown = table.filter(pl.col("sums").is_null()).sort(self._names)
-        codes = shown.select(self._names).to_numpy().astype(np.int32)
-        together = sums.sum(axis=0) if len(sums) else np.zeros(SUMS, dtype=np.int64)
+        published = table.filter(pl.col("sums").is_null()).sort(self._names)
+        codes = published.select(self._names).to_numpy().astype(np.int32)
+        total = sums.sum(axis=0) if len(sums) else np.zeros(SUMS, dtype=np.int64)
         return DrawnCells(
-            Frequencies(codes, shown.get_column("shown").to_numpy().astype(np.int64)),
-            Frequencies(codes, shown.get_column("n").to_numpy().astype(np.int64)),
-            _make_rest(together.tolist()),
+            Frequencies(codes, published.get_column("shown").to_numpy().astype(np.int64)),
+            Frequencies(codes, published.get_column("n").to_numpy().astype(np.int64)),
+            _make_rest(total.tolist()),
         )
 
 

@@ -37,7 +37,7 @@ def process_classes(
     members: Members,
     *,
     through: Sequence[str],
-    read: Sequence[str],
+    work_columns: Sequence[str],
     work: Work,
     bits: Randomness,
 ) -> ProcessedRows:
@@ -52,47 +52,51 @@ def process_classes(
     """
     names = list(coders)
     keys = [f"k{at}" for at in range(len(names))]
-    shown = np.flatnonzero(members >= 0)
+    places = np.flatnonzero(members >= 0)
     frame = add_codes(table, names, coders)
-    known = {f"t{at}": pa.array(tuples.codes[shown, at]) for at in range(len(names))}
+    class_columns = {f"t{at}": pa.array(tuples.codes[places, at]) for at in range(len(names))}
     widths = [
         _bound_codes(table, name, coders[name], tuples.codes[:, at])
         for at, name in enumerate(names)
     ]
     if math.prod(widths) < 2**62:  # then one number stands for a tuple, which is found quicker
-        number = tuples.codes[shown, 0].astype(np.int64)
-        whole = F.col(keys[0]).cast("bigint")
+        number = tuples.codes[places, 0].astype(np.int64)
+        number_column = F.col(keys[0]).cast("bigint")
         for at, width in enumerate(widths[1:], 1):
-            number = number * width + tuples.codes[shown, at]
-            whole = whole * F.lit(width) + F.col(keys[at])
-        frame, keys, known = frame.withColumn("k", whole), ["k"], {"t0": pa.array(number)}
-    with explain_failures("send classes"):
-        sent = frame.sparkSession.createDataFrame(
-            pa.table({**known, "m": pa.array(members[shown], type=pa.int64())})
+            number = number * width + tuples.codes[places, at]
+            number_column = number_column * F.lit(width) + F.col(keys[at])
+        frame, keys, class_columns = (
+            frame.withColumn("k", number_column),
+            ["k"],
+            {"t0": pa.array(number)},
         )
-    sent = F.broadcast(sent) if len(shown) <= _BROADCAST else sent
-    alike = reduce(and_, [F.col(key) == F.col(f"t{at}") for at, key in enumerate(keys)])
+    with explain_failures("send classes"):
+        class_frame = frame.sparkSession.createDataFrame(
+            pa.table({**class_columns, "m": pa.array(members[places], type=pa.int64())})
+        )
+    class_frame = F.broadcast(class_frame) if len(places) <= _BROADCAST else class_frame
+    condition = reduce(and_, [F.col(key) == F.col(f"t{at}") for at, key in enumerate(keys)])
     passing = [table.get_inner_name(name) for name in through]
-    reading = [table.get_inner_name(name) for name in read]
-    rows = frame.join(sent, alike, "inner").select(
+    reading = [table.get_inner_name(name) for name in work_columns]
+    rows = frame.join(class_frame, condition, "inner").select(
         "m",
-        *[F.col(item).alias(f"p{at}") for at, item in enumerate(passing)],
-        *[F.col(item).alias(f"r{at}") for at, item in enumerate(reading)],
+        *[F.col(column).alias(f"p{at}") for at, column in enumerate(passing)],
+        *[F.col(column).alias(f"r{at}") for at, column in enumerate(reading)],
     )
     kinds = [field.dataType.simpleString() for field in rows.schema.fields][: 1 + len(through)]
     names_out = [f"p{at}" for at in range(len(through))]
     schema = ", ".join([
         "m bigint",
         *(f"{name} {kind}" for name, kind in zip(names_out, kinds[1:], strict=True)),
-        *(f"r{at} bigint" for at in range(len(read))),
+        *(f"r{at} bigint" for at in range(len(work_columns))),
         "told binary",
     ])  # fmt: skip
-    task = ClassTask(work, tuple(read), len(through), make_task_bits(bits))
-    ordered = rows.repartition("m").sortWithinPartitions("m")
+    task = ClassTask(work, tuple(work_columns), len(through), make_task_bits(bits))
+    sorted_rows = rows.repartition("m").sortWithinPartitions("m")
     with explain_failures("work on the rows"):
-        processed_rows = ordered.mapInArrow(task, schema).toArrow()
-    counted = np.bincount(members[shown], weights=tuples.counts[shown])
-    return _collect_rows(processed_rows, through, read, counted.astype(np.int64))
+        processed_rows = sorted_rows.mapInArrow(task, schema).toArrow()
+    sizes = np.bincount(members[places], weights=tuples.counts[places])
+    return _collect_rows(processed_rows, through, work_columns, sizes.astype(np.int64))
 
 
 def _bound_codes(table: SparkTable, name: str, coder: Coder, codes: Codes) -> int:
@@ -102,42 +106,42 @@ def _bound_codes(table: SparkTable, name: str, coder: Coder, codes: Codes) -> in
 
 
 def _collect_rows(
-    found: Any, through: Sequence[str], read: Sequence[str], counted: Counts
+    output: Any, through: Sequence[str], work_columns: Sequence[str], class_sizes: Counts
 ) -> ProcessedRows:
-    text = [pickle.loads(item) for item in found.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
-    faults = [item for item in text if isinstance(item, Exception)]
+    messages = [pickle.loads(value) for value in output.column("told").drop_null().to_pylist()]  # noqa: S301 - our own
+    faults = [value for value in messages if isinstance(value, Exception)]
     if faults:
         raise min(faults, key=str)
-    met = np.zeros_like(counted)
-    for classes, sizes, _ in text:
+    met = np.zeros_like(class_sizes)
+    for classes, sizes, _ in messages:
         # Noise is as wide as the whole class: a class that two tasks had parts of would get too
         # little. Rows are partitioned by class, so none has; were one split, nothing is released.
         assert not met[classes].any(), "a class was split among tasks"
         met[classes] += sizes
-    if (met != counted).any():  # else a class could show fewer rows than it was formed of
+    if (met != class_sizes).any():  # else a class could show fewer rows than it was formed of
         raise TableError(CHANGED)
-    rows = found.filter(pa.compute.is_null(found.column("told")))
-    kept = (
+    rows = output.filter(pa.compute.is_null(output.column("told")))
+    through_frame = (
         to_plain_frame(rows.select([f"p{at}" for at in range(len(through))])) if through else None
     )
     noisy = {}
-    for at, name in enumerate(read):
+    for at, name in enumerate(work_columns):
         column = pl.from_arrow(rows.column(f"r{at}"))
         assert isinstance(column, pl.Series)
         noisy[name] = (column.fill_null(0).to_numpy(), column.is_null().to_numpy())
-    passed = {}
+    through_columns = {}
     for at, name in enumerate(through):
-        assert kept is not None
-        column = kept.get_column(f"p{at}")
+        assert through_frame is not None
+        column = through_frame.get_column(f"p{at}")
         raw = column.unique(maintain_order=True)
         labels: dict[object, int] = {}
         at_label = [
-            labels.setdefault(normalize_kept_value(item), len(labels)) for item in raw.to_list()
+            labels.setdefault(normalize_kept_value(value), len(labels)) for value in raw.to_list()
         ]
         places = pl.DataFrame({"x": raw, "at": pl.Series(at_label, dtype=pl.Int32)})
         codes = column.alias("x").to_frame().join(
             places, on="x", how="left", nulls_equal=True, maintain_order="left"
         )  # fmt: skip
-        passed[name] = (list(labels), codes.get_column("at").to_numpy())
-    parts = [part for _, _, part in text]
-    return ProcessedRows(rows.column("m").to_numpy(), passed, noisy, parts)
+        through_columns[name] = (list(labels), codes.get_column("at").to_numpy())
+    parts = [part for _, _, part in messages]
+    return ProcessedRows(rows.column("m").to_numpy(), through_columns, noisy, parts)

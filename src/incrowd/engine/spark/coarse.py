@@ -28,9 +28,9 @@ LOOKED_AT = 100_000  # rows, about
 
 
 def count_coarse_codes(
-    table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], most: int
+    table: SparkTable, columns: Sequence[str], coders: Mapping[str, Coder], limit: int
 ) -> Frequencies:
-    """Count distinct tuples of codes; raise :class:`TooManyTuplesError` beyond ``most``."""
+    """Count distinct tuples of codes; raise :class:`TooManyTuplesError` beyond ``limit``."""
     sample_values(table, columns)
     inner = {table.get_inner_name(name): coders[name] for name in columns}
     bundles = bundle_columns(
@@ -39,28 +39,32 @@ def count_coarse_codes(
             for column in columns
         ]
     )
-    frame, summed = table.select_with_sums(columns)
+    frame, sum_columns = table.select_with_sums(columns)
     keys = []
     for at, bundle in enumerate(bundles):
         frame = bundle.join_rows(frame, "left")
         values = F.struct(*[column.inner for column in bundle.columns])
         new = F.when(F.col(bundle.name).isNull(), values).alias(f"r{at}")
         keys += [F.col(bundle.name), new]
-    grouped = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"), *summed)
+    grouped_frame = frame.groupBy(*keys).agg(F.count(F.lit(1)).alias("n"), *sum_columns)
     with explain_failures("count the table"):
-        sums = grouped.limit(most + 1).toArrow() if table.rows() > most else grouped.toArrow()
-    if sums.num_rows > most:
+        sums = (
+            grouped_frame.limit(limit + 1).toArrow()
+            if table.rows() > limit
+            else grouped_frame.toArrow()
+        )
+    if sums.num_rows > limit:
         raise TooManyTuplesError(
-            f"Table: more than {most:,} distinct tuples. Publish fewer or coarser columns."
+            f"Table: more than {limit:,} distinct tuples. Publish fewer or coarser columns."
         )
     sums = table.take_sums(sums, "n")
     counts = sums.column("n").to_numpy().astype(np.int64)
     if counts.sum() != table.rows():
         raise TableError(CHANGED)
-    coded: dict[str, Codes] = {}
+    codes: dict[str, Codes] = {}
     for at, bundle in enumerate(bundles):
-        coded |= _read_codes(bundle, sums.column(bundle.name), sums.column(f"r{at}"), inner)
-    return merge_tuples(np.column_stack([coded[item] for item in inner]), counts)
+        codes |= _read_codes(bundle, sums.column(bundle.name), sums.column(f"r{at}"), inner)
+    return merge_tuples(np.column_stack([codes[inner_name] for inner_name in inner]), counts)
 
 
 def sample_values(table: SparkTable, columns: Sequence[str]) -> None:
@@ -68,31 +72,33 @@ def sample_values(table: SparkTable, columns: Sequence[str]) -> None:
 
     Rows are chosen by their places, evenly, as a table may be in the order of its values.
     """
-    unknown = [name for name in columns if name not in table.known_values]
-    if not unknown:
+    new_columns = [name for name in columns if name not in table.known_values]
+    if not new_columns:
         return
-    every = max(table.rows() // LOOKED_AT, 1)
-    rows = table.inner_frame.select(*[table.get_inner_name(name) for name in unknown])
-    some = rows.where(F.monotonically_increasing_id() % every == 0)
+    step = max(table.rows() // LOOKED_AT, 1)
+    rows = table.inner_frame.select(*[table.get_inner_name(name) for name in new_columns])
+    sample = rows.where(F.monotonically_increasing_id() % step == 0)
     with explain_failures("look at the values of the table"):
-        sets = some.select([F.collect_set(F.struct(column)) for column in some.columns]).toArrow()
-    for at, name in enumerate(unknown):
+        sets = sample.select(
+            [F.collect_set(F.struct(column)) for column in sample.columns]
+        ).toArrow()
+    for at, name in enumerate(new_columns):
         values = sets.column(at).combine_chunks().flatten().field(0)
-        table.remember_values(name, pa.table({"x": values}), whole=False)
+        table.remember_values(name, pa.table({"x": values}), is_complete=False)
 
 
 def _read_codes(
     bundle: LookupBundle, numbers: Any, raw: Any, coders: Mapping[str, Coder]
 ) -> dict[str, Codes]:
     """Return the codes of some columns: those that were joined, and those of new tuples."""
-    joined = numbers.combine_chunks()
-    codes = bundle.decode_numbers(joined.fill_null(0).to_numpy())
-    new = np.flatnonzero(joined.is_null().to_numpy(zero_copy_only=False))
+    joined_numbers = numbers.combine_chunks()
+    codes = bundle.decode_numbers(joined_numbers.fill_null(0).to_numpy())
+    new = np.flatnonzero(joined_numbers.is_null().to_numpy(zero_copy_only=False))
     if len(new):
         rows = raw.combine_chunks().take(pa.array(new))
-        for at, (first, result) in enumerate(codes.items()):
+        for at, (column, column_codes) in enumerate(codes.items()):
             values = rows.field(at).dictionary_encode(null_encoding="encode")
-            result[new] = coders[first](to_plain_values(values.dictionary))[
+            column_codes[new] = coders[column](to_plain_values(values.dictionary))[
                 values.indices.to_numpy()
             ]
     return codes

@@ -46,15 +46,17 @@ def is_hashable(kind: T.DataType) -> bool:
 
 def to_plain_frame(frame: Any) -> pl.DataFrame:
     """Convert an Arrow table that Spark gave to values as the local engine has them."""
-    held = pl.from_arrow(frame)
-    assert isinstance(held, pl.DataFrame)
-    zoned = [
+    local_frame = pl.from_arrow(frame)
+    assert isinstance(local_frame, pl.DataFrame)
+    zoned_columns = [
         name
-        for name, kind in held.schema.items()
+        for name, kind in local_frame.schema.items()
         if isinstance(kind, pl.Datetime) and kind.time_zone not in (None, "UTC")
     ]
-    held = held.with_columns(pl.col(name).dt.convert_time_zone("UTC") for name in zoned)
-    return LocalTable(held.lazy()).to_frame()
+    local_frame = local_frame.with_columns(
+        pl.col(name).dt.convert_time_zone("UTC") for name in zoned_columns
+    )
+    return LocalTable(local_frame.lazy()).to_frame()
 
 
 def canonicalize_text(column: Column) -> Column:
@@ -68,8 +70,8 @@ def canonicalize_text(column: Column) -> Column:
     short = F.regexp_replace(F.regexp_replace(short, r"\.$", ""), r"^(-?)\.", "$10.")
     short = F.when(F.contains(bare, F.lit(".")), short).otherwise(bare)
     short = F.when(short.isin("-0", "-", ""), F.lit("0")).otherwise(short)
-    result = F.when(F.regexp_like(text, F.lit(f"^({NUMERAL})$")), short).otherwise(text)
-    return F.when(text != "", result)
+    canonical = F.when(F.regexp_like(text, F.lit(f"^({NUMERAL})$")), short).otherwise(text)
+    return F.when(text != "", canonical)
 
 
 def send_polars_frame(session: Any, frame: pl.DataFrame) -> Any:

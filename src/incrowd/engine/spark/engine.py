@@ -40,27 +40,27 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
     """
     if header not in (None, 1):
         raise TableError("On Spark, the first row of a text file is its header. Remove `header`.")
-    ours = delimiter is not None
+    is_ours = delimiter is not None
     lines = session.read.text(path)
-    first = lines.first()
-    if first is None:
+    first_line = lines.first()
+    if first_line is None:
         raise TableError(f"File '{name}': it is empty. Name a file with a table.")
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
     odd = F.max(quotes % 2), F.max(~F.is_valid_utf8("value") | F.contains("value", F.lit("\0")))
     several, foreign, blank = lines.select(*odd, F.max(F.trim("value") == "")).first()
     if foreign:
         raise TableError(f"File '{name}': not UTF-8 text. Save it as UTF-8.")
-    head = first[0].removeprefix(_MARK)
+    head = first_line[0].removeprefix(_MARK)
     delimiter = delimiter or detect_delimiter(head)
-    whole = head.count('"') % 2 == 0  # else a name goes over several lines
-    names = next(csv.reader([head], delimiter=delimiter), []) if whole else []
+    is_complete = head.count('"') % 2 == 0  # else a name goes over several lines
+    names = next(csv.reader([head], delimiter=delimiter), []) if is_complete else []
     # Spark gives other names to columns without one, or alike but for case, and would then miss it.
-    renamed = "" in names or len({item.lower() for item in names}) < len(names)
+    is_renamed = "" in names or len({column_name.lower() for column_name in names}) < len(names)
     options = {
         "sep": delimiter, "header": "true", "quote": '"', "escape": '"', "mode": "PERMISSIVE",
         "multiLine": str(bool(several)).lower(), "columnPruning": "false", "nullValue": "",
         "emptyValue": "", "encoding": "UTF-8", "inferSchema": "false",
-        "enforceSchema": str(renamed).lower(),
+        "enforceSchema": str(is_renamed).lower(),
     }  # fmt: skip
     frame = _read_even_rows(session.read.options(**options), path, name, delimiter)
     if len(names) != len(frame.columns):
@@ -70,7 +70,7 @@ def read_text(session: Any, path: str, name: str, delimiter: str | None, header:
             f"File '{name}': Spark skips the blank lines of its one column. Write rows without a "
             'value as "".'
         )
-    if not ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
+    if not is_ours and names[:1] in ([""], ["_c0"]) and UNNAMED not in names:
         names = [UNNAMED, *names[1:]]
     refuse_duplicate_names(list(names), f"The file '{name}'")
     return frame.toDF(*names)
@@ -103,18 +103,20 @@ class SparkPublishableTable(PublishableTable):
 
     def __init__(
         self,
-        coded: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
+        coded_columns: Mapping[str, tuple[list[object], np.ndarray[Any, Any]]],
         plain: Mapping[str, pl.Series],
         order: Sequence[str],
         *,
         engine: Any,
         times: Counts | None = None,
     ) -> None:
-        repeated = coded
+        row_columns = coded_columns
         if times is not None:
-            repeated = {name: (item, np.repeat(at, times)) for name, (item, at) in coded.items()}
-        super().__init__(repeated, plain, order)
-        self._cells, self._times, self._home = coded, times, engine
+            row_columns = {
+                name: (labels, np.repeat(at, times)) for name, (labels, at) in coded_columns.items()
+            }
+        super().__init__(row_columns, plain, order)
+        self._cells, self._times, self._home = coded_columns, times, engine
 
     @property
     def engine(self) -> Engine:
@@ -128,8 +130,8 @@ class SparkPublishableTable(PublishableTable):
         """Return the table with numbers for texts."""
         cells = dict(self._cells)
         for name, numbers in labels.items():
-            known, codes = cells[name]
-            cells[name] = ([numbers.get(text) for text in known], codes)  # type: ignore[call-overload]
+            texts, codes = cells[name]
+            cells[name] = ([numbers.get(text) for text in texts], codes)  # type: ignore[call-overload]
         return SparkPublishableTable(
             cells, self._plain, self._order, engine=self._home, times=self._times
         )
@@ -138,14 +140,14 @@ class SparkPublishableTable(PublishableTable):
         """Return the rows as a data frame of Spark."""
         cells = PublishableTable(self._cells, self._plain, self._order)
         inner = [f"c{at}" for at in range(len(self._order))]
-        held = PublishableTable.to_frame(cells)
+        local_frame = PublishableTable.to_frame(cells)
         if self._times is None:
-            return send_polars_frame(self._home.session, held)
-        held.columns = inner
-        counted = held.with_columns(pl.Series("times", self._times, dtype=pl.Int64))
-        frame = send_polars_frame(self._home.session, counted.filter(pl.col("times") > 0))
-        repeated = frame.withColumn("row", F.explode(F.sequence(F.lit(1), F.col("times"))))
-        return repeated.select(*inner).toDF(*self._order)
+            return send_polars_frame(self._home.session, local_frame)
+        local_frame.columns = inner
+        weighted_frame = local_frame.with_columns(pl.Series("times", self._times, dtype=pl.Int64))
+        frame = send_polars_frame(self._home.session, weighted_frame.filter(pl.col("times") > 0))
+        repeated_rows = frame.withColumn("row", F.explode(F.sequence(F.lit(1), F.col("times"))))
+        return repeated_rows.select(*inner).toDF(*self._order)
 
 
 _TEXT = {
@@ -174,8 +176,8 @@ class SparkEngine:
     ) -> None:
         self._master, self._settings = master, dict(settings or {})
         request: Any = self._settings.pop(_BOUND, most_tuples)
-        whole = int(request) if str(request).isdecimal() else request
-        self.most_tuples = int(check_whole(_BOUND, whole, 1))
+        limit = int(request) if str(request).isdecimal() else request
+        self.most_tuples = int(check_whole(_BOUND, limit, 1))
 
     @property
     def session(self) -> Any:
@@ -237,23 +239,27 @@ class SparkEngine:
         header: int | None,
     ) -> SparkTable:
         form, colon, rest = source.partition(":")
-        address, named = rest.startswith("//"), colon and len(form) > 1 and form.isalnum()
+        address, is_named = rest.startswith("//"), colon and len(form) > 1 and form.isalnum()
         path = source if address else str(folder / source)
-        here = Path(path)
-        ending = "".join(here.suffixes[-2 if here.suffix.lower() == ".gz" else -1 :]).lower()
-        if not address and here.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
-            return self.send_frame(LOCAL.open(here, sheet=sheet, header=header).to_frame())
+        local_path = Path(path)
+        ending = "".join(
+            local_path.suffixes[-2 if local_path.suffix.lower() == ".gz" else -1 :]
+        ).lower()
+        if not address and local_path.is_file() and ending not in {*_TEXT, *_COLUMNAR}:
+            return self.send_frame(LOCAL.open(local_path, sheet=sheet, header=header).to_frame())
         if sheet is not None:
-            raise TableError(f"File '{here.name}': it has no sheets. Remove `sheet`.")
+            raise TableError(f"File '{local_path.name}': it has no sheets. Remove `sheet`.")
         if header is not None and ending not in _TEXT:
-            raise TableError(f"File '{here.name}': it stores its column names. Remove `header`.")
+            raise TableError(
+                f"File '{local_path.name}': it stores its column names. Remove `header`."
+            )
         reader = self.session.read
         with explain_failures(f"Cannot read '{source}'"):
-            if named and not address:
+            if is_named and not address:
                 frame = reader.format(form).load(rest if "://" in rest else str(folder / rest))
             elif ending in _TEXT:
-                frame = read_text(self.session, path, here.name, delimiter, header)
-            elif ending in _COLUMNAR or address or here.is_dir():
+                frame = read_text(self.session, path, local_path.name, delimiter, header)
+            elif ending in _COLUMNAR or address or local_path.is_dir():
                 frame = reader.format(_COLUMNAR.get(ending, "parquet")).load(path)
             else:
                 frame = self.session.table(source)
@@ -268,23 +274,27 @@ class SparkEngine:
         return self.send_frame(LOCAL.from_columns(columns).to_frame())
 
     def from_cells(
-        self, columns: Mapping[str, Coded], counts: Counts, *, weighted: str | None = None
+        self, columns: Mapping[str, Coded], counts: Counts, *, count_column: str | None = None
     ) -> SparkPublishableTable:
         """Make a table of cells; each label is held once, and only if it occurs in some cell."""
-        coded = {name: drop_unused_labels(*item) for name, item in columns.items()}
-        if weighted:
-            plain = {weighted: pl.Series(counts)}
-            return SparkPublishableTable(coded, plain, [*coded, weighted], engine=self)
-        return SparkPublishableTable(coded, {}, list(coded), engine=self, times=counts)
+        coded_columns = {name: drop_unused_labels(*column) for name, column in columns.items()}
+        if count_column:
+            plain = {count_column: pl.Series(counts)}
+            return SparkPublishableTable(
+                coded_columns, plain, [*coded_columns, count_column], engine=self
+            )
+        return SparkPublishableTable(
+            coded_columns, {}, list(coded_columns), engine=self, times=counts
+        )
 
     def from_rows(
         self,
-        coded: Mapping[str, Coded],
+        coded_columns: Mapping[str, Coded],
         plain: Mapping[str, tuple[np.ndarray[Any, Any], Bools]],
         order: Sequence[str],
     ) -> SparkPublishableTable:
         """Make a table of rows: labels by code, and plain columns with a mask of nulls."""
-        labels = {name: drop_unused_labels(*item) for name, item in coded.items()}
+        labels = {name: drop_unused_labels(*column) for name, column in coded_columns.items()}
         return SparkPublishableTable(labels, mask_nulls(plain), order, engine=self)
 
     def refuse_name(self, name: str) -> None:

@@ -61,58 +61,58 @@ class LookupBundle:
         """Join rows with the number of their codes: all, ``left``, or those ``inner`` with one."""
         places = np.indices([len(column.values) for column in self.columns])
         places = places.reshape(len(self.columns), -1)
-        codes = [item.codes[at] for item, at in zip(self.columns, places, strict=True)]
+        codes = [coded.codes[at] for coded, at in zip(self.columns, places, strict=True)]
         sending = {self.name: pa.array(np.ravel_multi_index(codes, self._widths))}
-        same = []
-        for first, at in zip(self.columns, places, strict=True):
-            sending[f"v{first.inner}"] = first.values.take(pa.array(at))
-            same.append(
-                _match_columns(first.inner, f"v{first.inner}", nulls=first.values.null_count > 0)
+        conditions = []
+        for coded, at in zip(self.columns, places, strict=True):
+            sending[f"v{coded.inner}"] = coded.values.take(pa.array(at))
+            conditions.append(
+                _match_columns(coded.inner, f"v{coded.inner}", nulls=coded.values.null_count > 0)
             )
-        sent = send_arrow_columns(frame.sparkSession, sending)
-        sent = F.broadcast(sent) if places.shape[1] <= _BROADCAST else sent
-        return frame.join(sent, reduce(and_, same), how)
+        lookup_frame = send_arrow_columns(frame.sparkSession, sending)
+        lookup_frame = F.broadcast(lookup_frame) if places.shape[1] <= _BROADCAST else lookup_frame
+        return frame.join(lookup_frame, reduce(and_, conditions), how)
 
     def make_code_columns(self) -> dict[str, Column]:
         """Return the code of each column, on Spark, from the number."""
         code_columns, below = {}, 1
-        for item in reversed(self.columns):
-            code_columns[item.inner] = F.expr(
-                f"cast({self.name} div {below} % {item.width} as int)"
+        for column in reversed(self.columns):
+            code_columns[column.inner] = F.expr(
+                f"cast({self.name} div {below} % {column.width} as int)"
             )
-            below *= item.width
+            below *= column.width
         return code_columns
 
     def decode_numbers(self, numbers: Any) -> dict[str, Codes]:
         """Return the code of each column, here, from an array of numbers."""
         codes = np.unravel_index(numbers, self._widths)
         pairs = zip(self.columns, codes, strict=True)
-        return {item.inner: entry.astype(np.int32) for item, entry in pairs}
+        return {column.inner: entry.astype(np.int32) for column, entry in pairs}
 
 
 def bundle_columns(columns: Sequence[CodedValues]) -> list[LookupBundle]:
     """Bundle columns of few values, as long as their tuples are few."""
     bundles: list[list[CodedValues]] = []
     size = _TOGETHER + 1
-    for item in sorted(columns, key=lambda one: len(one.values)):
-        size *= max(len(item.values), 1)
+    for column in sorted(columns, key=lambda column: len(column.values)):
+        size *= max(len(column.values), 1)
         if size > _TOGETHER:
             bundles.append([])
-            size = max(len(item.values), 1)
-        bundles[-1].append(item)
-    return [LookupBundle(tuple(some), f"b{number}") for number, some in enumerate(bundles)]
+            size = max(len(column.values), 1)
+        bundles[-1].append(column)
+    return [LookupBundle(tuple(bundle), f"b{number}") for number, bundle in enumerate(bundles)]
 
 
 def to_plain_values(values: Any) -> list[object]:
     """Return values of Arrow as the local engine has them."""
-    held: pl.Series = to_plain_frame(pa.table({"x": values})).to_series()
-    return held.to_list()
+    series: pl.Series = to_plain_frame(pa.table({"x": values})).to_series()
+    return series.to_list()
 
 
-def _match_columns(column: str, other: str, *, nulls: bool) -> Column:
+def _match_columns(column: str, other_column: str, *, nulls: bool) -> Column:
     """Return the condition that two columns are equal; ``nulls`` only where they can be met.
 
     Spark looks up what is equal faster than what is equal or null on both sides.
     """
-    result, two = F.col(column), F.col(other)
-    return result.eqNullSafe(two) if nulls else result == two
+    left, right = F.col(column), F.col(other_column)
+    return left.eqNullSafe(right) if nulls else left == right

@@ -90,17 +90,17 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
     require_java()
     place = master or request.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
     _refuse_unreachable_master(place)
-    known = {**_OURS, "spark.master": place}
+    configuration = {**_OURS, "spark.master": place}
     if place.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        known["spark.ui.enabled"] = "false"
+        configuration["spark.ui.enabled"] = "false"
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        known["spark.driver.memory"] = f"{_compute_driver_memory()}m"
-    known |= request
+        configuration["spark.driver.memory"] = f"{_compute_driver_memory()}m"
+    configuration |= request
     if "spark.pyspark.python" in request:  # which only Spark's own launcher reads
         os.environ["PYSPARK_PYTHON"] = request["spark.pyspark.python"]
     builder = session_kind.builder
-    for name, value in known.items():
+    for name, value in configuration.items():
         builder = builder.config(name, value)
     with explain_failures("start Spark"), _silence_java_log(loud="spark.log.level" in request):
         session = builder.getOrCreate()
@@ -112,10 +112,10 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
 
 
 @contextmanager
-def explain_failures(what: str) -> Iterator[None]:
+def explain_failures(action: str) -> Iterator[None]:
     """Turn whatever fails on Spark into one sentence: what could not be done, and why.
 
-    ``what`` follows the words 'Spark could not', or is the beginning of a sentence itself.
+    ``action`` follows the words 'Spark could not', or is the beginning of a sentence itself.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -126,7 +126,7 @@ def explain_failures(what: str) -> Iterator[None]:
     except IncrowdError:
         raise
     except (PySparkException, Py4JError, ConnectionError, EOFError, ValueError) as error:
-        text = what if what[0].isupper() else f"Spark could not {what}"
+        text = action if action[0].isupper() else f"Spark could not {action}"
         raise TableError(f"{text}: {describe_failure(error)}.") from error
 
 
@@ -137,11 +137,11 @@ def _watch_executors() -> Iterator[None]:
     if context is None or not str(context.master).startswith("spark://"):
         yield
         return
-    done, seconds = Event(), parse_patience(context._conf.get(_PATIENCE))
+    is_done, seconds = Event(), parse_patience(context._conf.get(_PATIENCE))
 
     def watch() -> None:
         alive = time.monotonic()
-        while not done.wait(1.0):
+        while not is_done.wait(1.0):
             try:
                 if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
                     alive = time.monotonic()
@@ -155,17 +155,17 @@ def _watch_executors() -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        is_done.set()
 
 
-def parse_patience(asked: str | None) -> float:
+def parse_patience(setting: str | None) -> float:
     """Return how many seconds a cluster may be without executors, by a setting, if any."""
     try:
-        seconds = float(_USUAL_SECONDS if asked is None else asked)
+        seconds = float(_USUAL_SECONDS if setting is None else setting)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < math.inf:
-        raise ParameterError(_PATIENCE, "be a number of seconds above 0", asked)
+        raise ParameterError(_PATIENCE, "be a number of seconds above 0", setting)
     return seconds
 
 
@@ -186,8 +186,8 @@ def describe_failure(error: BaseException) -> str:
         return "the Java process of the driver has ended. Had it too little memory?"
     # Of an exception in Java: ': its.class: what it says', after the call that failed.
     lines = [_JAVA_CLASS.sub("", line.strip()) for line in text.splitlines() if line.strip()]
-    first = next((line for line in lines if not line.startswith("An error occurred")), "")
-    return (first or type(error).__name__)[:300].rstrip(".")
+    reason = next((line for line in lines if not line.startswith("An error occurred")), "")
+    return (reason or type(error).__name__)[:300].rstrip(".")
 
 
 def _refuse_unreachable_master(master: str) -> None:
@@ -224,10 +224,10 @@ def _await_worker(session: Any, master: str, seconds: float) -> None:
 def _compute_driver_memory() -> int:
     """Return half the memory of this machine in megabytes, from 1 to 16 GB."""
     try:
-        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+        megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     except (OSError, ValueError, AttributeError):  # elsewhere it is not told
-        whole = 2048
-    return max(1024, min(whole // 2, 16_384))
+        megabytes = 2048
+    return max(1024, min(megabytes // 2, 16_384))
 
 
 @contextmanager
@@ -237,11 +237,11 @@ def _silence_java_log(*, loud: bool) -> Iterator[None]:
         yield
         return
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
         os.close(nowhere)

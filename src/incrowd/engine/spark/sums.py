@@ -24,9 +24,9 @@ def count_rows_per_id(frame: DataFrame, identity: Column) -> RowsPerId:
     """Count the ids of a frame, and the rows of each; rows without an id do not count."""
     ids = frame.select(identity.alias("id")).where("id IS NOT NULL")
     rows = ids.groupBy("id").agg(F.count(F.lit(1)).alias("rows"))
-    rows_per_id = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
-    assert rows_per_id is not None
-    return RowsPerId(int(rows_per_id[0]), float(rows_per_id[1] or 0), int(rows_per_id[2] or 0))
+    row = rows.agg(F.count(F.lit(1)), F.median("rows"), F.max("rows")).first()
+    assert row is not None
+    return RowsPerId(int(row[0]), float(row[1] or 0), int(row[2] or 0))
 
 
 _BITS = 24  # of a hash in each part: no sum over less than 2**39 rows can overflow
@@ -73,8 +73,8 @@ class RowSums:
             if not self._found:
                 parts = _sum_hash_parts(self._hash_rows()) if self._list_hashable_columns() else []
                 with explain_failures("take the fingerprint of the table"):
-                    result = self._raw.select(F.count(F.lit(1)), *parts).first()
-                self._found = self._format_sums(list(result or ()))
+                    row = self._raw.select(F.count(F.lit(1)), *parts).first()
+                self._found = self._format_sums(list(row or ()))
             return self._found
 
     def _format_sums(self, sums: list[int]) -> str:
@@ -82,19 +82,19 @@ class RowSums:
         return repr((kinds, sums))
 
     def _list_hashable_columns(self) -> list[Column]:
-        hashable_columns = zip(self._raw.columns, self._kinds.values(), strict=True)
-        return [F.col(inner) for inner, kind in hashable_columns if is_hashable(kind)]
+        columns = zip(self._raw.columns, self._kinds.values(), strict=True)
+        return [F.col(inner) for inner, kind in columns if is_hashable(kind)]
 
     def _hash_rows(self) -> Column:
         # A null leaves a hash as it is, so where nulls stand is hashed besides.
-        hashed = self._list_hashable_columns()
-        return F.xxhash64(*[item.isNull() for item in hashed], *hashed)
+        columns = self._list_hashable_columns()
+        return F.xxhash64(*[column.isNull() for column in columns], *columns)
 
 
-def _sum_hash_parts(hashed: Column) -> list[Column]:
+def _sum_hash_parts(hash_column: Column) -> list[Column]:
     """Return the sums over all rows of 64-bit hashes, in parts."""
     part = F.lit((1 << _BITS) - 1)
     return [
-        F.sum(F.shiftrightunsigned(hashed, start).bitwiseAND(part)).alias(name)
+        F.sum(F.shiftrightunsigned(hash_column, start).bitwiseAND(part)).alias(name)
         for name, start in _PARTS.items()
     ]

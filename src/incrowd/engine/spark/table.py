@@ -131,9 +131,9 @@ class SparkTable:
         """
         self._require_columns(columns)
         if coarse and self.rows() >= LARGE:
-            same = copy(self)
-            same._coarse = tuple(columns)
-            return same
+            table = copy(self)
+            table._coarse = tuple(columns)
+            return table
         names = list(dict.fromkeys(columns))
         inner = [self._inner[name] for name in names]
         return SparkGroupedTable(self._frame.select(inner).toDF(*names), self)
@@ -148,30 +148,30 @@ class SparkTable:
         if column in self._all:
             return self._all[column]
         with (
-            ThreadPoolExecutor(1) as beside,
+            ThreadPoolExecutor(1) as executor,
             explain_failures(f"find the values of the column '{column}'"),
         ):
-            looked = beside.submit(sample_values, self, self._coarse)
+            sampling = executor.submit(sample_values, self, self._coarse)
             frame = self._frame.select(inner).distinct().limit(_MOST_VALUES + 1).toArrow()
-            looked.result()
+            sampling.result()
         if frame.num_rows > _MOST_VALUES:
             raise TooManyTuplesError(
                 f"Column '{column}': more than {_MOST_VALUES:,} values, which exceeds one machine. "
                 "Drop it, or make it coarser."
             )
-        return self.remember_values(column, frame, whole=True)
+        return self.remember_values(column, frame, is_complete=True)
 
     @property
     def known_values(self) -> Mapping[str, pl.DataFrame]:
         """The values of some columns that were met so far, as :meth:`list_raw_values` has them."""
         return {**self._some, **self._all}
 
-    def remember_values(self, column: str, values: Any, *, whole: bool) -> pl.DataFrame:
-        """Remember values of a column, given as an Arrow table; ``whole`` if they are all."""
+    def remember_values(self, column: str, values: Any, *, is_complete: bool) -> pl.DataFrame:
+        """Remember values of a column, given as an Arrow table; ``is_complete`` if they are all."""
         raw = pl.from_arrow(values)
         assert isinstance(raw, pl.DataFrame)
         met = pl.DataFrame({"raw": raw.to_series(), "value": to_plain_frame(values).to_series()})
-        (self._all if whole else self._some)[column] = met
+        (self._all if is_complete else self._some)[column] = met
         return met
 
     def iter_tallies(self, columns: Sequence[str]) -> Iterator[Tally]:
@@ -187,22 +187,22 @@ class SparkTable:
         self._require_columns(columns)
         self._refuse_many_tuples(columns)
         inner = [self._inner[name] for name in columns]
-        frame, summed = self.select_with_sums(columns)
+        frame, sum_columns = self.select_with_sums(columns)
         with explain_failures("count the table"):
-            raw_values = (
-                frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *summed).toArrow()
+            grouped = (
+                frame.groupBy(*inner).agg(F.count(F.lit(1)).alias("rows"), *sum_columns).toArrow()
             )
-        return self.take_sums(raw_values, "rows")
+        return self.take_sums(grouped, "rows")
 
     def _refuse_many_tuples(self, columns: Sequence[str]) -> None:
         """Refuse tuples that are too many for this machine, by an approximate count first."""
-        most = self._engine.most_tuples
+        limit = self._engine.most_tuples
         if self._few:
             return
-        if self.rows() > most and (many := self._estimate_distinct(columns)) > most * SURELY:
+        if self.rows() > limit and (estimate := self._estimate_distinct(columns)) > limit * SURELY:
             raise TooManyTuplesError(
-                f"Columns {', '.join(columns)}: about {many:,} distinct tuples, and one machine "
-                f"holds {most:,}. Publish fewer or coarser columns."
+                f"Columns {', '.join(columns)}: about {estimate:,} distinct tuples, and one "
+                f"machine holds {limit:,}. Publish fewer or coarser columns."
             )
 
     def _estimate_distinct(self, columns: Sequence[str]) -> int:
@@ -220,18 +220,18 @@ class SparkTable:
         that were not :meth:`gather_columns`, large ones of coarse codes, are grouped by codes at
         once.
         """
-        most = self._engine.most_tuples
+        limit = self._engine.most_tuples
         if self.rows() >= LARGE and type(self) is SparkTable:
             with suppress(TooManyTuplesError):
-                return count_coarse_codes(self, columns, coders, most)
-            return group_by_codes(self, columns, coders, most).roll_up()
+                return count_coarse_codes(self, columns, coders, limit)
+            return group_by_codes(self, columns, coders, limit).roll_up()
         try:
             with explain_failures("read the values of the table"):
                 return make_tally(self._group_plain_values(columns)).encode_tuples(
                     [coders[name] for name in columns]
                 )
         except TooManyTuplesError:
-            return group_by_codes(self, columns, coders, most).roll_up()
+            return group_by_codes(self, columns, coders, limit).roll_up()
 
     def process_classes(
         self,
@@ -240,13 +240,20 @@ class SparkTable:
         members: Members,
         *,
         through: Sequence[str],
-        read: Sequence[str],
+        work_columns: Sequence[str],
         work: Work,
         bits: Randomness,
     ) -> ProcessedRows:
         """Return what a work makes of the rows of each class, on the executors."""
         return classes.process_classes(
-            self, coders, tuples, members, through=through, read=read, work=work, bits=bits
+            self,
+            coders,
+            tuples,
+            members,
+            through=through,
+            work_columns=work_columns,
+            work=work,
+            bits=bits,
         )
 
     def count_distinct(self, columns: Sequence[str]) -> int:
@@ -269,9 +276,9 @@ class SparkTable:
     def count_missing(self, column: str) -> int:
         """Count the rows that have no value in a column; text without characters is none."""
         self._require_columns([column])
-        nothing = F.count(F.when(self._make_identity(column).isNull(), 1))
+        null_count = F.count(F.when(self._make_identity(column).isNull(), 1))
         with explain_failures(f"look at the column '{column}'"):
-            missing = self._frame.select(nothing).first()
+            missing = self._frame.select(null_count).first()
         assert missing is not None
         return int(missing[0])
 
@@ -296,21 +303,21 @@ class SparkTable:
         key = bits.draw_words(4).tobytes().hex()
         session = self._frame.sparkSession
         with explain_failures("send a key"):
-            keyed = session.createDataFrame(pa.table({"k": [key]}))
-        ordered = [F.col(c) for n, c in self._inner.items() if is_orderable(self._kinds[n])]
+            key_frame = session.createDataFrame(pa.table({"k": [key]}))
+        order = [F.col(c) for n, c in self._inner.items() if is_orderable(self._kinds[n])]
         people = Window.partitionBy("p")
         digits = F.substring(F.sha2(F.concat(F.col("k"), F.col("p").cast("string")), 256), 1, 15)
         place = F.pmod(F.conv(digits, 16, 10).cast("bigint"), F.count(F.lit(1)).over(people))
-        chosen = (
+        chosen_rows = (
             self._frame.withColumn("p", self._make_identity(column))
             .where(F.col("p").isNotNull())
-            .crossJoin(F.broadcast(keyed))
-            .withColumn("at", F.row_number().over(people.orderBy(*ordered)) - 1)
+            .crossJoin(F.broadcast(key_frame))
+            .withColumn("at", F.row_number().over(people.orderBy(*order)) - 1)
             .withColumn("of", place)
             .where(F.col("at") == F.col("of"))
             .select(*self._inner.values())
         )
-        return SparkTable(self._restore_names(chosen), self._engine)
+        return SparkTable(self._restore_names(chosen_rows), self._engine)
 
     def to_frame(self) -> DataFrame:
         """Return the rows as a data frame of Spark."""
@@ -339,9 +346,9 @@ class SparkTable:
 
     def select_with_sums(self, columns: Sequence[str]) -> tuple[DataFrame, list[Column]]:
         """Return some columns under inner names, and what is summed besides."""
-        brought, summed = self._sums.list_carried_columns()
-        chosen = [normalize_column(self._inner[name], self._kinds[name]) for name in columns]
-        return self._raw.select(*chosen, *brought), summed
+        carried, sum_columns = self._sums.list_carried_columns()
+        selected = [normalize_column(self._inner[name], self._kinds[name]) for name in columns]
+        return self._raw.select(*selected, *carried), sum_columns
 
     def take_sums(self, groups: Any, count: str) -> Any:
         """Return groups of all rows from :meth:`select_with_sums`, without the sums."""
@@ -353,58 +360,58 @@ class SparkTable:
         for name, inner in self._inner.items():
             if isinstance(self._kinds[name], T.StringType):
                 texts = [str(text) for text in self.values(name) if text]
-                changed = {old: new for old in texts if (new := spell(old)) != old}
-                frame = self._replace_values(frame, inner, changed, pa.string(), pa.string())
+                changes = {old: new for old in texts if (new := spell(old)) != old}
+                frame = self._replace_values(frame, inner, changes, pa.string(), pa.string())
         return SparkTable(frame.toDF(*[spell(name) for name in self._columns]), self._engine)
 
     def interpret_values(self, readers: Mapping[str, Callable[[object], object]]) -> SparkTable:
         """Return the table with the values of some columns replaced by what they mean."""
         frame = self._frame
         for name, read in readers.items():
-            known = self.list_raw_values(name).drop_nulls("value")
-            old, raw = known.get_column("value").to_list(), known.get_column("raw").to_list()
+            values = self.list_raw_values(name).drop_nulls("value")
+            old, raw = values.get_column("value").to_list(), values.get_column("raw").to_list()
             new = [read(value) for value in old]
-            changed = {x: y for x, was, y in zip(raw, old, new, strict=True) if y != was}
-            texts = any(value is not None for value in changed.values())
-            inner, kind = self._inner[name], known.get_column("raw").to_arrow().type
+            meanings = {x: y for x, was, y in zip(raw, old, new, strict=True) if y != was}
+            texts = any(value is not None for value in meanings.values())
+            inner, kind = self._inner[name], values.get_column("raw").to_arrow().type
             if texts and not isinstance(self._kinds[name], T.StringType):
                 frame = frame.withColumn(inner, F.col(inner).cast("string"))
-                changed = {str(x): y for x, y in changed.items()}
+                meanings = {str(x): y for x, y in meanings.items()}
             kind = pa.string() if texts else kind
-            written = {x: None if y is None else str(y) for x, y in changed.items()}
-            frame = self._replace_values(frame, inner, written, kind, kind)
-        made = SparkTable(
+            texts_by_value = {x: None if y is None else str(y) for x, y in meanings.items()}
+            frame = self._replace_values(frame, inner, texts_by_value, kind, kind)
+        table = SparkTable(
             self._restore_names(frame), self._engine, replace(self._origin, reread=True)
         )
-        made._before = self
-        return made
+        table._before = self
+        return table
 
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> SparkTable:
         """Return the table with numbers for texts."""
         frame = self._frame
-        for name, known in labels.items():
-            inner, whole = self._inner[name], all(isinstance(x, int) for x in known.values())
-            number = pa.int64() if whole else pa.float64()
-            frame = self._replace_values(frame, inner, known, pa.string(), number)
+        for name, numbers in labels.items():
+            inner, is_whole = self._inner[name], all(isinstance(x, int) for x in numbers.values())
+            number = pa.int64() if is_whole else pa.float64()
+            frame = self._replace_values(frame, inner, numbers, pa.string(), number)
         return SparkTable(self._restore_names(frame), self._engine)
 
     def _replace_values(
-        self, frame: DataFrame, inner: str, changed: Mapping[Any, Any], old: Any, new: Any
+        self, frame: DataFrame, inner: str, changes: Mapping[Any, Any], old: Any, new: Any
     ) -> DataFrame:
         """Replace some values of a column or, where the kind differs, all of them."""
-        if not changed:
+        if not changes:
             return frame
         arrow = {
-            "old": pa.array(list(changed), type=old),
-            "new": pa.array(list(changed.values()), type=new),
-            "found": pa.array([True] * len(changed)),
+            "old": pa.array(list(changes), type=old),
+            "new": pa.array(list(changes.values()), type=new),
+            "found": pa.array([True] * len(changes)),
         }  # fmt: skip
         names = frame.columns
-        known = F.broadcast(send_arrow_columns(self._frame.sparkSession, arrow))
-        joined = frame.join(known, F.col(inner) == F.col("old"), "left")
-        kept = F.col(inner) if old == new else F.lit(None)
-        changed_column = F.when(F.col("found"), F.col("new")).otherwise(kept)
-        return joined.withColumn(inner, changed_column).select(*names)
+        lookup = F.broadcast(send_arrow_columns(self._frame.sparkSession, arrow))
+        joined_frame = frame.join(lookup, F.col(inner) == F.col("old"), "left")
+        unchanged = F.col(inner) if old == new else F.lit(None)
+        changed_column = F.when(F.col("found"), F.col("new")).otherwise(unchanged)
+        return joined_frame.withColumn(inner, changed_column).select(*names)
 
     def write(self, path: Path) -> None:
         """Write the table into one file of this machine."""
@@ -425,9 +432,9 @@ class SparkTable:
 class SparkGroupedTable(SparkTable):
     """Some columns of a table, grouped once, when it is first asked about any of them."""
 
-    def __init__(self, frame: DataFrame, whole: SparkTable) -> None:
-        super().__init__(frame, whole.engine)
-        self._whole = whole
+    def __init__(self, frame: DataFrame, table: SparkTable) -> None:
+        super().__init__(frame, table.engine)
+        self._whole = table
         self._many: TooManyTuplesError | None = None
 
     @property
@@ -436,26 +443,26 @@ class SparkGroupedTable(SparkTable):
 
     @cached_property
     def _grouped_frame(self) -> pl.DataFrame:
-        result = self._whole._group_raw_values(self._columns).rename_columns(
+        grouped = self._whole._group_raw_values(self._columns).rename_columns(
             [*self._inner.values(), "rows"]
         )
         for name, inner in self._inner.items():  # whoever asks for them later needs no other pass
-            values = pa.table({inner: result.column(inner).unique()})
-            self._all[name] = self._whole.remember_values(name, values, whole=True)
-        return to_plain_frame(result)
+            values = pa.table({inner: grouped.column(inner).unique()})
+            self._all[name] = self._whole.remember_values(name, values, is_complete=True)
+        return to_plain_frame(grouped)
 
     def _group_plain_values(self, columns: Sequence[str]) -> pl.DataFrame:
         if self._many is not None:
             raise self._many
         try:
-            whole = self._grouped_frame
+            grouped = self._grouped_frame
         except TooManyTuplesError as error:
             self._many = error
             raise
         if tuple(columns) == self._columns:
-            return whole
+            return grouped
         inner = [self._inner[name] for name in columns]
-        return whole.group_by(inner).agg(pl.col("rows").sum())
+        return grouped.group_by(inner).agg(pl.col("rows").sum())
 
     def values(self, column: str) -> Sequence[object]:
         """Return the distinct values of a column, null among them."""

@@ -99,30 +99,30 @@ class DrawTask:
             rows = counts.to_numpy().astype(np.int64)
             # Cells by their places in the batch: what is shown of them is known by these.
             places = np.arange(len(rows), dtype=np.int32)[:, None]
-            shown = self.draw.draw_published_cells(Frequencies(places, rows), bits)
-            at = shown.codes[:, 0]
+            published = self.draw.draw_published_cells(Frequencies(places, rows), bits)
+            at = published.codes[:, 0]
             hidden = np.ones(len(rows), dtype=bool)
             hidden[at] = False
             sums += _sum_suppressed(rows[hidden], self.draw.crowd)
-            kept = [column.take(pa.array(at)) for column in codes]
-            nothing = pa.nulls(len(at), pa.list_(pa.int64()))
-            arrays = [*kept, pa.array(shown.counts), pa.array(rows[at]), nothing]
+            code_columns = [column.take(pa.array(at)) for column in codes]
+            no_sums = pa.nulls(len(at), pa.list_(pa.int64()))
+            arrays = [*code_columns, pa.array(published.counts), pa.array(rows[at]), no_sums]
             yield pa.RecordBatch.from_arrays(arrays, names=[*names[:-1], "shown", "n", "sums"])
         if names is not None:
             empty = [pa.nulls(1, column.type) for column in codes]
             long = pa.nulls(1, pa.int64())
-            held = pa.array([sums.tolist()], pa.list_(pa.int64()))
+            sum_column = pa.array([sums.tolist()], pa.list_(pa.int64()))
             yield pa.RecordBatch.from_arrays(
-                [*empty, long, long, held], names=[*names[:-1], "shown", "n", "sums"]
+                [*empty, long, long, sum_column], names=[*names[:-1], "shown", "n", "sums"]
             )
 
 
 def _sum_suppressed(rows: np.ndarray[Any, np.dtype[np.int64]], crowd: float) -> Any:
-    suppressed = np.zeros(SUMS, dtype=np.int64)
-    suppressed[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
+    sums = np.zeros(SUMS, dtype=np.int64)
+    sums[:3] = rows.sum(), len(rows), rows[rows >= crowd].sum()
     sizes = np.floor(np.log2(rows)).astype(int) if len(rows) else np.zeros(0, dtype=int)
-    np.add.at(suppressed, 3 + sizes, rows)
-    return suppressed
+    np.add.at(sums, 3 + sizes, rows)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -138,19 +138,19 @@ class ClassTask:
         """Process batches of a class, columns that go through, columns to work on."""
         bits = self.bits.open_bits()
         waiting: list[Any] = []
-        many, enough = 0, _CHUNK_ROWS
+        row_count, chunk_rows = 0, _CHUNK_ROWS
         for batch in batches:
             waiting.append(batch)
-            many += batch.num_rows
-            if many >= enough:
-                whole = pa.Table.from_batches(waiting).combine_chunks()
-                members = whole.column(0).to_numpy()
-                last = int(np.searchsorted(members, members[-1]))  # where the last class begins
-                if last:
-                    yield from self._process_rows(whole.slice(0, last), bits)
-                waiting = whole.slice(last).combine_chunks().to_batches()
-                many -= last
-                enough = max(2 * many, _CHUNK_ROWS)  # a large class is looked at few times
+            row_count += batch.num_rows
+            if row_count >= chunk_rows:
+                chunk = pa.Table.from_batches(waiting).combine_chunks()
+                members = chunk.column(0).to_numpy()
+                end = int(np.searchsorted(members, members[-1]))  # where the last class begins
+                if end:
+                    yield from self._process_rows(chunk.slice(0, end), bits)
+                waiting = chunk.slice(end).combine_chunks().to_batches()
+                row_count -= end
+                chunk_rows = max(2 * row_count, _CHUNK_ROWS)  # a large class is looked at few times
         if waiting:
             yield from self._process_rows(pa.Table.from_batches(waiting).combine_chunks(), bits)
 
@@ -160,34 +160,38 @@ class ClassTask:
                 name: _encode_column(rows.column(1 + self.through + at))
                 for at, name in enumerate(self.read)
             }
-            worked = self.work(ClassChunk(rows.column(0).to_numpy(), columns), bits)
+            processed = self.work(ClassChunk(rows.column(0).to_numpy(), columns), bits)
         except (MemoryError, OSError):  # which say nothing of the data, and may pass
             raise
         except Exception as error:  # noqa: BLE001 - any other may repeat a value
             # Its words alone: an error may hold what cannot be sent.
-            told = str(error) if isinstance(error, IncrowdError) else f"A task failed: {error!r}"
-            yield self._make_message_row(rows, pickle.dumps(IncrowdError(told)))
+            message = str(error) if isinstance(error, IncrowdError) else f"A task failed: {error!r}"
+            yield self._make_message_row(rows, pickle.dumps(IncrowdError(message)))
             return
-        kept = pa.array(np.flatnonzero(worked.kept))
-        arrays = [column.take(kept).combine_chunks() for column in rows.columns[: 1 + self.through]]
+        places = pa.array(np.flatnonzero(processed.kept))
+        arrays = [
+            column.take(places).combine_chunks() for column in rows.columns[: 1 + self.through]
+        ]
         for name in self.read:
-            steps, null = worked.columns[name]
-            arrays.append(pa.array(steps, mask=null, type=pa.int64()).take(kept))
-        arrays.append(pa.nulls(len(kept), pa.binary()))
+            steps, null = processed.columns[name]
+            arrays.append(pa.array(steps, mask=null, type=pa.int64()).take(places))
+        arrays.append(pa.nulls(len(places), pa.binary()))
         arrays = [
             array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
             for array in arrays
         ]
         yield from pa.Table.from_arrays(arrays, names=self._list_output_names(rows)).to_batches()
         classes, sizes = np.unique(rows.column(0).to_numpy(), return_counts=True)
-        yield self._make_message_row(rows, pickle.dumps((classes, sizes, worked.part)))
+        yield self._make_message_row(rows, pickle.dumps((classes, sizes, processed.part)))
 
-    def _make_message_row(self, rows: Any, told: bytes) -> Any:
+    def _make_message_row(self, rows: Any, message: bytes) -> Any:
         """Return a row that holds nothing but what is told of many."""
         kinds = [column.type for column in rows.columns[: 1 + self.through]]
         empty = [pa.nulls(1, kind) for kind in [*kinds, *[pa.int64()] * len(self.read)]]
-        held = pa.array([told], pa.binary())
-        return pa.RecordBatch.from_arrays([*empty, held], names=self._list_output_names(rows))
+        message_column = pa.array([message], pa.binary())
+        return pa.RecordBatch.from_arrays(
+            [*empty, message_column], names=self._list_output_names(rows)
+        )
 
     def _list_output_names(self, rows: Any) -> list[str]:
         return [*rows.schema.names, "told"]
@@ -195,9 +199,9 @@ class ClassTask:
 
 def _encode_column(column: Any) -> tuple[Sequence[object], Codes]:
     """Return the distinct plain values of a column, and the place of each row's among them."""
-    whole = column.combine_chunks()
-    result = whole.dictionary_encode(null_encoding="encode")
-    if isinstance(result, pa.ChunkedArray):
-        result = result.combine_chunks()
-    values = to_plain_frame(pa.table({"x": result.dictionary})).to_series().to_list()
-    return values, result.indices.to_numpy().astype(np.int32)
+    values_array = column.combine_chunks()
+    encoded = values_array.dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    values = to_plain_frame(pa.table({"x": encoded.dictionary})).to_series().to_list()
+    return values, encoded.indices.to_numpy().astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,12 @@ from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.shadows import run_shadow_attack
 from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
 from incrowd.evaluation.attacks.view import sample_people
-from incrowd.evaluation.evaluate import ReleaseFacts, list_quasi_columns, open_release
+from incrowd.evaluation.evaluate import (
+    ReleaseFacts,
+    find_synthetic,
+    list_quasi_columns,
+    open_release,
+)
 from incrowd.evaluation.noise import relink_rows, simulate_noise
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
 from incrowd.measure.label_evaluation import assign_levels
@@ -29,6 +35,7 @@ from incrowd.measure.noise_loss import NOT_MEASURED
 from incrowd.methods.people import draw_rows
 from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SystemRandomness
+from incrowd.release.certificate import Certificate
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import KEPT, PersonId, Spec
@@ -105,14 +112,21 @@ def attack(
     start = None if seed is None else int(check_whole("seed", seed, 0))
     after, told = open_release(released, engine)
     before = open_spec_table(file, original, engine=engine)
-    scene = _make_scene(
-        file,
-        before,
-        after,
-        told,
-        control=None if control is None else open_spec_table(file, control, engine=engine),
-        secrets=secrets,
-    )
+    others = None if control is None else open_spec_table(file, control, engine=engine)
+    synthetic = find_synthetic(released)
+    if synthetic is not None:
+        if also or classifier or errors or knows is not None:
+            raise IncrowdError(
+                "--also, --classifier, --errors and --knows do not apply to synthetic rows. Drop "
+                "them."
+            )
+        report = _attack_rows(
+            file, before, after, synthetic, told, control=others, secrets=secrets, only=only,
+            tries=tries, confidence=confidence, seed=start,
+        )  # fmt: skip
+        more = run_shadow_attack(before, file, rng=np.random.default_rng(start)) if shadows else ()
+        return replace(report, estimates=(*report.estimates, *more))
+    scene = _make_scene(file, before, after, told, control=others, secrets=secrets)
     attacks = run_attacks(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(start),
@@ -122,13 +136,36 @@ def attack(
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
         estimates.insert(0, _link_by_noise(file, used, after, identity, attacks))
     if also:
-        others = [_make_other_scene(file, before, scene, item) for item in also]
+        scenes = [_make_other_scene(file, before, scene, item) for item in also]
         estimates += intersect_releases(
-            [scene, *others], tries, confidence, np.random.default_rng(start)
+            [scene, *scenes], tries, confidence, np.random.default_rng(start)
         )
     if shadows:
         estimates += run_shadow_attack(before, file, rng=np.random.default_rng(start))
     return replace(attacks, estimates=tuple(estimates))
+
+
+def _attack_rows(
+    file: SpecFile,
+    original: Table,
+    released: Table,
+    synthetic: tuple[Path, Certificate],
+    told: ReleaseFacts,
+    *,
+    control: Table | None,
+    **how: Any,
+) -> AttackReport:
+    """Attack the synthetic rows of a folder, whose model is fitted again."""
+    # They load the whole synthesis, which no other method needs
+    from incrowd.evaluation.attacks.synthetic import attack_synthetic
+    from incrowd.evaluation.synthetic_release import RowsReader
+
+    folder, certificate = synthetic
+    reader = RowsReader.from_spec(file, certificate)
+    used = draw_rows(original, file.spec, SystemRandomness(), told.rows_key)
+    made = reader.read_folder(folder, certificate, released, used)
+    outside = None if control is None else reader.count(control).frequencies
+    return attack_synthetic(made, control=outside, **how)
 
 
 def _link_by_noise(

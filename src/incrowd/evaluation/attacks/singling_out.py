@@ -110,7 +110,7 @@ def isolate_by_rows(
 
     return Estimate(
         attack=NAME,
-        name=f"by {columns} columns of a row",
+        name=f"by {columns} column{'' if columns == 1 else 's'} of a row",
         knows="the release only",
         success=rate(original, isolating),
         guess=rate(original, guessed),

@@ -2,11 +2,15 @@
 
 - *linkage*: is the row of a person among the published ones? It may be, by chance: beside it stands
   how often the person's row is among those of a second draw from the same model.
+- *join*: do two tables of the same people meet in a published row? Beside it, how often they meet
+  in a row of the second draw.
 - *singling out*: do a few values of a published row fit exactly one person? Beside it, how often
-  they fit exactly one row of a second draw, in which nobody is.
+  they fit exactly one row of the second draw, in which nobody is.
 - *inference*: is a sensitive value guessed better from the rows?
 - *membership*: the strongest attacker there is, who knows everybody else and reads the measured
   tables.
+
+Attacks on published groups do not apply, because no group of rows stands for a group of people.
 
 **Membership.** Let the attacker know all rows but one, that of a person who is in the table or not.
 A measurement of a query with noise of variance v, less the query of the others, is noise plus the
@@ -20,112 +24,256 @@ functions of the measured tables, but for the choices, whose results the test le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.axis import locate_points
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
+from incrowd.errors import IncrowdError, check_choice, check_whole
+from incrowd.evaluation.attacks import inference
+from incrowd.evaluation.attacks.join import join_by_nearest
 from incrowd.evaluation.attacks.membership import ATTACK as MEMBERSHIP
 from incrowd.evaluation.attacks.membership import max_success_of_events
-from incrowd.evaluation.attacks.scene import make_scene
-from incrowd.evaluation.attacks.trial import run_attacks
-from incrowd.measure.estimate import AttackReport, Estimate, Rate
+from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.singling_out import isolate_by_rows
+from incrowd.evaluation.attacks.trial import ATTACKS, add_bound
+from incrowd.evaluation.attacks.view import People
+from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
+from incrowd.measure.labels import assign_bins
+from incrowd.methods.synthetic.product import RowsProduct
 from incrowd.release.product import MethodResult
-from incrowd.release.synthetic_part import MeasuredNumbers
+from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticProduct
 from incrowd.release.value_column import ValueColumn
 
-_TUPLES = 300_000
+APPLICABLE = ("linkage", "join", "singling-out", "inference", "membership")
+_TUPLES = 300_000  # of a table whose rows are matched with published ones
+_PREDICATES, _COLUMNS = 300, 4  # of singling out, and columns of each
 _NOTE = (
-    "Every row was drawn from a model, so that no row is a person's. Chance is a second draw from "
-    "the same model, in which nobody of the table is."
+    "No published row is a person's: every row was drawn from a model. For linkage, join and "
+    "singling out, guessing is the success with a second draw from that model, which contains "
+    "nobody of the table. Attacks on published groups do not apply."
 )
 
 
 def attack_synthetic(
-    made: MethodResult, again: Codes, *, tries: int, seed: int = 0
+    made: MethodResult,
+    *,
+    tries: int,
+    only: Sequence[str] = ATTACKS,
+    secrets: Sequence[str] | None = None,
+    control: Frequencies | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int | None = 0,
 ) -> AttackReport:
-    """Attack synthetic rows; ``again`` are the rows of a second draw from their model."""
-    (product,) = made.products
-    assert made.synthetic is not None
-    rng = np.random.default_rng(seed)
-    original, shown = product.original.frequencies, product.shown.frequencies
-    other = merge_tuples(again, np.ones(len(again), dtype=np.int64))
-    people = _draw(original, tries, rng)
-    synthetic = [_link(people, shown, other)]
+    """Attack synthetic rows whose model is known.
+
+    Args:
+        made: the rows, with their table, their model and the measured tables.
+        tries: the largest number of people to attack.
+        only: the attacks to try.
+        secrets: columns to infer; by default the sensitive ones and the target.
+        control: people who are not in the table, by codes of level 0.
+        confidence: the confidence of the intervals.
+        seed: the seed of the choice of people.
+
+    """
+    for name in only:
+        check_choice("attack", name, ATTACKS)
+    number = int(check_whole("tries", tries))
+    trial = _SyntheticTrial(made, number, secrets, control, confidence, np.random.default_rng(seed))
+    wanted = [name for name in APPLICABLE if name in only]
     notes = [_NOTE]
-    if len(original) <= _TUPLES and len(shown) <= _TUPLES:
-        synthetic += _single_out_and_infer(made, other, tries, rng)
-    else:
-        notes.append("The table is too large for attacks by singling out and inference.")
-    synthetic.append(
-        find_members(
-            made.synthetic.measured, made.synthetic.columns, original, people,
-            _mix(original, tries, rng), bound=max_success_of_events(made.events),
+    if not trial.is_small:
+        wanted = [name for name in wanted if name in ("linkage", "membership")]
+        notes.append(
+            f"The table has more than {_TUPLES:,} distinct rows: join, singling out and inference "
+            "were not run."
         )
-    )  # fmt: skip
-    return AttackReport(tuple(synthetic), len(people), 0, tuple(notes))
+    elif "inference" in wanted and not trial.secrets:
+        notes.append(
+            "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
+        )
+    estimates = tuple(
+        replace(item, bound=add_bound(item, trial.scene).bound) if trial.is_small else item
+        for name in wanted
+        for item in trial.run(name)
+    )
+    outside = 0 if trial.outside is None else len(trial.outside)
+    return AttackReport(estimates, len(trial.people), outside, tuple(notes))
+
+
+class _SyntheticTrial:
+    """The attacks on one release of synthetic rows."""
+
+    def __init__(
+        self,
+        made: MethodResult,
+        tries: int,
+        secrets: Sequence[str] | None,
+        control: Frequencies | None,
+        confidence: float,
+        rng: np.random.Generator,
+    ) -> None:
+        (product,) = made.products
+        assert isinstance(product, RowsProduct)
+        again = product.second_rows
+        assert again is not None
+        assert made.synthetic is not None
+        self._made, self._product, self._control = made, product, control
+        self._synthetic: SyntheticProduct = made.synthetic
+        self._confidence, self._rng, self._tries = confidence, rng, tries
+        self._table, self._shown = product.original.frequencies, product.shown.frequencies
+        if not self._table.total:
+            raise IncrowdError("Original table: no rows to attack. Name a table with rows.")
+        self._second = merge_tuples(again, np.ones(len(again), dtype=np.int64))
+        self.secrets = self._choose_secrets(secrets)
+        self.people = _draw(self._table, tries, rng)
+        self.outside = None if control is None else _draw(control, tries, rng)
+
+    def _choose_secrets(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the columns named; else the target and the sensitive ones with few values."""
+        names, columns = self._product.original.names, self._product.columns
+        if asked is not None:
+            return tuple(check_choice("secret", name, names) for name in asked)
+        sizes = dict(zip(names, map(len, self._product.shown.labels), strict=True))
+        secrets = tuple(
+            name for name in names
+            if columns[name].role == "sensitive" or name == self._product.target
+            if sizes[name] <= VALUES
+        )  # fmt: skip
+        return secrets if len(secrets) < len(names) else ()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether rows can be matched with published ones in little time."""
+        return len(self._table) <= _TUPLES and len(self._shown) <= _TUPLES
+
+    @cached_property
+    def scene(self) -> AttackScene:
+        """The table and its rows, for attacks that match them."""
+        promise = self._made.promise
+        told = None if promise.epsilon is None else (promise.epsilon, promise.delta or 0.0)
+        return make_scene(
+            self._product.original, self._product.shown, secrets=self.secrets,
+            control=self._control, promise=told, events=tuple(self._made.events),
+        )  # fmt: skip
+
+    @cached_property
+    def _second_scene(self) -> AttackScene:
+        """The same table with the rows of the second draw."""
+        shown = replace(self._product.shown, frequencies=self._second)
+        return make_scene(self._product.original, shown, secrets=self.secrets)
+
+    def _locate(self, codes: Codes) -> People:
+        return People(locate_points(self.scene.axes, codes))
+
+    def run(self, name: str) -> Iterator[Estimate]:
+        """Run one of the attacks."""
+        attacks: dict[str, Callable[[], Iterator[Estimate]]] = {
+            "linkage": self._link,
+            "join": self._join,
+            "singling-out": self._single_out,
+            "inference": self._infer,
+            "membership": self._find_members,
+        }
+        return attacks[name]()
+
+    def _rate(self, people: Codes, table: Frequencies) -> Rate:
+        return Rate.from_hits(_count_among(people, table), len(people), self._confidence)
+
+    def _link(self) -> Iterator[Estimate]:
+        yield Estimate(
+            attack="linkage",
+            name="a row equal to the person's",
+            knows="every value of each person",
+            success=self._rate(self.people, self._shown),
+            guess=self._rate(self.people, self._second),
+            control=None if self.outside is None else self._rate(self.outside, self._shown),
+            says="A published row equals the row of the person in every column.",
+        )
+
+    def _join(self) -> Iterator[Estimate]:
+        quasi = self.scene.quasi
+        if len(quasi) < 2:
+            return
+        width = range(len(quasi))
+        halves = width[::2], width[1::2]
+        control = None if self.outside is None else self._locate(self.outside)
+        first, second = (
+            join_by_nearest(
+                scene.release.select_columns(quasi)[0],
+                halves,
+                self._locate(self.people).select_columns(quasi),
+                None if control is None else control.select_columns(quasi),
+                rng=self._rng,
+                confidence=self._confidence,
+            )
+            for scene in (self.scene, self._second_scene)
+        )
+        yield replace(first, guess=second.success)
+
+    def _single_out(self) -> Iterator[Estimate]:
+        scene = self.scene
+        ordered = [len(axis.hierarchy.values) if axis.ordered else 0 for axis in scene.axes]
+        again = Frequencies(locate_points(scene.axes, self._second.codes), self._second.counts)
+        first, second = (
+            isolate_by_rows(
+                scene.release, table, None, columns=min(_COLUMNS, len(scene.axes)),
+                tries=min(self._tries, _PREDICATES), rng=np.random.default_rng(1),
+                ordered=ordered, confidence=self._confidence,
+            )
+            for table in (scene.everybody, again)
+        )  # fmt: skip
+        details = {**first.details, "random_condition": first.guess.value}
+        yield replace(first, guess=second.success, details=details)
+
+    def _infer(self) -> Iterator[Estimate]:
+        scene = self.scene
+        for at in scene.secrets:
+            bins = assign_bins(scene.axes[at])
+            view, secret = inference.split_secret(scene.release, scene.quasi, at)
+            victims = inference.make_targets(self._locate(self.people), scene.quasi, at, bins)
+            control = None
+            if self.outside is not None:
+                outside = self._locate(self.outside)
+                control = inference.make_targets(outside, scene.quasi, at, bins)
+            yield inference.infer_by_rows(
+                view, secret, victims, control=control, confidence=self._confidence
+            )
+
+    def _find_members(self) -> Iterator[Estimate]:
+        outside = self.outside
+        yield find_members(
+            self._synthetic.measured,
+            self._synthetic.columns,
+            self._table,
+            self.people,
+            _mix(self._table, self._tries, self._rng) if outside is None else outside,
+            bound=max_success_of_events(self._made.events),
+            confidence=self._confidence,
+        )
 
 
 def _draw(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
-    """Rows of a table at random."""
+    """Draw rows of a table at random."""
     rows = np.repeat(np.arange(len(table)), table.counts)
     chosen: Codes = table.codes[rng.choice(rows, min(tries, len(rows)), replace=False)]
     return chosen
 
 
 def _mix(table: Frequencies, tries: int, rng: np.random.Generator) -> Codes:
-    """Made-up rows: each value is that of some row of a table."""
+    """Make up rows: each value is that of some row of a table."""
     rows = _draw(table, tries, rng)
     return np.column_stack([rng.permutation(column) for column in rows.T]).astype(np.int32)
-
-
-def _link(people: Codes, shown: Frequencies, other: Frequencies) -> Estimate:
-    return Estimate(
-        attack="linkage",
-        name="a row equal to the person's",
-        knows="every value of each person",
-        success=Rate.from_hits(_count_among(people, shown), len(people)),
-        guess=Rate.from_hits(_count_among(people, other), len(people)),
-        says="The row of the person is among the published ones.",
-    )
 
 
 def _count_among(people: Codes, table: Frequencies) -> int:
     both = number_tuples(np.concatenate([people, table.codes]).astype(np.int32))
     return int(np.isin(both[: len(people)], both[len(people) :]).sum())
-
-
-def _single_out_and_infer(
-    made: MethodResult, other: Frequencies, tries: int, rng: np.random.Generator
-) -> list[Estimate]:
-    (product,) = made.products
-    original = product.original
-    secrets = [
-        name for name in original.names
-        if product.columns[name].role == "sensitive" or name == product.target
-    ]  # fmt: skip
-    wanted = tuple(secrets) if len(secrets) < len(original.names) else ()
-    scene = make_scene(original, product.shown, secrets=wanted, events=tuple(made.events))
-    chance = replace(
-        scene, everybody=Frequencies(locate_points(original.axes, other.codes), other.counts)
-    )
-    singled = [
-        run_attacks(
-            item, only=("singling-out",), tries=tries, rng=np.random.default_rng(1)
-        ).estimates
-        for item in (scene, chance)
-    ]
-    estimates = [
-        replace(item, control=beside.success, details={**item.details, "control": "a second draw"})
-        for item, beside in zip(*singled, strict=False)
-    ]
-    if wanted:
-        inferred = run_attacks(scene, only=("inference",), tries=tries, rng=rng).estimates
-        estimates += [item for item in inferred if "knowing everybody else" not in item.name]
-    return estimates
 
 
 # Membership -----------------------------------------------------------------------------------
@@ -139,8 +287,9 @@ def find_members(
     outside: Codes,
     *,
     bound: float | None,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Tell who is in a table from its measured tables, knowing everybody else.
+    """Find out who is in a table from its measured tables, knowing everybody else.
 
     Args:
         measured: the measured tables.
@@ -149,6 +298,7 @@ def find_members(
         inside: rows that are in the table.
         outside: rows that are not taken to be in it.
         bound: the most that the guarantee allows.
+        confidence: the confidence of the interval.
 
     """
     scores = _Scores(measured, columns, table)
@@ -158,9 +308,9 @@ def find_members(
         attack=MEMBERSHIP,
         name="by the measured tables",
         knows="every row of the table but the person's, and every value of the person",
-        success=Rate.from_hits(hits, len(inside) + len(outside)),
+        success=Rate.from_hits(hits, len(inside) + len(outside), confidence),
         guess=Rate.from_value(0.5),
-        says="Whether the person is in the table is said rightly.",
+        says="The attacker says correctly whether the person is in the table.",
         bound=bound,
     )
 

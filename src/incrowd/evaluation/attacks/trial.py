@@ -95,11 +95,11 @@ def run_attacks(
             "Without a control group, success is compared with guessing only. It includes what the "
             "release reveals about people in general, whether or not they are in the table."
         )
-    estimates = tuple(_add_bound(item, scene) for item in result if isinstance(item, Estimate))
+    estimates = tuple(add_bound(item, scene) for item in result if isinstance(item, Estimate))
     return AttackReport(estimates, len(targets), len(control or ()), tuple(notes))
 
 
-def _add_bound(one: Estimate, scene: AttackScene) -> Estimate:
+def add_bound(one: Estimate, scene: AttackScene) -> Estimate:
     """Add the most that the promise allows.
 
     Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from incrowd.findings import format_percent
 from incrowd.release.crowd import Crowd
 
 _WIDTH, _SHOWN = 480, 620  # of a chart in its own units, and on a wide page in pixels
@@ -129,14 +130,14 @@ def draw_paired_bars(
         y = top + row * place
         canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
         for line, (label, color, value) in enumerate(zip(labels, PAIR, rows[name], strict=True)):
-            told = f"{name}, {label}: {100 * value:.1f} %"
+            told = f"{name}, {label}: {format_percent(value)}"
             tall = (row - 7) / 2
             canvas.draw_rectangle(
                 left, y + 3 + line * tall, wide * value / max(ticks), tall, color, told
             )
     _draw_legend(canvas, dict(zip(labels, PAIR, strict=True)))
     told = "; ".join(
-        f"{name} {100 * before:.1f} %, {100 * after:.1f} %"
+        f"{name} {format_percent(before)}, {format_percent(after)}"
         for name, (before, after) in rows.items()
     )
     return canvas.to_svg(title, f"Shares of rows, {labels[0]} and {labels[1]}: {told}.", _PAIRS)

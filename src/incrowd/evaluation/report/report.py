@@ -37,6 +37,7 @@ from incrowd.release.crowd import make_crowd
 from incrowd.release.examples import Examples
 from incrowd.release.pages import describe_protected_people, describe_strength, list_success_rates
 from incrowd.release.render import render_page
+from incrowd.release.statement import TECHNICAL
 
 _MOST_COLUMNS = 40  # whose distributions are drawn
 _NOTHING, _SUPPRESSED = "nothing", "suppressed"
@@ -63,9 +64,18 @@ def render_report(
         examples=examples, attacked=attacked, origin=origin, summary=report,
         crowd=_draw_crowd(certificate), chances=list_success_rates(certificate),
         strength=describe_strength(certificate), people=describe_protected_people(certificate),
+        technical=TECHNICAL, describe_level=partial(_describe_level, certificate),
         tables=list(_summarize_tables(certificate, found, examples)),
-        attacks=_draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(found),
+        attacks=draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(found),
     )  # fmt: skip
+
+
+def _describe_level(certificate: Certificate, name: str, level: int) -> str:
+    """Return what a level of a column shows, in the words of the certificate."""
+    shows = next(
+        (table.scheme[name].shows for table in certificate.tables if name in table.scheme), []
+    )
+    return shows[level] if level < len(shows) else f"level {level}"
 
 
 def _draw_figures(found: Evaluation) -> dict[str, Any]:
@@ -74,17 +84,17 @@ def _draw_figures(found: Evaluation) -> dict[str, Any]:
     shown = [] if found.utility is None else found.utility.associations
     pairs = sorted(found.associations, key=lambda pair: -pair.original)
     return {
-        "sizes": None if sizes is None else _draw_safely(lambda: _draw_sizes(*sizes)),
-        "detail": _draw_safely(lambda: _draw_detail(found)) if _list_detail(found) else None,
-        "associations": _draw_safely(lambda: _draw_associations(found)) if shown else None,
+        "sizes": None if sizes is None else draw_safely(lambda: _draw_sizes(*sizes)),
+        "detail": draw_safely(lambda: _draw_detail(found)) if _list_detail(found) else None,
+        "associations": draw_safely(lambda: _draw_associations(found)) if shown else None,
         "pairs": pairs,
         "together": sum(pair.slice is not None for pair in pairs),
         "silent": [pair for pair in pairs if pair.silent is not None],
-        "survival": _draw_safely(lambda: _draw_survival(found)) if pairs else None,
+        "survival": draw_safely(lambda: _draw_survival(found)) if pairs else None,
         "distributions": [
             (
                 name,
-                _draw_safely(partial(_draw_distribution, name, groups, rows)) if groups else None,
+                draw_safely(partial(_draw_distribution, name, groups, rows)) if groups else None,
             )
             for name, groups, rows in _list_groups(found)
         ],
@@ -115,7 +125,7 @@ def _draw_crowd(certificate: Certificate) -> _CrowdFigure:
     crowd = make_crowd(number)
     title = f"A group of {crowd.words}"
     return _CrowdFigure(
-        crowd.people, crowd.each, _draw_safely(lambda: draw_crowd(crowd, title=title))
+        crowd.people, crowd.each, draw_safely(lambda: draw_crowd(crowd, title=title))
     )
 
 
@@ -208,8 +218,8 @@ def _draw_sizes(original: list[int], released: list[int], what: str) -> str:
         [_format_range(place) for place in range(longest)],
         [Series("table", PAIR[0], original), Series("release", PAIR[1], released)],
         title=f"Rows by the size of their {what}, in the table and in the release",
-        across=f"rows of the {what}",
-        up="rows",
+        across=f"{what} size (rows), by category",
+        up="rows in the category",
     )
 
 
@@ -292,8 +302,21 @@ def _draw_survival(found: Evaluation) -> str:
 
 
 def draw_attacks(attacked: AttackReport | None) -> Markup:
-    """Draw the success of each attack; see ``_attacks``."""
-    return _draw_safely(lambda: _draw_attacks(attacked))
+    """Draw the success of each attack; see ``_draw_attacks``."""
+    return draw_safely(lambda: _draw_attacks(attacked))
+
+
+def draw_associations(found: Evaluation) -> Markup:
+    """Draw Cramér's V of each pair of columns; see ``_draw_associations``."""
+    return draw_safely(lambda: _draw_associations(found))
+
+
+def draw_distributions(found: Evaluation) -> list[tuple[str, Markup]]:
+    """Draw the share of each category of each column, in the table and in the release."""
+    return [
+        (name, draw_safely(partial(_draw_distribution, name, groups, rows)))
+        for name, groups, rows in _list_groups(found)
+    ]
 
 
 def _draw_attacks(attacked: AttackReport | None) -> str:
@@ -314,7 +337,7 @@ def _draw_attacks(attacked: AttackReport | None) -> str:
     )
 
 
-def _draw_safely(figure: Callable[[], str]) -> Markup:
+def draw_safely(figure: Callable[[], str]) -> Markup:
     """Return a figure as SVG; where it cannot be drawn, a sentence: no release may fail by it."""
     try:
         return Markup(figure())  # noqa: S704 - our own drawing

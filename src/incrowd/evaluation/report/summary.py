@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incrowd.evaluation.report.origin import LedgerStatus
-from incrowd.findings import Finding
+from incrowd.findings import Finding, format_percent
 from incrowd.measure.estimate import AttackReport, Estimate
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.subgroups import Subgroup, SuppressionBurden, measure_burden
@@ -132,19 +132,17 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
     if not found.rows_released:
         return Card("100 %", "of the rows suppressed", ["Every group was suppressed."])
     words = [] if found.slices else _missing_words(certificate, found)
-    words += [finding.message for finding in found.lost.findings()]
+    words += _lost_words(found)
     if found.utility is not None:
         words.append(
             "Share of rows in a random range: median relative error "
-            f"{_format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): "
-            "mean error "
-            f"{found.utility.association_error:.3f}."
+            f"{format_percent(found.utility.query_error)}. Associations of columns (Cramér's V): "
+            f"mean error {found.utility.association_error:.3f}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
     words.append(
-        f"Information loss over {which} columns and all rows: {_format_percent(found.loss)} (100 "
-        "% if nothing "
-        "were published)."
+        f"Information loss over {which} columns and all rows: {format_percent(found.loss)}. It "
+        "would be 100 % if nothing were published."
     )
     if found.slices:
         together = sum(pair.slice is not None for pair in found.associations)
@@ -159,8 +157,23 @@ def _loss(certificate: Certificate, found: Evaluation) -> Card:
         if drawn
         else ("suppressed")
     )
-    share = _format_percent(found.suppressed / max(found.rows_original, 1))
+    share = format_percent(found.suppressed / max(found.rows_original, 1))
     return Card(share, f"of the rows {unit}", words)
+
+
+def _lost_words(found: Evaluation) -> list[str]:
+    """Describe which values lost most, and which columns are suppressed; the rest is below."""
+    lost, words = found.lost, []
+    if lost.values:
+        number = len(lost.values) + lost.more_values
+        verb = "value lost" if number == 1 else "values lost"
+        words.append(
+            f"{number:,} {verb} far more rows than the others, most of all "
+            f"{lost.values[0].description}. See Suppression."
+        )
+    if lost.nothing_shown:
+        words.append(f"Suppressed columns: {_list_names(lost.nothing_shown)}.")
+    return words
 
 
 def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
@@ -233,9 +246,7 @@ def _format_hits(found: Sequence[Estimate]) -> str:
     for item in found:
         allowed = item.bound is not None and item.success.low <= item.bound
         within = ", within the theoretical bound" if allowed else ""
-        rates = (
-            f"{_format_percent(item.success.value)}, guessing {_format_percent(item.guess.value)}"
-        )
+        rates = f"{format_percent(item.success.value)}, guessing {format_percent(item.guess.value)}"
         parts.append(f"{item.attack} ({rates}{within})")
     return "; ".join(parts)
 
@@ -247,15 +258,15 @@ def describe_burden(found: SuppressionBurden | None) -> str:
     if not found.worst:
         return "No group was suppressed."
     hit = (
-        f" Most affected: {name_group(found.worst)}, {_format_percent(found.worst.share or 0)} of "
-        f"{found.worst.rows:,} rows; overall {_format_percent(found.overall)}."
+        f" Most affected: {name_group(found.worst)}, {format_percent(found.worst.share or 0)} of "
+        f"{found.worst.rows:,} rows; overall {format_percent(found.overall)}."
     )
     if found.small is None:
         return f"No group is small (less than 10 % of the rows).{hit}"
     sizes = (
-        f"{_format_percent(found.small)} of the rows of small groups (less than 10 % of the "
+        f"{format_percent(found.small)} of the rows of small groups (less than 10 % of the "
         "table) are "
-        f"suppressed, and {_format_percent(found.large or 0)} of the rows of large groups."
+        f"suppressed, and {format_percent(found.large or 0)} of the rows of large groups."
     )
     if found.is_uneven:
         return f"Suppression affects small groups more: {sizes}{hit}"
@@ -265,10 +276,6 @@ def describe_burden(found: SuppressionBurden | None) -> str:
 def name_group(group: Subgroup) -> str:
     """Return a group by its column and its label."""
     return f"{group.column} {'null' if group.label is None else group.label}"
-
-
-def _format_percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _list_names(names: Sequence[str], most: int = 8) -> str:

@@ -64,10 +64,10 @@ class KAnonymityColumns:
     @property
     def planned_release(self) -> PlannedRelease:
         """Classes are shown from k rows on."""
-        names, given = self.declared.names, self.release.levels
+        names, spec_levels = self.declared.names, self.release.levels
         limits = {}
         for name in names:
-            level = given.get(name, (0, self.declared.height(name) - 1))
+            level = spec_levels.get(name, (0, self.declared.height(name) - 1))
             limits[name] = (level, level) if isinstance(level, int) else level
         return PlannedRelease(
             self.declared, (limits,), lambda rows: (rows >= self.k).astype(float), float(self.k)
@@ -75,26 +75,30 @@ class KAnonymityColumns:
 
     def parameters(self) -> dict[str, float | str]:
         """Return what the certificate says: k, algorithm, how rows are suppressed, the rules."""
-        result: dict[str, float | str] = {
+        entries: dict[str, float | str] = {
             "k": float(self.k),
             "algorithm": self.release.algorithm or "ola",
             "suppressed": self.release.suppressed or "dropped",
         }
         for name, column in self.kept.items():
             for kind, value in _list_rules(column):
-                result[f"rule {name}: {kind}"] = float(value)
-        return result
+                entries[f"rule {name}: {kind}"] = float(value)
+        return entries
 
-    def findings(self, kept: Mapping[str, Sequence[object]], total: int) -> tuple[Finding, ...]:
+    def findings(
+        self, kept_values: Mapping[str, Sequence[object]], total: int
+    ) -> tuple[Finding, ...]:
         """Return what the curator should know: kept columns that name people, baselines."""
-        result = []
+        findings = []
         for name in self.kept:
-            values = len(kept[name])
+            values = len(kept_values[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
-                result.append(make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total))
+                findings.append(
+                    make_finding("COLUMN_NAMES_PEOPLE", name, values=values, rows=total)
+                )
         if self.release.algorithm == "duplicate":
-            result.append(make_finding("ROWS_DUPLICATED"))
-        return tuple(result)
+            findings.append(make_finding("ROWS_DUPLICATED"))
+        return tuple(findings)
 
 
 def _choose_algorithm(
@@ -105,11 +109,11 @@ def _choose_algorithm(
     Only where the spec leaves that open. It depends on no data.
     """
     schemes = math.prod(declared.height(name) for name in declared.names)
-    named = (
+    settings = (
         release.algorithm, release.loss, release.candidates, release.suppression,
         release.search_seconds,
     )  # fmt: skip
-    if schemes <= MOST_NODES or release.levels or any(item is not None for item in named):
+    if schemes <= MOST_NODES or release.levels or any(setting is not None for setting in settings):
         return release, ()
     words = (
         "Algorithm: mondrian, because there are too many schemes to search. Narrower `levels` "
@@ -168,22 +172,22 @@ def form_classes(
     if total < k:
         raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
     weights = np.array([columns[name].weight for name in rows.counted.names])
-    protected = list_protected(rows, columns)
-    _refuse_unsatisfiable(protected)
+    sensitive_columns = list_protected(rows, columns)
+    _refuse_unsatisfiable(sensitive_columns)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
-        full_domain = _search_full_domain(rows, release, k, weights, protected, progress)
-    elif protected and algorithm != "mondrian":
+        classes = _search_full_domain(rows, release, k, weights, sensitive_columns, progress)
+    elif sensitive_columns and algorithm != "mondrian":
         raise IncrowdError(
             f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
             "`mondrian`."
         )
     elif algorithm == "duplicate":
-        full_domain = _duplicate_rows(rows, k, weights, bits, progress)
+        classes = _duplicate_rows(rows, k, weights, bits, progress)
     else:
-        full_domain = _recode_locally(rows, release, k, weights, protected, progress)
-    _check_class_sizes(rows, full_domain, k)
-    return full_domain
+        classes = _recode_locally(rows, release, k, weights, sensitive_columns, progress)
+    _check_class_sizes(rows, classes, k)
+    return classes
 
 
 def count_suppressible(release: ClassesSpec, total: int) -> int:
@@ -198,15 +202,15 @@ def make_lattice(rows: DistinctRows, release: ClassesSpec) -> Lattice:
     return build_lattice(rows.counted.names, heights, release.levels)
 
 
-def make_rollups(rows: DistinctRows, protected: Sequence[SensitiveColumn]) -> Rollups:
+def make_rollups(rows: DistinctRows, sensitive_columns: Sequence[SensitiveColumn]) -> Rollups:
     """Return the classes at any scheme; by all tuples where sensitive values matter."""
-    counted, quasi = rows.counted, len(rows.counted.names)
+    counted_table, quasi = rows.counted, len(rows.counted.names)
     base = (
         Frequencies(rows.frequencies.codes[:, :quasi], rows.frequencies.counts)
-        if protected
-        else counted.frequencies
+        if sensitive_columns
+        else counted_table.frequencies
     )
-    return Rollups(counted.hierarchies, base, protected)
+    return Rollups(counted_table.hierarchies, base, sensitive_columns)
 
 
 def _search_full_domain(
@@ -214,40 +218,42 @@ def _search_full_domain(
     release: ClassesSpec,
     k: int,
     weights: Floats,
-    protected: Sequence[SensitiveColumn],
+    sensitive_columns: Sequence[SensitiveColumn],
     progress: Progress,
 ) -> EquivalenceClasses:
-    counted, rollups = rows.counted, make_rollups(rows, protected)
+    counted_table, rollups = rows.counted, make_rollups(rows, sensitive_columns)
     measure: LossName = release.loss or "normalized"
-    how: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "k": k,
         "limit": count_suppressible(release, rows.frequencies.total),
         "loss": measure,
         "weights": weights,
         "progress": progress,
     }
-    lattice, searched = make_lattice(rows, release), None
+    lattice, search = make_lattice(rows, release), None
     if release.candidates == "minimal":
-        scheme = find_minimal_nodes(rollups, lattice, **how)[0]
+        scheme = find_minimal_nodes(rollups, lattice, **arguments)[0]
     else:
         seconds = release.search_seconds or (SECONDS if lattice.size > MOST_NODES else None)
-        scheme = find_optimal_node(rollups, lattice, seconds=seconds, **how)
-        searched = SearchResult(
+        scheme = find_optimal_node(rollups, lattice, seconds=seconds, **arguments)
+        search = SearchResult(
             measure, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated
         )
     classes = rollups.count_classes(scheme.levels, k=k)
     assert classes is not None
     members = rollups.find_members(scheme.levels, classes)
     members = np.where(classes.lost[members], -1, members)
-    if protected:  # one for each tuple of the generalized columns
-        members = members[np.searchsorted(rows.owner, np.arange(len(counted.frequencies)))]
+    if sensitive_columns:  # one for each tuple of the generalized columns
+        members = members[np.searchsorted(rows.owner, np.arange(len(counted_table.frequencies)))]
     labels, codes = [], []
-    for at, (hierarchy, level) in enumerate(zip(counted.hierarchies, scheme.levels, strict=True)):
+    for at, (hierarchy, level) in enumerate(
+        zip(counted_table.hierarchies, scheme.levels, strict=True)
+    ):
         by_label = hierarchy.map_equal_labels(level)
         labels.append(list(hierarchy.labels[level]))
-        codes.append(by_label[hierarchy.groups[level][counted.frequencies.codes[:, at]]])
+        codes.append(by_label[hierarchy.groups[level][counted_table.frequencies.codes[:, at]]])
     return EquivalenceClasses(
-        tuple(labels), np.column_stack(codes), members, scheme.levels, search=searched
+        tuple(labels), np.column_stack(codes), members, scheme.levels, search=search
     )
 
 
@@ -256,32 +262,33 @@ def _recode_locally(
     release: ClassesSpec,
     k: int,
     weights: Floats,
-    protected: Sequence[SensitiveColumn],
+    sensitive_columns: Sequence[SensitiveColumn],
     progress: Progress,
 ) -> EquivalenceClasses:
-    counted, quasi = rows.counted, len(rows.counted.names)
-    axes = counted.axes
-    points = locate_points(axes, counted.frequencies.codes)
+    counted_table, quasi = rows.counted, len(rows.counted.names)
+    axes = counted_table.axes
+    points = locate_points(axes, counted_table.frequencies.codes)
     if release.algorithm == "cluster":
         members = cluster_points(
-            axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
+            axes, points, counted_table.frequencies.counts, k=k, weights=weights, progress=progress
         )
-    elif protected:
-        whole = locate_points(axes, rows.frequencies.codes[:, :quasi])
+    elif sensitive_columns:
+        row_points = locate_points(axes, rows.frequencies.codes[:, :quasi])
         by_row = partition_points(
-            axes, whole, rows.frequencies.counts,
-            k=k, weights=weights, cut=release.cut or "balanced", protected=protected,
+            axes, row_points, rows.frequencies.counts,
+            k=k, weights=weights, cut=release.cut or "balanced",
+            sensitive_columns=sensitive_columns,
         )  # fmt: skip
         members = by_row[np.searchsorted(rows.owner, np.arange(len(points)))]
     else:
         members = partition_points(
-            axes, points, counted.frequencies.counts,
+            axes, points, counted_table.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced",
         )  # fmt: skip
-    result = bound_classes(points, counted.frequencies.counts, members)
+    bounds = bound_classes(points, counted_table.frequencies.counts, members)
     labels, codes = [], []
     for at, axis in enumerate(axes):
-        texts, places = axis.make_labels(result.low[:, at], result.high[:, at])
+        texts, places = axis.make_labels(bounds.low[:, at], bounds.high[:, at])
         labels.append(texts)
         codes.append(places[members])
     return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
@@ -294,19 +301,19 @@ def _duplicate_rows(
     bits: Randomness,
     progress: Progress,
 ) -> EquivalenceClasses:
-    counted, axes = rows.counted, rows.counted.axes
-    points = locate_points(axes, counted.frequencies.codes)
+    counted_table, axes = rows.counted, rows.counted.axes
+    points = locate_points(axes, counted_table.frequencies.codes)
     members = cluster_points(
-        axes, points, counted.frequencies.counts, k=k, weights=weights, progress=progress
+        axes, points, counted_table.frequencies.counts, k=k, weights=weights, progress=progress
     )
-    labels = tuple(list(hierarchy.labels[0]) for hierarchy in counted.hierarchies)
+    labels = tuple(list(hierarchy.labels[0]) for hierarchy in counted_table.hierarchies)
     codes = [
-        hierarchy.map_equal_labels(0)[hierarchy.groups[0][counted.frequencies.codes[:, at]]]
-        for at, hierarchy in enumerate(counted.hierarchies)
+        hierarchy.map_equal_labels(0)[hierarchy.groups[0][counted_table.frequencies.codes[:, at]]]
+        for at, hierarchy in enumerate(counted_table.hierarchies)
     ]
-    published = duplicate_rows(members[rows.owner], rows.frequencies.counts, bits)
+    times = duplicate_rows(members[rows.owner], rows.frequencies.counts, bits)
     return EquivalenceClasses(
-        labels, np.column_stack(codes), members, (0,) * len(axes), published=published
+        labels, np.column_stack(codes), members, (0,) * len(axes), published=times
     )
 
 
@@ -348,9 +355,9 @@ def _order_values(column: Column, values: Sequence[object]) -> Codes:
     return places
 
 
-def _refuse_unsatisfiable(protected: Sequence[SensitiveColumn]) -> None:
+def _refuse_unsatisfiable(sensitive_columns: Sequence[SensitiveColumn]) -> None:
     """Refuse what not even the whole table as one class would satisfy."""
-    for column in protected:
+    for column in sensitive_columns:
         for rule in column.rules:
             if not rule.check_classes(column.overall[None, :], column.overall).all():
                 raise IncrowdError(
@@ -359,14 +366,14 @@ def _refuse_unsatisfiable(protected: Sequence[SensitiveColumn]) -> None:
                 )
 
 
-def _check_class_sizes(rows: DistinctRows, found: EquivalenceClasses, k: int) -> None:
+def _check_class_sizes(rows: DistinctRows, classes: EquivalenceClasses, k: int) -> None:
     """Count every class, told by its labels, and raise if one has fewer than k rows."""
     counts = rows.counted.frequencies.counts
-    codes = found.codes[rows.owner]
-    if found.published is not None:
-        shown, counts = found.published > 0, found.published
+    codes = classes.codes[rows.owner]
+    if classes.published is not None:
+        is_published, counts = classes.published > 0, classes.published
     else:
-        shown, codes = found.published_mask, found.codes
-    sizes = merge_tuples(codes[shown], counts[shown]).counts
+        is_published, codes = classes.published_mask, classes.codes
+    sizes = merge_tuples(codes[is_published], counts[is_published]).counts
     if len(sizes) and int(sizes.min()) < k:
         raise AssertionError(f"a class of {sizes.min()} rows, fewer than k = {k}")

@@ -67,21 +67,21 @@ class RemoteRows:
 
     def process_classes(
         self,
-        found: EquivalenceClasses,
+        classes: EquivalenceClasses,
         work: Work,
         bits: Randomness,
         *,
         through: tuple[str, ...],
-        read: tuple[str, ...] = (),
+        work_columns: tuple[str, ...] = (),
     ) -> ProcessedRows:
         """Return what a work makes of the rows of each class, where they are."""
-        counted, members = _merge_tuples(self.rows.counted, found)
+        counted_table, members = _merge_tuples(self.rows.counted, classes)
         return self.table.process_classes(
-            make_coders(counted),
-            counted.frequencies,
+            make_coders(counted_table),
+            counted_table.frequencies,
             np.asarray(members, dtype=np.int64),
             through=through,
-            read=read,
+            work_columns=work_columns,
             work=work,
             bits=bits,
         )
@@ -96,38 +96,44 @@ def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | 
             "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
             "Use `ola` or `mondrian`."
         )
-    ruled = tuple(
+    rule_columns = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
     )
-    return RemoteRows(count_tuples_with_kept(table, columns.declared, ruled), table)
+    return RemoteRows(count_tuples_with_kept(table, columns.declared, rule_columns), table)
 
 
-def _merge_tuples(counted: CountedTable, found: EquivalenceClasses) -> tuple[CountedTable, Members]:
+def _merge_tuples(
+    counted_table: CountedTable, classes: EquivalenceClasses
+) -> tuple[CountedTable, Members]:
     """Return the fewest tuples that tell the class of a row, and the class of each.
 
     Of a full-domain scheme those are the tuples at its levels: all that are alike there are of one
     class, or of none.
     """
-    if found.levels is None:
-        return counted, found.members
+    if classes.levels is None:
+        return counted_table, classes.members
     coarse = [
-        lookup[counted.frequencies.codes[:, at]]
-        for at, lookup in enumerate(map_levels(counted.hierarchies, counted.levels, found.levels))
+        lookup[counted_table.frequencies.codes[:, at]]
+        for at, lookup in enumerate(
+            map_levels(counted_table.hierarchies, counted_table.levels, classes.levels)
+        )
     ]
-    _, first, tuples = np.unique(
-        pack_columns(coarse, len(found.members)), return_index=True, return_inverse=True
+    _, starts, tuples = np.unique(
+        pack_columns(coarse, len(classes.members)), return_index=True, return_inverse=True
     )
-    members = found.members[first]  # in the order that rolled tuples have
-    assert (members[tuples] == found.members).all(), "tuples that look alike are of two classes"
-    return counted.roll_up(found.levels), members
+    members = classes.members[starts]  # in the order that rolled tuples have
+    assert (members[tuples] == classes.members).all(), "tuples that look alike are of two classes"
+    return counted_table.roll_up(classes.levels), members
 
 
-def lookup_class_codes(found: EquivalenceClasses, members: Members) -> Codes:
+def lookup_class_codes(classes: EquivalenceClasses, members: Members) -> Codes:
     """Return what rows show in the generalized columns, by class: all of one show the same."""
-    shown = np.flatnonzero(found.published_mask)
-    known = np.zeros((int(found.members.max(initial=-1)) + 1, found.codes.shape[1]), np.int32)
-    known[found.members[shown]] = found.codes[shown]
-    looks: Codes = known[members]
+    places = np.flatnonzero(classes.published_mask)
+    codes_by_class = np.zeros(
+        (int(classes.members.max(initial=-1)) + 1, classes.codes.shape[1]), np.int32
+    )
+    codes_by_class[classes.members[places]] = classes.codes[places]
+    looks: Codes = codes_by_class[members]
     return looks
 
 
@@ -173,64 +179,64 @@ class KAnonymity:
                 raise
             return remote_rows
 
-    def make(self, counted: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
+    def make(self, counts: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
-        rows = counted.rows if isinstance(counted, RemoteRows) else counted
+        rows = counts.rows if isinstance(counts, RemoteRows) else counts
         columns, original = self._columns, rows.counted
         context.step("search")
-        every = {**columns.quasi, **columns.kept}
-        result = form_classes(
-            rows, every, self._release, bits=context.bits, progress=context.progress
+        all_columns = {**columns.quasi, **columns.kept}
+        classes = form_classes(
+            rows, all_columns, self._release, bits=context.bits, progress=context.progress
         )
         context.step("recode")
-        starred = self._release.suppressed == "starred"
-        seen = _drop_starred_classes(result) if starred else result
-        kept: Mapping[str, list[object]] = rows.kept
-        if isinstance(counted, RemoteRows):
-            kept, shown = self._recode_remotely(counted, seen, context)
+        has_stars = self._release.suppressed == "starred"
+        visible_classes = _drop_starred_classes(classes) if has_stars else classes
+        kept_values: Mapping[str, list[object]] = rows.kept
+        if isinstance(counts, RemoteRows):
+            kept_values, published = self._recode_remotely(counts, visible_classes, context)
         else:
-            shown = _list_published_rows(rows, seen)
-        stars = rows.frequencies.total - shown.total if starred else 0
-        looks = merge_tuples(shown.codes[:, : len(original.names)], shown.counts)
+            published = _list_published_rows(rows, visible_classes)
+        stars = rows.frequencies.total - published.total if has_stars else 0
+        looks = merge_tuples(published.codes[:, : len(original.names)], published.counts)
         labels: dict[str, list[object]] = dict(
-            zip(original.names, map(list, result.labels), strict=True)
+            zip(original.names, map(list, classes.labels), strict=True)
         )
-        labels |= kept
+        labels |= kept_values
         product = Product(
-            data=self._make_table(labels, shown, stars, context.engine),
+            data=self._make_table(labels, published, stars, context.engine),
             original=original,
-            shown=PublishedTable(result.labels, looks, result.levels or ()),
+            shown=PublishedTable(classes.labels, looks, classes.levels or ()),
             columns=columns.quasi,
             axes=original.axes,
             parameters=columns.parameters(),
             stars=stars,
             kept=tuple(columns.kept),
-            search=result.search,
-            findings=columns.findings(kept, rows.frequencies.total),
+            search=classes.search,
+            findings=columns.findings(kept_values, rows.frequencies.total),
             beside=None
-            if isinstance(counted, RemoteRows)
-            else KeptRows(kept, rows.frequencies, shown),
+            if isinstance(counts, RemoteRows)
+            else KeptRows(kept_values, rows.frequencies, published),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons
         )
 
     def _recode_remotely(
-        self, counted: RemoteRows, found: EquivalenceClasses, context: MakeContext
+        self, remote_rows: RemoteRows, classes: EquivalenceClasses, context: MakeContext
     ) -> tuple[dict[str, list[object]], Frequencies]:
         """Recode the rows that are shown where they are: kept values, codes with counts."""
         through = tuple(self._columns.kept)
-        worked = counted.process_classes(found, keep_rows, context.bits, through=through)
+        processed = remote_rows.process_classes(classes, keep_rows, context.bits, through=through)
         codes = [
-            lookup_class_codes(found, worked.members),
-            *(worked.kept[name][1] for name in through),
+            lookup_class_codes(classes, processed.members),
+            *(processed.kept[name][1] for name in through),
         ]
-        ones = np.ones(len(worked.members), dtype=np.int64)
-        shown = merge_tuples(np.column_stack(codes).astype(np.int32), ones)
-        return {name: list(worked.kept[name][0]) for name in through}, shown
+        ones = np.ones(len(processed.members), dtype=np.int64)
+        published = merge_tuples(np.column_stack(codes).astype(np.int32), ones)
+        return {name: list(processed.kept[name][0]) for name in through}, published
 
     def _make_table(
-        self, labels: dict[str, list[object]], shown: Frequencies, stars: int, engine: Engine
+        self, labels: dict[str, list[object]], published: Frequencies, stars: int, engine: Engine
     ) -> Table:
         if stars:
             row = []
@@ -238,26 +244,26 @@ class KAnonymity:
                 star = ROOT if name in self._columns.quasi else None
                 labels[name] = [*labels[name], *([] if star in labels[name] else [star])]
                 row.append(labels[name].index(star))
-            codes = np.vstack([shown.codes, np.array([row], dtype=np.int32)])
-            shown = merge_tuples(codes, np.append(shown.counts, stars))
+            codes = np.vstack([published.codes, np.array([row], dtype=np.int32)])
+            published = merge_tuples(codes, np.append(published.counts, stars))
         weighted = self._release.rows == "counted"
-        return make_cell_table(labels, shown, weighted=weighted, engine=engine)
+        return make_cell_table(labels, published, weighted=weighted, engine=engine)
 
 
-def _drop_starred_classes(found: EquivalenceClasses) -> EquivalenceClasses:
+def _drop_starred_classes(classes: EquivalenceClasses) -> EquivalenceClasses:
     """Count a class that shows ``*`` everywhere as suppressed: it looks like suppressed rows."""
-    stars = np.ones(len(found.codes), dtype=bool)
-    for at, texts in enumerate(found.labels):
-        stars &= np.array([text == ROOT for text in texts])[found.codes[:, at]]
-    return replace(found, members=np.where(stars, -1, found.members))
+    stars = np.ones(len(classes.codes), dtype=bool)
+    for at, texts in enumerate(classes.labels):
+        stars &= np.array([text == ROOT for text in texts])[classes.codes[:, at]]
+    return replace(classes, members=np.where(stars, -1, classes.members))
 
 
-def _list_published_rows(rows: DistinctRows, found: EquivalenceClasses) -> Frequencies:
+def _list_published_rows(rows: DistinctRows, classes: EquivalenceClasses) -> Frequencies:
     """Return the rows that are shown: codes of labels, then of kept values."""
-    kept = rows.frequencies.codes[:, len(rows.counted.names) :]
-    codes = np.column_stack([found.codes[rows.owner], kept]).astype(np.int32)
-    if found.published is not None:
-        chosen, counts = np.flatnonzero(found.published), found.published
+    kept_codes = rows.frequencies.codes[:, len(rows.counted.names) :]
+    codes = np.column_stack([classes.codes[rows.owner], kept_codes]).astype(np.int32)
+    if classes.published is not None:
+        places, counts = np.flatnonzero(classes.published), classes.published
     else:
-        chosen, counts = np.flatnonzero(found.published_mask[rows.owner]), rows.frequencies.counts
-    return merge_tuples(codes[chosen], counts[chosen])
+        places, counts = np.flatnonzero(classes.published_mask[rows.owner]), rows.frequencies.counts
+    return merge_tuples(codes[places], counts[places])

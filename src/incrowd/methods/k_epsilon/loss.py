@@ -31,29 +31,29 @@ LARGE_ERROR = 1.0  # a mean relative error: noise as large as the values
 def measure_noise(
     data: NoisyRows,
     released: Sequence[Steps],
-    kept: Bools,
+    is_kept: Bools,
     bits: Randomness,
     *,
-    found: RowFacts | None = None,
-    most: int = LINKED_ROWS,
+    facts: RowFacts | None = None,
+    limit: int = LINKED_ROWS,
 ) -> NoiseEvaluation:
     """Measure errors and linking risk of noisy rows as released, and with fresh noise.
 
-    Of more than ``most`` rows those of random classes are linked. ``found`` is what
+    Of more than ``limit`` rows those of random classes are linked. ``facts`` is what
     :func:`examine_rows` returns, where it is known.
     """
     losses = {
-        column.name: measure_column_noise(column, data, noisy, kept)
+        column.name: measure_column_noise(column, data, noisy, is_kept)
         for column, noisy in zip(data.columns, released, strict=True)
     }
-    itself = _measure_linking(data, released, _sample_classes(data, bits, most, kept))
+    itself = _measure_linking(data, released, _sample_classes(data, bits, limit, is_kept))
     return NoiseEvaluation(
         columns=losses,
         linking=make_exact_mean(itself.risk),
         linking_shared=make_exact_mean(itself.shared),
-        suppressed_by_confidence=int((~kept).sum()),
-        findings=(*list_findings(found or examine_rows(data)), *find_large_errors(losses)),
-        simulated=NoiseSimulation(*simulate_linking(data, bits, most=most), note=FRESH),
+        suppressed_by_confidence=int((~is_kept).sum()),
+        findings=(*list_findings(facts or examine_rows(data)), *find_large_errors(losses)),
+        simulated=NoiseSimulation(*simulate_linking(data, bits, limit=limit), note=FRESH),
     )
 
 
@@ -72,18 +72,18 @@ def find_large_error(name: str, error: float) -> tuple[Finding, ...]:
 
 
 def measure_column_noise(
-    column: NoisyValues, data: NoisyRows, released: Steps, kept: Bools
+    column: NoisyValues, data: NoisyRows, released: Steps, is_kept: Bools
 ) -> NoiseLoss:
     """Measure errors of one column over rows shown; zeros and nulls have no relative error."""
-    counted = kept & ~column.null & (column.originals != 0)
-    size = np.abs(column.originals[counted]).astype(np.float64)
-    error = np.abs(released[counted].astype(np.float64) - column.originals[counted]) / size
+    is_counted = is_kept & ~column.null & (column.originals != 0)
+    size = np.abs(column.originals[is_counted]).astype(np.float64)
+    error = np.abs(released[is_counted].astype(np.float64) - column.originals[is_counted]) / size
     return NoiseLoss(
         expected_error=compute_expected_error(column, data.members),
         measured_error=float(error.mean()) if len(error) else 0.0,
-        unchanged=int((kept & ~column.null & (released == column.originals)).sum()),
-        zeros=int((kept & ~column.null & (column.originals == 0)).sum()),
-        nulls=int((kept & column.null).sum()),
+        unchanged=int((is_kept & ~column.null & (released == column.originals)).sum()),
+        zeros=int((is_kept & ~column.null & (column.originals == 0)).sum()),
+        nulls=int((is_kept & column.null).sum()),
         classes_without_noise=int((column.noise.scale == 0).sum()),
         mean_scale=float(column.noise.scale[data.members].mean() * float(column.grid.step))
         if len(data.members)
@@ -98,41 +98,44 @@ def compute_expected_error(column: NoisyValues, members: Members) -> float:
     (|class| / n) diameter / H, H the harmonic mean of the class's values, but for the exact
     mean of noise on a grid, and before values are clamped. Zeros and nulls are left out.
     """
-    counted = ~column.null & (column.originals != 0)
-    if not counted.any():
+    is_counted = ~column.null & (column.originals != 0)
+    if not is_counted.any():
         return 0.0
-    size = np.abs(column.originals[counted]).astype(np.float64)
-    moved = (column.steps[counted] - column.originals[counted]).astype(np.float64)
-    return float((column.noise.compute_shifted_mean(moved, members[counted]) / size).mean())
+    size = np.abs(column.originals[is_counted]).astype(np.float64)
+    shifts = (column.steps[is_counted] - column.originals[is_counted]).astype(np.float64)
+    return float((column.noise.compute_shifted_mean(shifts, members[is_counted]) / size).mean())
 
 
 def simulate_linking(
-    data: NoisyRows, bits: Randomness, runs: int = RUNS, most: int = LINKED_ROWS
+    data: NoisyRows, bits: Randomness, runs: int = RUNS, limit: int = LINKED_ROWS
 ) -> tuple[RunMean, RunMean]:
     """Return the linking risk over runs with fresh noise: ties as successes, and ties shared.
 
     Of very many rows each run links random classes of its own, so the interval covers that; of
-    classes that are larger than ``most`` there are fewer runs.
+    classes that are larger than ``limit`` there are fewer runs.
     """
-    if (large := len(data.members) / max(data.classes, 1)) > most:
-        runs = min(runs, max(2, int(runs * most / large)))
-    chosen = [_sample_classes(data, bits, most) for _ in range(runs)]
+    if (large := len(data.members) / max(data.classes, 1)) > limit:
+        runs = min(runs, max(2, int(runs * limit / large)))
+    samples = [_sample_classes(data, bits, limit) for _ in range(runs)]
     # All runs at once, each with classes of its own: a draw of few values costs as one of many.
-    rows, run = np.concatenate(chosen), np.repeat(np.arange(runs), [len(item) for item in chosen])
+    rows, run = (
+        np.concatenate(samples),
+        np.repeat(np.arange(runs), [len(sample) for sample in samples]),
+    )
     members = data.members[rows]
-    _, first, classes = np.unique(
+    _, starts, classes = np.unique(
         members + run * data.classes, return_index=True, return_inverse=True
     )
-    won, shared = link_rows(
+    won, tie_shares = link_rows(
         classes,
         [column.originals[rows] for column in data.columns],
         [column.add_noise(members, bits, rows) for column in data.columns],
-        [column.noise.scale[members[first]] for column in data.columns],
+        [column.noise.scale[members[starts]] for column in data.columns],
     )
     sizes = np.maximum(np.bincount(run, minlength=runs), 1)
     return (
         compute_run_mean(np.bincount(run, won, minlength=runs) / sizes),
-        compute_run_mean(np.bincount(run, shared, minlength=runs) / sizes),
+        compute_run_mean(np.bincount(run, tie_shares, minlength=runs) / sizes),
     )
 
 
@@ -152,29 +155,31 @@ def make_exact_mean(value: float) -> RunMean:
 
 
 def _sample_classes(
-    data: NoisyRows, bits: Randomness, most: int, kept: Bools | None = None
+    data: NoisyRows, bits: Randomness, limit: int, is_kept: Bools | None = None
 ) -> Places:
     """Return rows without nulls, of random classes if very many; or those kept of them."""
-    whole = ~np.any([column.null for column in data.columns], axis=0)
-    if kept is not None:
-        whole &= kept
-    if len(whole) <= most:
-        return np.flatnonzero(whole)
+    is_complete = ~np.any([column.null for column in data.columns], axis=0)
+    if is_kept is not None:
+        is_complete &= is_kept
+    if len(is_complete) <= limit:
+        return np.flatnonzero(is_complete)
     order = sample_permutation(data.classes, bits)
     sizes = np.bincount(data.members, minlength=data.classes)
-    taken = np.cumsum(sizes[order]) <= most
-    taken[0] = True
-    chosen = np.zeros(data.classes, dtype=bool)
-    chosen[order[taken]] = True
-    return np.flatnonzero(whole & chosen[data.members])
+    fits = np.cumsum(sizes[order]) <= limit
+    fits[0] = True
+    is_chosen = np.zeros(data.classes, dtype=bool)
+    is_chosen[order[fits]] = True
+    return np.flatnonzero(is_complete & is_chosen[data.members])
 
 
 def compute_link_chances(column: NoisyValues, members: Members) -> Floats:
     """Return for each row with a value how likely it is linked by this column alone."""
-    some = ~column.null
-    link_chances = np.zeros(len(members))
-    link_chances[some] = predict_linking(members[some], column.originals[some], column.noise)
-    return link_chances
+    has_value = ~column.null
+    chances = np.zeros(len(members))
+    chances[has_value] = predict_linking(
+        members[has_value], column.originals[has_value], column.noise
+    )
+    return chances
 
 
 @dataclass(frozen=True)
@@ -207,31 +212,31 @@ def examine_rows(data: NoisyRows) -> RowFacts:
             ((compute_link_chances(column, data.members) > _EXPOSED) & (values > 1)[data.members]
              & (column.noise.scale > 0)[data.members]).sum()
         )  # fmt: skip
-    alike = set()
+    copies = set()
     for at, first in enumerate(data.columns):
         for second in data.columns[at + 1 :]:
-            some = ~(first.null | second.null)
-            if _is_copy(first.steps[some], second.steps[some]):
-                alike.add((first.name, second.name))
-    return RowFacts(bare, exposed, frozenset(alike))
+            has_values = ~(first.null | second.null)
+            if _is_copy(first.steps[has_values], second.steps[has_values]):
+                copies.add((first.name, second.name))
+    return RowFacts(bare, exposed, frozenset(copies))
 
 
-def list_findings(found: RowFacts) -> list[Finding]:
+def list_findings(facts: RowFacts) -> list[Finding]:
     """Return what was found, column by column."""
-    listed = []
-    for name, bare in found.bare.items():
+    findings = []
+    for name, bare in facts.bare.items():
         if bare:
-            listed.append(make_finding("VALUES_WITHOUT_NOISE", name, classes=bare))
-        if found.exposed[name]:
-            listed.append(make_finding("VALUES_EXPOSED", name, rows=found.exposed[name]))
-    pairs = sorted(found.alike)
+            findings.append(make_finding("VALUES_WITHOUT_NOISE", name, classes=bare))
+        if facts.exposed[name]:
+            findings.append(make_finding("VALUES_EXPOSED", name, rows=facts.exposed[name]))
+    pairs = sorted(facts.alike)
     return [
-        *listed,
-        *(make_finding("COLUMNS_COPIED", first, other=other) for first, other in pairs),
+        *findings,
+        *(make_finding("COLUMNS_COPIED", first, other=second) for first, second in pairs),
     ]
 
 
-def _is_copy(one: Steps, other: Steps) -> bool:
-    if len(one) < 3 or one.min() == one.max() or other.min() == other.max():
+def _is_copy(first: Steps, second: Steps) -> bool:
+    if len(first) < 3 or first.min() == first.max() or second.min() == second.max():
         return False
-    return bool(abs(np.corrcoef(one.astype(float), other.astype(float))[0, 1]) > _COPY)
+    return bool(abs(np.corrcoef(first.astype(float), second.astype(float))[0, 1]) > _COPY)

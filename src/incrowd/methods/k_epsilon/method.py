@@ -73,8 +73,8 @@ class KEpsilon:
 
     def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        result = form_classes(rows, self.all_columns, self.release, bits=bits)
-        data = make_noisy_rows(rows, result, self.noisy, self.release)
+        classes = form_classes(rows, self.all_columns, self.release, bits=bits)
+        data = make_noisy_rows(rows, classes, self.noisy, self.release)
         return {
             column.name: compute_expected_error(column, data.members) for column in data.columns
         }
@@ -89,93 +89,97 @@ class KEpsilon:
         if isinstance(rows, RemoteRows):
             return self._make_remotely(rows, context)
         context.step("search")
-        method_result = form_classes(
+        classes = form_classes(
             rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
-        data = make_noisy_rows(rows, method_result, self.noisy, self.release)
+        data = make_noisy_rows(rows, classes, self.noisy, self.release)
         released = data.add_noise(context.bits)
-        kept = data.select_rows(released, k=self.columns.k, confidence=self.release.confidence)
+        is_kept = data.select_rows(released, k=self.columns.k, confidence=self.release.confidence)
         looks = merge_tuples(
-            method_result.codes[rows.owner[data.tuples[kept]]], np.ones(kept.sum(), np.int64)
+            classes.codes[rows.owner[data.tuples[is_kept]]], np.ones(is_kept.sum(), np.int64)
         )
         return self._make_result(
             rows.counted,
-            PublishedTable(method_result.labels, looks, method_result.levels or ()),
+            PublishedTable(classes.labels, looks, classes.levels or ()),
             self._make_table(
-                rows, method_result, data, released, np.flatnonzero(kept), context.engine
+                rows, classes, data, released, np.flatnonzero(is_kept), context.engine
             ),
             {column.name: column.grid for column in data.columns},
-            partial(measure_noise, data, released, kept, context.bits),
-            method_result.search,
+            partial(measure_noise, data, released, is_kept, context.bits),
+            classes.search,
             self.columns.findings(rows.kept, rows.frequencies.total),
-            self._pair_kept_rows(rows, method_result, data.tuples[kept]),
+            self._pair_kept_rows(rows, classes, data.tuples[is_kept]),
         )
 
     def _pair_kept_rows(
-        self, rows: DistinctRows, found: EquivalenceClasses, shown: Places
+        self, rows: DistinctRows, classes: EquivalenceClasses, published_tuples: Places
     ) -> KeptRows:
         """Return both tables with the columns that are kept as they are."""
-        kept = {name: rows.kept[name] for name in self.columns.kept}
-        codes = rows.frequencies.codes[:, : len(rows.counted.names) + len(kept)]
-        looks = np.column_stack([found.codes[rows.owner], codes[:, len(rows.counted.names) :]])
-        after = merge_tuples(looks[shown].astype(np.int32), np.ones(len(shown), np.int64))
-        return KeptRows(kept, merge_tuples(codes, rows.frequencies.counts), after)
+        kept_values = {name: rows.kept[name] for name in self.columns.kept}
+        codes = rows.frequencies.codes[:, : len(rows.counted.names) + len(kept_values)]
+        looks = np.column_stack([classes.codes[rows.owner], codes[:, len(rows.counted.names) :]])
+        after = merge_tuples(
+            looks[published_tuples].astype(np.int32), np.ones(len(published_tuples), np.int64)
+        )
+        return KeptRows(kept_values, merge_tuples(codes, rows.frequencies.counts), after)
 
-    def _make_remotely(self, counted: RemoteRows, context: MakeContext) -> MethodResult:
+    def _make_remotely(self, remote_rows: RemoteRows, context: MakeContext) -> MethodResult:
         """Make the same where the rows are: classes from counts, noise there."""
-        rows = counted.rows
+        rows = remote_rows.rows
         context.step("search")
-        remotely = form_classes(
+        classes = form_classes(
             rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
         )
         context.step("draw")
         work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)
-        through, read = tuple(self.columns.kept), tuple(self.noisy)
-        worked = counted.process_classes(remotely, work, context.bits, through=through, read=read)
-        parts = [part for part in worked.parts if isinstance(part, NoisePart)]
+        through, noisy_names = tuple(self.columns.kept), tuple(self.noisy)
+        processed = remote_rows.process_classes(
+            classes, work, context.bits, through=through, work_columns=noisy_names
+        )
+        parts = [part for part in processed.parts if isinstance(part, NoisePart)]
         grids = merge_grids(parts, self.noisy)
-        looks = lookup_class_codes(remotely, worked.members)
-        coded: dict[str, tuple[Sequence[object], Codes]] = {}
+        looks = lookup_class_codes(classes, processed.members)
+        coded_columns: dict[str, tuple[Sequence[object], Codes]] = {}
         for at, name in enumerate(rows.counted.names):
-            labels, rank = sort_labels(remotely.labels[at])
-            coded[name] = labels, rank[looks[:, at]]
+            labels, rank = sort_labels(classes.labels[at])
+            coded_columns[name] = labels, rank[looks[:, at]]
         for name in through:
-            listed, codes = worked.kept[name]
-            labels, rank = sort_labels(listed)
-            coded[name] = labels, rank[codes]
-        members, counts = np.unique(worked.members, return_counts=True)
+            values, codes = processed.kept[name]
+            labels, rank = sort_labels(values)
+            coded_columns[name] = labels, rank[codes]
+        members, counts = np.unique(processed.members, return_counts=True)
         return self._make_result(
             rows.counted,
             PublishedTable(
-                remotely.labels,
-                merge_tuples(lookup_class_codes(remotely, members), counts),
-                remotely.levels or (),
+                classes.labels,
+                merge_tuples(lookup_class_codes(classes, members), counts),
+                classes.levels or (),
             ),
-            self._sort_rows(coded, worked.columns, grids, context.engine),
+            self._sort_rows(coded_columns, processed.columns, grids, context.engine),
             grids,
             partial(merge_noise, parts),
-            remotely.search,
+            classes.search,
             self.columns.findings(
-                {name: worked.kept[name][0] for name in through}, rows.frequencies.total
+                {name: processed.kept[name][0] for name in through}, rows.frequencies.total
             ),
         )
 
     def _make_result(
         self,
         original: CountedTable,
-        shown: PublishedTable,
+        published: PublishedTable,
         data: Table,
-        known: Mapping[str, Grid],
+        grids: Mapping[str, Grid],
         noise: Callable[[], NoiseEvaluation],
         search: SearchResult | None,
         findings: tuple[Finding, ...],
-        beside: KeptRows | None = None,
+        kept_rows: KeptRows | None = None,
     ) -> MethodResult:
         product = Product(
             data=data,
             original=original,
-            shown=shown,
+            shown=published,
             columns=self.columns.quasi,
             axes=original.axes,
             parameters=self.parameters(),
@@ -184,12 +188,12 @@ class KEpsilon:
                 name: NoisyColumn(
                     kind=grid.kind, step=format(grid.step, "f"), bounds=self._format_bounds(name)
                 )
-                for name, grid in known.items()
+                for name, grid in grids.items()
             },
             noise=noise,
             search=search,
             findings=findings,
-            beside=beside,
+            beside=kept_rows,
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self.columns.reasons
@@ -199,71 +203,71 @@ class KEpsilon:
         """Return what the certificate says, all of it settled before the table is seen."""
         release = self.release
         assert release.epsilon is not None
-        result = self.columns.parameters()
-        result["epsilon"] = float(release.epsilon)
-        result["noise"] = release.noise or "laplace"
-        result["bounds"] = release.bounds or "class"
+        entries = self.columns.parameters()
+        entries["epsilon"] = float(release.epsilon)
+        entries["noise"] = release.noise or "laplace"
+        entries["bounds"] = release.bounds or "class"
         if release.delta is not None:
-            result["delta"] = release.delta
+            entries["delta"] = release.delta
         if release.confidence is not None:
-            result["confidence"] = release.confidence
-        return result
+            entries["confidence"] = release.confidence
+        return entries
 
     def _format_bounds(self, name: str) -> tuple[str, str] | None:
-        declared = self.noisy[name].bounds
-        if not self.release.clamp or declared is None:
+        bounds = self.noisy[name].bounds
+        if not self.release.clamp or bounds is None:
             return None
-        return format(declared[0], "f"), format(declared[1], "f")
+        return format(bounds[0], "f"), format(bounds[1], "f")
 
     def _make_table(
         self,
         rows: DistinctRows,
-        found: EquivalenceClasses,
+        classes: EquivalenceClasses,
         data: NoisyRows,
         released: Sequence[Steps],
-        kept: Places,
+        places: Places,
         engine: Engine,
     ) -> Table:
         """Make a table of the rows, of which some are kept."""
-        tuples = data.tuples[kept]
+        tuples = data.tuples[places]
         owner = rows.owner[tuples]
         width = len(self.columns.quasi)
-        coded: dict[str, tuple[Sequence[object], Codes]] = {}
+        coded_columns: dict[str, tuple[Sequence[object], Codes]] = {}
         for at, name in enumerate(rows.counted.names):
-            labels, rank = sort_labels(found.labels[at])
-            coded[name] = labels, rank[found.codes[owner, at]]
+            labels, rank = sort_labels(classes.labels[at])
+            coded_columns[name] = labels, rank[classes.codes[owner, at]]
         for at, name in enumerate(self.columns.kept):
             labels, rank = sort_labels(rows.kept[name])
-            coded[name] = labels, rank[rows.frequencies.codes[tuples, width + at]]
-        stepped = {
-            column.name: (noisy[kept], column.null[kept])
+            coded_columns[name] = labels, rank[rows.frequencies.codes[tuples, width + at]]
+        noisy_columns = {
+            column.name: (noisy[places], column.null[places])
             for column, noisy in zip(data.columns, released, strict=True)
         }
-        result = {column.name: column.grid for column in data.columns}
-        return self._sort_rows(coded, stepped, result, engine)
+        grids = {column.name: column.grid for column in data.columns}
+        return self._sort_rows(coded_columns, noisy_columns, grids, engine)
 
     def _sort_rows(
         self,
-        coded: Mapping[str, tuple[Sequence[object], Codes]],
-        stepped: Mapping[str, tuple[Steps, Bools]],
-        known: Mapping[str, Grid],
+        coded_columns: Mapping[str, tuple[Sequence[object], Codes]],
+        noisy_columns: Mapping[str, tuple[Steps, Bools]],
+        grids: Mapping[str, Grid],
         engine: Engine,
     ) -> Table:
         """Return the rows in the order of what they show, which tells nothing else of them."""
-        names = [name for name in self._order if name in coded or name in stepped]
+        names = [name for name in self._order if name in coded_columns or name in noisy_columns]
         keys: list[npt.NDArray[np.integer]] = []
         for name in names:
-            if name in coded:
-                keys.append(coded[name][1])
+            if name in coded_columns:
+                keys.append(coded_columns[name][1])
             else:
-                steps, null = stepped[name]
+                steps, null = noisy_columns[name]
                 keys += [null.astype(np.int8), _rank_steps(steps, null)]  # nulls are last
         order = np.argsort(pack_columns(keys, len(keys[0])), kind="stable")
         return engine.from_rows(
-            {name: (labels, codes[order]) for name, (labels, codes) in coded.items()},
+            {name: (labels, codes[order]) for name, (labels, codes) in coded_columns.items()},
             {
-                name: (known[name].decode_steps(steps[order]), null[order])
-                for name, (steps, null) in stepped.items()
+                name: (grids[name].decode_steps(steps[order]), null[order])
+                for name, (steps, null) in noisy_columns.items()
             },
             names,
         )
@@ -271,11 +275,11 @@ class KEpsilon:
 
 def _rank_steps(steps: Steps, null: Bools) -> Steps:
     """Return numbers from 0 on in the order of the steps; all nulls have the same."""
-    held = np.where(null, 0, steps)
-    least, most = int(held.min(initial=0)), int(held.max(initial=0))
-    if most - least >= 2**40:
-        return np.unique(held, return_inverse=True)[1].astype(np.int64)
-    return held - least
+    values = np.where(null, 0, steps)
+    lowest, highest = int(values.min(initial=0)), int(values.max(initial=0))
+    if highest - lowest >= 2**40:
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return values - lowest
 
 
 def _refuse_conflicts(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> None:

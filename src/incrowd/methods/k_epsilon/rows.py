@@ -65,27 +65,27 @@ class NoisyRows:
         self, released: Sequence[Steps], *, k: int, confidence: float
     ) -> Bools:
         """Return which rows confidence-based k-anonymity keeps."""
-        kept = np.ones(len(self.members), dtype=bool)
+        is_kept = np.ones(len(self.members), dtype=bool)
         for column, noisy in zip(self.columns, released, strict=True):
-            some = np.flatnonzero(~column.null)
+            places = np.flatnonzero(~column.null)
             good = k_epsilon.select_confident_rows(
-                self.members[some], column.steps[some], noisy[some],
+                self.members[places], column.steps[places], noisy[places],
                 column.noise.compute_radius(confidence), k=k,
             )  # fmt: skip
-            kept[some[~good]] = False
-        return k_epsilon.select_large_classes(kept, self.members, k=k)
+            is_kept[places[~good]] = False
+        return k_epsilon.select_large_classes(is_kept, self.members, k=k)
 
 
 def make_noisy_rows(
     rows: DistinctRows,
-    found: EquivalenceClasses,
+    classes: EquivalenceClasses,
     noisy: Mapping[str, Column],
     release: KEpsilonSpec,
 ) -> NoisyRows:
     """Return the rows shown, their classes, and how much noise each class gets."""
-    shown = np.flatnonzero(found.published_mask[rows.owner])
-    tuples = np.repeat(shown, rows.frequencies.counts[shown])
-    _, members = np.unique(found.members[rows.owner[tuples]], return_inverse=True)
+    published = np.flatnonzero(classes.published_mask[rows.owner])
+    tuples = np.repeat(published, rows.frequencies.counts[published])
+    _, members = np.unique(classes.members[rows.owner[tuples]], return_inverse=True)
     number = int(members.max(initial=-1)) + 1
     names, width = list(rows.kept), len(rows.counted.names)
     values = {
@@ -111,9 +111,9 @@ def make_noisy_columns(
     parts = k_epsilon.split_epsilon(release.epsilon, [column.weight for column in noisy.values()])
     columns = []
     for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
-        listed, codes = values[name]
-        grid, by_value = build_grid(name, listed, column.precision, column.bounds)
-        empty = np.array([value is None for value in listed], dtype=bool)
+        distinct, codes = values[name]
+        grid, by_value = build_grid(name, distinct, column.precision, column.bounds)
+        empty = np.array([value is None for value in distinct], dtype=bool)
         steps, null = by_value[codes], empty[codes]
         if release.bounds == "declared":
             assert grid.bounds is not None

@@ -85,13 +85,13 @@ def depends_on_size(release: SafeSpec, declared: ColumnHierarchies) -> bool:
     If so, a size that the spec states may have decided parameters that are published, so the
     certificate names it. Sizes count by their steps, so one of each step stands for all sizes.
     """
-    settled = set()
+    outcomes = set()
     for size in _SIZES:
         scheme, _ = _select_scheme(release, declared, size)
-        spent = scheme.selection_shares() if release.search_epsilon is None else ()
+        shares = scheme.selection_shares() if release.search_epsilon is None else ()
         limits = () if release.slices else tuple(scheme.level_limits(declared.names).items())
-        settled.add((spent, limits))
-    return len(settled) > 1
+        outcomes.add((shares, limits))
+    return len(outcomes) > 1
 
 
 def _select_scheme(
@@ -107,21 +107,21 @@ def _select_scheme(
         return MondrianScheme(release, declared, size=size), (
             "Scheme: safe Mondrian, set by the spec.",
         )
-    settled = _explain_fixed_scheme(release, declared)
-    if settled:
-        _refuse_unused_settings(release, settled)
-        return FixedScheme(release, declared), (f"Scheme: fixed levels, because {settled}.",)
-    given = release.keep or release.beta or release.draw == "counts"
+    explanation = _explain_fixed_scheme(release, declared)
+    if explanation:
+        _refuse_unused_settings(release, explanation)
+        return FixedScheme(release, declared), (f"Scheme: fixed levels, because {explanation}.",)
+    has_draw = release.keep or release.beta or release.draw == "counts"
     if release.slices:
         reason = "Scheme: private search of the levels of each slice, because the spec sets none."
-        if not given:
+        if not has_draw:
             reason += " The sampling rate gives the smallest crowd size."
         return SearchedScheme(release, declared, size=size), (reason,)
-    limits, thinned = _limit_levels(release, declared, size)
-    what = "levels" if given else "levels, k and beta"
-    reason = f"Scheme: private search of {what}, because the spec sets none."
+    limits, notes = _limit_levels(release, declared, size)
+    subject = "levels" if has_draw else "levels, k and beta"
+    reason = f"Scheme: private search of {subject}, because the spec sets none."
     searched_scheme = SearchedScheme(release, declared, limits, size=size)
-    return searched_scheme, (reason, *thinned, *_describe_objective(release))
+    return searched_scheme, (reason, *notes, *_describe_objective(release))
 
 
 def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
@@ -167,39 +167,39 @@ def _limit_levels(
     The finest level of the column with the most levels goes first, so that every column keeps
     a choice for as long as possible. Few people, if the curator says so, bear fewer fine levels.
     """
-    known = math.inf if size is None else size
-    most = next((schemes for below, schemes in _FEWER if known < below), MANY_SCHEMES)
-    result = release.levels
+    rows = math.inf if size is None else size
+    limit = next((schemes for below, schemes in _FEWER if rows < below), MANY_SCHEMES)
+    spec_levels = release.levels
     low, high = {}, {}
     for name in declared.names:
-        level = result.get(name, (0, declared.height(name) - 1))
+        level = spec_levels.get(name, (0, declared.height(name) - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
     start = dict(low)
-    every = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
-    while schemes > most:
+    all_schemes = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
+    while schemes > limit:
         name = max(low, key=lambda name: high[name] - low[name])
         levels = high[name] - low[name] + 1
         schemes = schemes // levels * (levels - 1)
         low[name] += 1
-    if schemes == every:
-        return dict(result), ()
-    raised = [name for name in declared.names if low[name] > start[name]]
-    limits: dict[str, int | tuple[int, int]] = dict(result)
-    limits.update({name: (low[name], high[name]) for name in raised})
-    removed = [
+    if schemes == all_schemes:
+        return dict(spec_levels), ()
+    raised_columns = [name for name in declared.names if low[name] > start[name]]
+    limits: dict[str, int | tuple[int, int]] = dict(spec_levels)
+    limits.update({name: (low[name], high[name]) for name in raised_columns})
+    removed_columns = [
         name
-        for name in raised
+        for name in raised_columns
         if declared.is_rooted(name) and low[name] == declared.height(name) - 1
     ]
-    listed = "; ".join(
+    listing = "; ".join(
         f"{name} → {declared.describe_level(name, low[name])}"
-        for name in raised
-        if name not in removed
+        for name in raised_columns
+        if name not in removed_columns
     )
     words = "There are too many schemes to search, so the finest levels are excluded."
-    if listed:
-        words += f" Finest levels searched: {listed}."
-    if removed:
-        words += f" Suppressed without search: {', '.join(removed)}."
+    if listing:
+        words += f" Finest levels searched: {listing}."
+    if removed_columns:
+        words += f" Suppressed without search: {', '.join(removed_columns)}."
     words += " Use `slices` to keep more detail."
     return limits, (words,)

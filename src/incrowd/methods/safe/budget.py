@@ -106,24 +106,24 @@ def split_single_release(split: BudgetSplit, releases: int) -> tuple[BudgetSplit
     One by itself is certified at the delta of all, with an epsilon that is rounded up to six
     digits.
     """
-    single_release = replace(
+    single = replace(
         split, tables=split.tables // releases,
         choices=split.choices[: len(split.choices) // releases],
     )  # fmt: skip
-    epsilon = Accountant(single_release.events).epsilon(delta=split.delta)
-    single_release = replace(
-        single_release, epsilon=min(float(format_parameter("epsilon", epsilon, 6)), split.epsilon)
+    epsilon = Accountant(single.events).epsilon(delta=split.delta)
+    single = replace(
+        single, epsilon=min(float(format_parameter("epsilon", epsilon, 6)), split.epsilon)
     )
-    return single_release, Guarantee(split.epsilon, split.delta)
+    return single, Guarantee(split.epsilon, split.delta)
 
 
 def _round_payable(epsilons: Sequence[float]) -> tuple[float, ...]:
-    spent = tuple(round_down_epsilon(epsilon) for epsilon in epsilons)
-    if not min(spent, default=1.0) > 0:
+    payable = tuple(round_down_epsilon(epsilon) for epsilon in epsilons)
+    if not min(payable, default=1.0) > 0:
         raise IncrowdError(
             "The search needs ε of at least 1e-6 per choice. Increase `search_epsilon`."
         )
-    return spent
+    return payable
 
 
 def split_fixed_budget(
@@ -141,21 +141,21 @@ def split_fixed_budget(
     if release.already_sampled is not None and (k is None or rate is None):
         k, rate = _solve_on_sample(release, k, rate, release.already_sampled)
         return _account_pair(release, SafeRelease(k, round_down_rate(rate)), tables)
-    known: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "epsilon": release.epsilon, "delta": release.delta, "releases": tables,
     }  # fmt: skip
     if None in (release.epsilon, release.delta) and None in (k, rate):
-        given = {"k": k, "beta": rate, "epsilon": release.epsilon, "delta": release.delta}
-        listed = ", ".join(name for name, value in given.items() if value is not None)
+        values = {"k": k, "beta": rate, "epsilon": release.epsilon, "delta": release.delta}
+        listing = ", ".join(name for name, value in values.items() if value is not None)
         raise IncrowdError(
-            f"Spec: `release` sets {listed or 'no parameter'}. Add `epsilon` and `delta`, or `k` "
+            f"Spec: `release` sets {listing or 'no parameter'}. Add `epsilon` and `delta`, or `k` "
             "and `beta` with one of them."
         )
     if rate is not None and k is None:
-        k = plan(beta=rate, **known).k
+        k = plan(beta=rate, **arguments).k
     elif rate is None:
-        planned = plan(k=k, **known)
-        k, rate = planned.k, planned.beta
+        best_plan = plan(k=k, **arguments)
+        k, rate = best_plan.k, best_plan.beta
     assert k is not None
     return _account_pair(release, SafeRelease(k, round_down_rate(rate)), tables)
 
@@ -183,8 +183,8 @@ def _solve_on_sample(
             f"= {b:g}. Use a larger ε or δ, or a smaller β."
         )
     # A rate that was found needs no more than four digits.
-    result = release.beta or release.keep
-    return int(size), result or float(format_parameter("beta", rate, 4))
+    given_rate = release.beta or release.keep
+    return int(size), given_rate or float(format_parameter("beta", rate, 4))
 
 
 def _account_pair(release: SafeSpec, pair: SafeRelease, tables: int) -> BudgetSplit:

@@ -113,8 +113,8 @@ class NoisyCountsDraw:
 
     def publish_probability(self, rows: Floats) -> Floats:
         """Return P[n + X >= r + k]."""
-        law, least = build_event_law(self.event), self.event.r + self.k
-        return np.array([law.compute_tail(least - int(n)) if n >= 1 else 0.0 for n in rows])
+        law, threshold = build_event_law(self.event), self.event.r + self.k
+        return np.array([law.compute_tail(threshold - int(n)) if n >= 1 else 0.0 for n in rows])
 
     @property
     def noise(self) -> CountNoise:
@@ -137,9 +137,9 @@ def make_draws(split: BudgetSplit, release: SafeSpec, bits: Randomness) -> tuple
     The coin sees no data, so it may be tossed, and known, before anything is chosen.
     """
     if isinstance(split.event, Coin):
-        tossed = bool(sample_binomial(np.ones(1, dtype=np.int64), split.event.chance, bits)[0])
+        is_first = bool(sample_binomial(np.ones(1, dtype=np.int64), split.event.chance, bits)[0])
         first, second = split.draws
-        return (_make_draw(first if tossed else second, split, release),)
+        return (_make_draw(first if is_first else second, split, release),)
     return tuple(_make_draw(draw, split, release) for draw in split.draws)
 
 

@@ -86,20 +86,24 @@ class Safe:
         Choices of many tables, or many choices, compose better than they add up; so each may
         spend more than its part.
         """
-        release, planned = self._release, self._release.releases or 1
-        tables, steps = planned * self._slicing.tables, planned * self._slicing.choices
+        release, releases = self._release, self._release.releases or 1
+        tables, steps = releases * self._slicing.tables, releases * self._slicing.choices
         epsilon = release.epsilon or 0.0
-        chosen = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
+        choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
-            return split_counts_budget(release, choices=chosen, tables=tables)
+            return split_counts_budget(release, choices=choice_epsilons, tables=tables)
         if not shares:
-            return split_fixed_budget(release, choices=chosen, tables=tables)
-        own = [share * epsilon / math.sqrt(tables) for share in shares]
+            return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
+        selection_epsilons = [share * epsilon / math.sqrt(tables) for share in shares]
         if release.search_epsilon is not None:
-            own = [release.search_epsilon / len(own)] * len(own)
-        settled = split_counts_budget if release.draw == "counts" else split_search_budget
-        return settled(release, selections=own, choices=chosen, tables=tables)
+            selection_epsilons = [release.search_epsilon / len(selection_epsilons)] * len(
+                selection_epsilons
+            )
+        split_budget = split_counts_budget if release.draw == "counts" else split_search_budget
+        return split_budget(
+            release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
+        )
 
     @property
     def planned_release(self) -> PlannedRelease:
@@ -117,21 +121,23 @@ class Safe:
         """Count the tuples that the scheme works on; of slices, those of all columns."""
         if self._slicing.tables == 1:
             return self._scheme.count_table(table)
-        whole = count_local_or_remote(table, self._declared)
+        counted_table = count_local_or_remote(table, self._declared)
         return (
-            self._scheme.require_local(whole) if isinstance(self._scheme, MondrianScheme) else whole
+            self._scheme.require_local(counted_table)
+            if isinstance(self._scheme, MondrianScheme)
+            else counted_table
         )
 
-    def make(self, whole: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
+    def make(self, table: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Choose what is to be chosen, draw, drop what is rare."""
-        parts = [whole]
+        parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")
             epsilons = [read_as_decimal(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.choose_slices(
-                whole, epsilons, context.bits, list_draws(self._split, self._release)
+                table, epsilons, context.bits, list_draws(self._split, self._release)
             )
-            parts = [whole.select_columns(names) for names in slices]
+            parts = [table.select_columns(names) for names in slices]
         products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
@@ -140,7 +146,7 @@ class Safe:
             products=products,
             promise=self.promise,
             events=self.events,
-            original=whole if isinstance(whole, CountedTable) else whole.collect_sample(),
+            original=table if isinstance(table, CountedTable) else table.collect_sample(),
             parameters={**self._split.shared_parameters, **self.asserted},
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )

@@ -76,10 +76,12 @@ class RemoteCountedTable:
             self.collect_above([at], 0),
         )
 
-    def collect_above(self, places: Sequence[int], least: int) -> Frequencies:
+    def collect_above(self, places: Sequence[int], threshold: int) -> Frequencies:
         """Return the tuples of some columns that have more than so many rows."""
         maps = self.maps
-        return self.tuples.select_columns(places).collect_above([maps[at] for at in places], least)
+        return self.tuples.select_columns(places).collect_above(
+            [maps[at] for at in places], threshold
+        )
 
     def collect_sample(self) -> CountedTable:
         """Return some of the tuples, to measure on."""
@@ -102,35 +104,37 @@ def count_local_or_remote(
     table: Table, declared: ColumnHierarchies, levels: Sequence[int] | None = None
 ) -> CountedTable | RemoteCountedTable:
     """Count the distinct tuples of a table; where they are, if too many for this machine."""
-    held = tuple(levels) if levels is not None else (0,) * len(declared.names)
+    base_levels = tuple(levels) if levels is not None else (0,) * len(declared.names)
     try:
-        return count_tuples(table, declared, levels=held)
-    except TooManyTuplesError as many:
-        if many.spread is None:
+        return count_tuples(table, declared, levels=base_levels)
+    except TooManyTuplesError as error:
+        if error.spread is None:
             raise
         hierarchies = build_hierarchies(table, declared)
-        return RemoteCountedTable(declared.names, hierarchies, held, held, many.spread)
+        return RemoteCountedTable(
+            declared.names, hierarchies, base_levels, base_levels, error.spread
+        )
 
 
 class RemoteRollups(Rollups):
     """The cells at any node of a search, brought here from tuples that are not.
 
     Tuples at some levels that fit are brought here once, and roll up to every coarser node. The
-    cells of other nodes are counted where the tuples are; only those of more than ``least`` rows
-    come here, and a search looks at no others.
+    cells of other nodes are counted where the tuples are; only those of more than ``threshold``
+    rows come here, and a search looks at no others.
     """
 
-    def __init__(self, whole: RemoteCountedTable, least: int) -> None:
-        self._whole, self._least = whole, least
-        self._base, near = _bring_tuples(whole)
-        super().__init__(whole.hierarchies, near.represent_by_values().frequencies)
+    def __init__(self, table: RemoteCountedTable, threshold: int) -> None:
+        self._whole, self._threshold = table, threshold
+        self._base, local_table = _bring_tuples(table)
+        super().__init__(table.hierarchies, local_table.represent_by_values().frequencies)
 
     def count_cells(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts]:
-        """Return the keys of the cells of a node with more than ``least`` rows, and their rows."""
+        """Return the keys of the cells with more than ``threshold`` rows, and their rows."""
         if all(a >= b for a, b in zip(node, self._base, strict=True)):
             return super().count_cells(node)
         maps = map_levels(self.hierarchies, self._whole.held, node)
-        above = self._whole.tuples.collect_above(maps, self._least)
+        above = self._whole.tuples.collect_above(maps, self._threshold)
         widths = [self._count_level_groups(at, level) for at, level in enumerate(node)]
         if math.prod(widths) >= _NUMBERED:
             self._wide[node] = above.codes
@@ -141,19 +145,19 @@ class RemoteRollups(Rollups):
         return keys, above.counts
 
 
-def _bring_tuples(whole: RemoteCountedTable) -> tuple[Node, CountedTable]:
+def _bring_tuples(table: RemoteCountedTable) -> tuple[Node, CountedTable]:
     """Return levels at which the tuples fit here, and these; wide columns roll up first.
 
     At the root of every column there is one tuple, which fits.
     """
-    levels = list(whole.held)
+    levels = list(table.held)
     while True:
-        if_small = replace(whole, levels=tuple(levels)).collect_if_small()
+        if_small = replace(table, levels=tuple(levels)).collect_if_small()
         if isinstance(if_small, CountedTable):
             return tuple(levels), if_small
         wide = [
             len(hierarchy.labels[level]) if level < hierarchy.height - 1 else 0
-            for hierarchy, level in zip(whole.hierarchies, levels, strict=True)
+            for hierarchy, level in zip(table.hierarchies, levels, strict=True)
         ]
         if not any(wide):
             raise TooManyTuplesError(

@@ -50,8 +50,8 @@ def compute_search_share(size: int | None) -> float:
     it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
     The steps were settled by trials on generated tables of 300 to 4,000 rows.
     """
-    search_share = math.inf if size is None else size
-    return next((share for below, share in SMALL if search_share < below), SEARCH_SHARE)
+    rows = math.inf if size is None else size
+    return next((share for below, share in SMALL if rows < below), SEARCH_SHARE)
 
 
 class SafeScheme(Protocol):
@@ -70,9 +70,9 @@ class SafeScheme(Protocol):
         ...
 
     def make_product(
-        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+        self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
-        """Make the rows to be published; ``whole`` may have some of the columns only."""
+        """Make the rows to be published; ``table`` may have some of the columns only."""
         ...
 
 
@@ -96,13 +96,13 @@ class FixedScheme:
         return count_local_or_remote(table, self._declared, list(self._levels.values()))
 
     def make_product(
-        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+        self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Draw, drop what is rare."""
         (draw,) = make_draws(split, self._release, context.bits)
-        levels = tuple(self._levels[name] for name in whole.names)
+        levels = tuple(self._levels[name] for name in table.names)
         return _draw_leveled_product(
-            whole.roll_up(levels), self._declared, self._release, draw, context
+            table.roll_up(levels), self._declared, self._release, draw, context
         )
 
 
@@ -160,45 +160,45 @@ class SearchedScheme:
         return count_local_or_remote(table, self._declared)
 
     def make_product(
-        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+        self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Search, roll up, draw, drop what is rare."""
-        chosen, draw = self._choose_scheme(whole, split, context)
-        return self._make_leveled_product(whole, chosen, draw, context)
+        scheme, draw = self._choose_scheme(table, split, context)
+        return self._make_leveled_product(table, scheme, draw, context)
 
     def _make_leveled_product(
         self,
-        whole: CountedTable | RemoteCountedTable,
-        chosen: ChosenScheme,
+        table: CountedTable | RemoteCountedTable,
+        scheme: ChosenScheme,
         draw: CellDraw,
         context: MakeContext,
     ) -> Product:
-        rolled = whole.roll_up(chosen.levels)
-        return _draw_leveled_product(rolled, self._declared, self._release, draw, context)
+        coarse_table = table.roll_up(scheme.levels)
+        return _draw_leveled_product(coarse_table, self._declared, self._release, draw, context)
 
     def _choose_scheme(
-        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+        self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> tuple[ChosenScheme, CellDraw]:
         """Choose the scheme, and what it is drawn with."""
         context.step("search")
         among = {draw.ramp: draw for draw in make_draws(split, self._release, context.bits)}
         rollups = (
-            RemoteRollups(whole, min(item.a for item in among))
-            if isinstance(whole, RemoteCountedTable)
-            else Rollups(whole.hierarchies, whole.frequencies)
+            RemoteRollups(table, min(ramp.a for ramp in among))
+            if isinstance(table, RemoteCountedTable)
+            else Rollups(table.hierarchies, table.frequencies)
         )
-        chosen = search_scheme(
+        scheme = search_scheme(
             rollups,
-            self.make_lattice(whole.names),
+            self.make_lattice(table.names),
             list(among),
             epsilon=read_as_decimal(split.selections[0]),
             power=self._power,
-            weights=self._list_weights(whole.names),
+            weights=self._list_weights(table.names),
             bits=context.bits,
-            target=None if self._target is None else whole.names.index(self._target),
+            target=None if self._target is None else table.names.index(self._target),
             progress=context.progress,
         )
-        return chosen, among[chosen.ramp]
+        return scheme, among[scheme.ramp]
 
     @property
     def _power(self) -> int:
@@ -244,48 +244,48 @@ class MondrianScheme(SearchedScheme):
         return self.require_local(super().count_table(table))
 
     @staticmethod
-    def require_local(found: CountedTable | RemoteCountedTable) -> CountedTable:
+    def require_local(table: CountedTable | RemoteCountedTable) -> CountedTable:
         """Return tuples that are here; refuse others before anything is spent.
 
         Whether cells are cut is published. If tables with too many tuples were rolled up without
         cuts, how many tuples there are would decide it.
         """
-        if isinstance(found, RemoteCountedTable):
+        if isinstance(table, RemoteCountedTable):
             raise IncrowdError(
                 "Table: too many distinct tuples for `scheme: mondrian` on one machine. Use "
                 "`scheme: search`, or fewer or coarser columns."
             )
-        return found
+        return table
 
     def make_product(
-        self, whole: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
+        self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Search, cut the cells, draw, drop below k."""
-        whole = self.require_local(whole)
-        chosen, draw = self._choose_scheme(whole, split, context)
+        table = self.require_local(table)
+        scheme, draw = self._choose_scheme(table, split, context)
         axes = {
             at: make_contiguous(axis)
-            for at, (name, axis) in enumerate(zip(whole.names, whole.axes, strict=True))
+            for at, (name, axis) in enumerate(zip(table.names, table.axes, strict=True))
             if self.allows_cut(name)
         }
         if not axes:  # of a slice, perhaps, none of whose columns can be cut
-            return self._make_leveled_product(whole, chosen, draw, context)
-        boxes = self._cut_cells(axes, whole, chosen, split, context.bits)
+            return self._make_leveled_product(table, scheme, draw, context)
+        boxes = self._cut_cells(axes, table, scheme, split, context.bits)
         context.step("draw")
-        labels, codes = _label_tuples(axes, boxes, whole, chosen.levels)
-        drawn = draw.draw_published_cells(
-            merge_tuples(codes, whole.frequencies.counts), context.bits
+        labels, codes = _label_tuples(axes, boxes, table, scheme.levels)
+        published = draw.draw_published_cells(
+            merge_tuples(codes, table.frequencies.counts), context.bits
         )
-        levels = [None if at in axes else level for at, level in enumerate(chosen.levels)]
+        levels = [None if at in axes else level for at, level in enumerate(scheme.levels)]
         return Product(
             data=make_cell_table(
-                dict(zip(whole.names, labels, strict=True)), drawn,
+                dict(zip(table.names, labels, strict=True)), published,
                 weighted=self._release.rows == "counted", engine=context.engine,
             ),
-            original=whole,
-            shown=PublishedTable(labels, drawn, tuple(levels), draw.noise),
+            original=table,
+            shown=PublishedTable(labels, published, tuple(levels), draw.noise),
             columns=self._declared.columns,
-            axes=tuple(axes.get(at, axis) for at, axis in enumerate(whole.axes)),
+            axes=tuple(axes.get(at, axis) for at, axis in enumerate(table.axes)),
             parameters=draw.parameters,
             findings=(make_finding("LABELS_CUT_LOCALLY"),),
         )  # fmt: skip
@@ -293,20 +293,20 @@ class MondrianScheme(SearchedScheme):
     def _cut_cells(
         self,
         axes: dict[int, Axis],
-        whole: CountedTable,
-        chosen: ChosenScheme,
+        table: CountedTable,
+        scheme: ChosenScheme,
         split: BudgetSplit,
         bits: Randomness,
     ) -> CellPartition:
         """Cut the cells of the chosen scheme further."""
-        weights = self._list_weights(whole.names)
+        weights = self._list_weights(table.names)
         shares = weights / weights.sum()
         return cut_cells(
             list(axes.values()),
-            locate_points(list(axes.values()), whole.frequencies.codes[:, list(axes)]),
-            whole.frequencies.counts,
-            _make_boxes(axes, whole, chosen.levels, shares),
-            ramp=chosen.ramp,
+            locate_points(list(axes.values()), table.frequencies.codes[:, list(axes)]),
+            table.frequencies.counts,
+            _make_boxes(axes, table, scheme.levels, shares),
+            ramp=scheme.ramp,
             epsilons=[read_as_decimal(epsilon) for epsilon in split.selections[1:]],
             power=self._power,
             shares=shares[list(axes)],
@@ -315,26 +315,26 @@ class MondrianScheme(SearchedScheme):
 
 
 def _label_tuples(
-    axes: dict[int, Axis], boxes: CellPartition, whole: CountedTable, levels: Sequence[int]
+    axes: dict[int, Axis], boxes: CellPartition, table: CountedTable, levels: Sequence[int]
 ) -> tuple[tuple[Sequence[str | None], ...], Codes]:
     """Return the labels of each column, and for each tuple which of them it shows."""
     labels: list[Sequence[str | None]] = []
-    codes = np.zeros_like(whole.frequencies.codes)
-    for at, (hierarchy, level) in enumerate(zip(whole.hierarchies, levels, strict=True)):
+    codes = np.zeros_like(table.frequencies.codes)
+    for at, (hierarchy, level) in enumerate(zip(table.hierarchies, levels, strict=True)):
         if at in axes:
             place = list(axes).index(at)
-            texts, own = axes[at].make_labels(boxes.low[:, place], boxes.high[:, place])
+            texts, places = axes[at].make_labels(boxes.low[:, place], boxes.high[:, place])
             labels.append(texts)
-            codes[:, at] = own[boxes.members]
+            codes[:, at] = places[boxes.members]
         else:
             labels.append(hierarchy.labels[level])
-            group = hierarchy.groups[level][whole.frequencies.codes[:, at]]
+            group = hierarchy.groups[level][table.frequencies.codes[:, at]]
             codes[:, at] = hierarchy.map_equal_labels(level)[group]
     return tuple(labels), codes
 
 
 def _draw_leveled_product(
-    whole: CountedTable | RemoteCountedTable,
+    table: CountedTable | RemoteCountedTable,
     declared: ColumnHierarchies,
     release: SafeSpec,
     draw: CellDraw,
@@ -342,40 +342,40 @@ def _draw_leveled_product(
 ) -> Product:
     """Draw the cells of a scheme of levels; drop what is rare."""
     context.step("draw")
-    here, drawn, apart = _draw_cells(whole, draw, context.bits, release.target)
+    local_table, published, remote_cells = _draw_cells(table, draw, context.bits, release.target)
     labels = [
         hierarchy.labels[level]
-        for hierarchy, level in zip(here.hierarchies, here.levels, strict=True)
+        for hierarchy, level in zip(local_table.hierarchies, local_table.levels, strict=True)
     ]
-    looks = dict(zip(here.names, labels, strict=True))
+    looks = dict(zip(local_table.names, labels, strict=True))
     return Product(
         data=make_cell_table(
-            looks, drawn, weighted=release.rows == "counted", engine=context.engine
+            looks, published, weighted=release.rows == "counted", engine=context.engine
         ),
-        original=here,
-        shown=PublishedTable(tuple(labels), drawn, here.levels, draw.noise),
+        original=local_table,
+        shown=PublishedTable(tuple(labels), published, local_table.levels, draw.noise),
         columns=declared.columns,
-        axes=here.axes,
+        axes=local_table.axes,
         parameters=draw.parameters,
         crowd=draw.crowd,
         target=release.target,
-        apart=apart,
+        apart=remote_cells,
     )
 
 
 def _draw_cells(
-    whole: CountedTable | RemoteCountedTable, draw: CellDraw, bits: Randomness, target: str | None
+    table: CountedTable | RemoteCountedTable, draw: CellDraw, bits: Randomness, target: str | None
 ) -> tuple[CountedTable, Frequencies, RemoteCells | None]:
     """Return the cells by what they show; those shown; and what is known of cells not here."""
-    if isinstance(whole, CountedTable):
-        here = whole.merge_labels()
-        return here, draw.draw_published_cells(here.frequencies, bits), None
-    cells = whole.draw_cells(draw, bits)
-    here = CountedTable(whole.names, whole.hierarchies, whole.levels, cells.original)
-    held = None
+    if isinstance(table, CountedTable):
+        local_table = table.merge_labels()
+        return local_table, draw.draw_published_cells(local_table.frequencies, bits), None
+    cells = table.draw_cells(draw, bits)
+    local_table = CountedTable(table.names, table.hierarchies, table.levels, cells.original)
+    target_rows = None
     if target is not None:
-        held = whole.column(whole.names.index(target)).merge_labels().frequencies
-    return here, cells.shown, RemoteCells(cells.rest, whole.collect_sample(), held)
+        target_rows = table.column(table.names.index(target)).merge_labels().frequencies
+    return local_table, cells.shown, RemoteCells(cells.rest, table.collect_sample(), target_rows)
 
 
 def make_contiguous(axis: Axis) -> Axis:
@@ -384,34 +384,36 @@ def make_contiguous(axis: Axis) -> Axis:
 
 
 def _make_boxes(
-    axes: dict[int, Axis], whole: CountedTable, levels: Sequence[int], shares: Floats
+    axes: dict[int, Axis], table: CountedTable, levels: Sequence[int], shares: Floats
 ) -> CellPartition:
     """Return the cells of a scheme as boxes over the declared domain of some columns."""
     groups = np.column_stack(
-        [h.groups[level][whole.frequencies.codes[:, at]]
-         for at, (h, level) in enumerate(zip(whole.hierarchies, levels, strict=True))]
+        [h.groups[level][table.frequencies.codes[:, at]]
+         for at, (h, level) in enumerate(zip(table.hierarchies, levels, strict=True))]
     ).astype(np.int32)  # fmt: skip
-    _, first, place = np.unique(number_tuples(groups), return_index=True, return_inverse=True)
-    groups = groups[first]
-    low, high, beside = [], [], np.zeros(len(groups))
+    _, starts, place = np.unique(number_tuples(groups), return_index=True, return_inverse=True)
+    groups = groups[starts]
+    low, high, other_detail = [], [], np.zeros(len(groups))
     for at, level in enumerate(levels):
         if at in axes:
-            item, other = axes[at].find_runs(np.full(len(groups), level), groups[:, at])
-            low.append(item)
-            high.append(other)
+            first_positions, last_positions = axes[at].find_runs(
+                np.full(len(groups), level), groups[:, at]
+            )
+            low.append(first_positions)
+            high.append(last_positions)
         else:
-            lost = compute_normalized_costs(whole.hierarchies[at])[level]
-            beside += shares[at] * (1 - lost[groups[:, at]])
-    return CellPartition(np.column_stack(low), np.column_stack(high), place, beside)
+            lost = compute_normalized_costs(table.hierarchies[at])[level]
+            other_detail += shares[at] * (1 - lost[groups[:, at]])
+    return CellPartition(np.column_stack(low), np.column_stack(high), place, other_detail)
 
 
 def _list_levels(release: SafeSpec, declared: ColumnHierarchies) -> dict[str, int]:
     """Return the levels of the spec; half way up, rounded down, where it names none."""
-    given = release.levels
+    spec_levels = release.levels
     levels = {}
     for name in declared.names:
         height = declared.height(name)
-        level = given.get(name, (height - 1) // 2)
+        level = spec_levels.get(name, (height - 1) // 2)
         if not isinstance(level, int):
             raise IncrowdError(
                 f"Column '{name}': a fixed scheme needs one level, not a range. Set one level."

@@ -32,50 +32,50 @@ class Slicer:
     choices it takes to put them together, ``reason`` why.
     """
 
-    def __init__(self, asked: Slices, columns: tuple[str, ...]) -> None:
+    def __init__(self, slices: Slices, columns: tuple[str, ...]) -> None:
         self._columns = columns
         self._known: list[tuple[str, ...]] = []
         self._most = len(columns)
         self.tables, self.choices, self.reason = 1, 0, ""
-        if isinstance(asked, Slicing):
-            self._plan_slices(asked)
-        elif asked:
-            self._known = _order_declared(asked, columns)
-            self.tables = len(asked)
+        if isinstance(slices, Slicing):
+            self._plan_slices(slices)
+        elif slices:
+            self._known = _order_declared(slices, columns)
+            self.tables = len(slices)
 
     @property
     def known_slices(self) -> list[tuple[str, ...]]:
         """The columns of each slice as far as they are settled; else some of as many columns."""
         return self._known or [self._columns[: self._most]]
 
-    def _plan_slices(self, asked: Slicing) -> None:
-        columns, most = len(self._columns), asked.columns
-        if columns <= most:
+    def _plan_slices(self, slicing: Slicing) -> None:
+        columns, width = len(self._columns), slicing.columns
+        if columns <= width:
             raise IncrowdError(
-                f"Slices: {most} columns per slice, but only {columns} columns in all. Use smaller "
-                "slices, or remove `slices`."
+                f"Slices: {width} columns per slice, but only {columns} columns in all. Use "
+                "smaller slices, or remove `slices`."
             )
         fewest, at_least = (
-            len(safe_slices.compute_slice_sizes(columns, most)),
-            comb(columns, 2) / comb(most, 2),
+            len(safe_slices.compute_slice_sizes(columns, width)),
+            comb(columns, 2) / comb(width, 2),
         )
-        limit = math.inf if asked.tables == "all" else asked.tables or max(USUAL_TABLES, fewest)
+        limit = math.inf if slicing.tables == "all" else slicing.tables or max(USUAL_TABLES, fewest)
         if limit < fewest:
             raise IncrowdError(
-                f"Slices: {columns} columns need at least {fewest} tables of {most}, but `tables` "
+                f"Slices: {columns} columns need at least {fewest} tables of {width}, but `tables` "
                 f"is {limit}. Use more tables or larger slices."
             )
-        every = safe_slices.cover_pairs(columns, most) if at_least <= limit else []
-        if 0 < len(every) <= limit:
-            self._known = [tuple(self._columns[at] for at in part) for part in every]
-            self.tables = len(every)
+        cover = safe_slices.cover_pairs(columns, width) if at_least <= limit else []
+        if 0 < len(cover) <= limit:
+            self._known = [tuple(self._columns[at] for at in part) for part in cover]
+            self.tables = len(cover)
             self.reason = (
-                f"Slices: {len(every)} tables cover every pair of columns; choosing them is free."
+                f"Slices: {len(cover)} tables cover every pair of columns; choosing them is free."
             )
             return
         tables = int(limit)
-        self._most, self.tables = most, tables
-        self.choices = safe_slices.count_choices(columns, most, tables)
+        self._most, self.tables = width, tables
+        self.choices = safe_slices.count_choices(columns, width, tables)
         self.reason = (
             f"Slices: the columns of {tables} tables were chosen privately, pairs with a strong "
             "association first."
@@ -83,7 +83,7 @@ class Slicer:
 
     def choose_slices(
         self,
-        whole: CountedTable | RemoteCountedTable,
+        table: CountedTable | RemoteCountedTable,
         epsilons: Sequence[Fraction],
         bits: Randomness,
         draws: Sequence[CellDraw],
@@ -95,66 +95,69 @@ class Slicer:
         """
         if not self.choices:
             return self._known
-        least = min(draw.ramp.a for draw in draws)
-        if isinstance(whole, CountedTable):
+        threshold = min(draw.ramp.a for draw in draws)
+        if isinstance(table, CountedTable):
             slices = safe_slices.choose_slices(
-                _roll_up_roughly(whole),
+                _roll_up_roughly(table),
                 self._most,
                 self.tables,
                 epsilons=epsilons,
                 bits=bits,
-                least=least,
+                threshold=threshold,
             )
         else:
-            score, columns = _measure_dependences(whole, least), len(whole.names)
+            score, columns = _measure_dependences(table, threshold), len(table.names)
             slices = safe_slices.choose_slices_by_score(
                 score, columns, self._most, self.tables, epsilons=epsilons, bits=bits
             )
-        return [tuple(whole.names[at] for at in part) for part in slices]
+        return [tuple(table.names[at] for at in part) for part in slices]
 
 
 def _order_declared(
-    asked: Sequence[tuple[str, ...]], columns: tuple[str, ...]
+    slices: Sequence[tuple[str, ...]], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Return declared slices, their columns in the order of the spec."""
-    for part in asked:
+    for part in slices:
         for name in part:
             if name not in columns:
                 raise IncrowdError(
                     f"Column '{name}': a slice names it, but it is not published. Give it the role "
                     "`quasi` or `sensitive`."
                 )
-    left = [name for name in columns if not any(name in part for part in asked)]
-    if left:
+    missing = [name for name in columns if not any(name in part for part in slices)]
+    if missing:
         raise IncrowdError(
-            f"Column '{left[0]}': it is in no slice. Add it to one, or give it the role `drop`."
+            f"Column '{missing[0]}': it is in no slice. Add it to one, or give it the role `drop`."
         )
-    return [tuple(name for name in columns if name in part) for part in asked]
+    return [tuple(name for name in columns if name in part) for part in slices]
 
 
-def _roll_up_roughly(whole: CountedTable) -> Frequencies:
+def _roll_up_roughly(table: CountedTable) -> Frequencies:
     """Roll tuples up to rough levels: with many groups, chance alone makes associations."""
-    levels = [_find_rough_level(hierarchy) for hierarchy in whole.hierarchies]
-    return whole.frequencies.roll_up(map_levels(whole.hierarchies, whole.levels, levels))
+    levels = [_find_rough_level(hierarchy) for hierarchy in table.hierarchies]
+    return table.frequencies.roll_up(map_levels(table.hierarchies, table.levels, levels))
 
 
-def _measure_dependences(whole: RemoteCountedTable, least: int) -> dict[tuple[int, int], int]:
+def _measure_dependences(table: RemoteCountedTable, threshold: int) -> dict[tuple[int, int], int]:
     """Measure the dependence of every two columns at rough levels, two columns at a time."""
     rough = replace(
-        whole, levels=tuple(_find_rough_level(hierarchy) for hierarchy in whole.hierarchies)
+        table, levels=tuple(_find_rough_level(hierarchy) for hierarchy in table.hierarchies)
     )
-    held = []
+    column_rows = []
     for at, (hierarchy, level) in enumerate(zip(rough.hierarchies, rough.levels, strict=True)):
         column, rows = rough.column(at), np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
         rows[column.frequencies.codes[:, 0]] = column.frequencies.counts
-        held.append(rows)
-    total = int(held[0].sum())
+        column_rows.append(rows)
+    total = int(column_rows[0].sum())
     dependences = {}
-    for first, other in combinations(range(len(whole.names)), 2):
-        cells = rough.collect_above([first, other], least)
-        rows, columns = held[first][cells.codes[:, 0]], held[other][cells.codes[:, 1]]
-        dependences[first, other] = safe_slices.compute_cell_dependence(
-            cells.counts, rows, columns, total, least
+    for first_column, second_column in combinations(range(len(table.names)), 2):
+        cells = rough.collect_above([first_column, second_column], threshold)
+        rows, columns = (
+            column_rows[first_column][cells.codes[:, 0]],
+            column_rows[second_column][cells.codes[:, 1]],
+        )
+        dependences[first_column, second_column] = safe_slices.compute_cell_dependence(
+            cells.counts, rows, columns, total, threshold
         )
     return dependences
 

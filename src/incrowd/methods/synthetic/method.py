@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Domain, RulesError
@@ -35,9 +37,11 @@ from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
-from incrowd.spec.leaves import make_leaves
+from incrowd.spec.leaves import Leaves, make_leaves
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import SyntheticSpec
+from incrowd.spec.row_rules import Rule
+from incrowd.spec.value_format import ValueFormat
 
 MOST_LEAVES = 1_000_000  # of all columns together
 
@@ -53,6 +57,7 @@ class Synthetic:
 
     def __init__(self, file: SpecFile) -> None:
         assert isinstance(file.spec.release, SyntheticSpec)
+        self._file = file
         self._release = file.spec.release
         self._spec = file.spec
         refuse_unconfirmed(file)
@@ -94,17 +99,33 @@ class Synthetic:
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(
-                    f"'release' names the column '{name}', which synthetic rows are not drawn "
-                    "for: its role is neither 'quasi' nor 'sensitive'."
+                    f"Column '{name}': `release` names it, but synthetic rows do not have it. Give "
+                    "it the role `quasi` or `sensitive`."
                 )
-        return SyntheticColumns(hierarchies, leaves, others, self._release.rules)
+        return SyntheticColumns(
+            hierarchies, leaves, others, self._release.rules, self._list_formats(chosen, leaves)
+        )
+
+    def _list_formats(
+        self, chosen: dict[str, Column], leaves: dict[str, Leaves]
+    ) -> dict[str, ValueFormat]:
+        """Return how a CSV writes numbers and days; Parquet has types for them."""
+        if self._release.format != "csv":
+            return {}
+        return {
+            name: form
+            for name, item in chosen.items()
+            if item.written is not None and leaves[name].kind
+            for form in [item.written.of_values]
+            if form is not None
+        }
 
     def _refuse_unbounded(self) -> None:
         for name, leaves in self.columns.leaves.items():
             if self._release.values == "drawn" and leaves.kind and not leaves.is_bounded:
                 raise IncrowdError(
-                    f"The column '{name}' has a value without an end, from which no number can be "
-                    "drawn. Remove 'open' from its intervals, or leave out 'values: drawn'."
+                    f"Column '{name}': no number can be drawn from an interval without an end. "
+                    "Remove `open` from its intervals, or use `values: labels`."
                 )
 
     def _check_request(self) -> None:
@@ -116,13 +137,25 @@ class Synthetic:
                 self.columns.domain, places, None if target is None else self._target_place
             )
         except RulesError as error:
-            raise IncrowdError(f"The rules cannot be obeyed. {error}") from error
+            rules = "; ".join(rule.describe() for rule in self._find_refused_rules())
+            raise IncrowdError(f"{error} The rules are: {rules}.") from error
         except ParameterError as error:
             listed = "; ".join(", ".join(part) for part in self._release.tables)
             raise IncrowdError(
-                f"The model cannot hold all of 'tables' ({listed}). Leave some out, or declare "
+                f"Spec: one model cannot hold all of `tables` ({listed}). Remove some, or declare "
                 "coarser values."
             ) from error
+
+    def _find_refused_rules(self) -> list[Rule]:
+        """Return rules that are refused together, and without any one of which the rest is not."""
+        refused = list(self._release.rules)
+        for rule in self._release.rules:
+            fewer = [other for other in refused if other is not rule]
+            try:
+                check_request(replace(self.columns, rules=tuple(fewer)).domain, (), None)
+            except RulesError:
+                refused = fewer
+        return refused
 
     @property
     def _target_place(self) -> int | None:
@@ -181,6 +214,7 @@ class Synthetic:
         context.step("draw")
         original = counted if isinstance(counted, CountedTable) else counted.collect_sample()
         product, extra = make_product(self.columns, made, original, self._spec, context)
+        product = replace(product, file=self._file)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 
 
@@ -191,17 +225,16 @@ def _modeled(spec: Spec) -> dict[str, Column]:
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(
-                f"The column '{name}' is sensitive and has no hierarchy. Synthetic rows need the "
-                "values of every column: list them, as in 'hierarchy: {flat: {values: [a, b]}}', "
-                "or drop the column."
+                f"Column '{name}': it has no hierarchy, and synthetic rows need the values of each "
+                "column. List them (`hierarchy: {flat: {values: [a, b]}}`), or drop the column."
             )
         if column.diversity or column.closeness:
             raise IncrowdError(
-                f"The column '{name}' asks for 'diversity' or 'closeness', which belong to "
-                "k-anonymity. Synthetic rows protect every column alike; leave them out."
+                f"Column '{name}': `diversity` and `closeness` are for k-anonymity. Remove them; "
+                "differential privacy protects every column."
             )
     if not columns:
-        raise IncrowdError("The spec publishes no column: give some the role 'quasi'.")
+        raise IncrowdError("Spec: no column is published. Give some the role `quasi`.")
     return columns
 
 
@@ -210,9 +243,9 @@ def _refuse_open(columns: dict[str, Column]) -> None:
     for name, column in columns.items():
         if column.hierarchy is not None and column.hierarchy.declaration.open_height is not None:
             raise IncrowdError(
-                f"The column '{name}' has an open domain: its values are not declared, and reading "
-                "them from the table would reveal who is in it. List them ('flat: {values: "
-                "[...]}', or 'csv: FILE' with groups), or drop the column."
+                f"Column '{name}': its domain is open, and values read from the table would reveal "
+                "who is in it. List them (`flat: {values: [...]}`, or `csv: FILE` with groups), or "
+                "drop the column."
             )
 
 
@@ -221,6 +254,6 @@ def _refuse_size(columns: SyntheticColumns) -> None:
     if sum(values.values()) > MOST_LEAVES:
         largest = max(values, key=lambda name: values[name])
         raise IncrowdError(
-            f"The columns have {sum(values.values()):,} values together, and a model can have "
-            f"{MOST_LEAVES:,}. Declare coarser values; '{largest}' has {values[largest]:,}."
+            f"Spec: its columns have {sum(values.values()):,} values together, and a model holds "
+            f"{MOST_LEAVES:,}. Declare coarser values: '{largest}' has {values[largest]:,}."
         )

@@ -31,6 +31,7 @@ from incrowd.release.synthetic_part import (
     SyntheticPart,
     SyntheticProduct,
 )
+from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Spec
 from incrowd.spec.release import SyntheticSpec
 
@@ -39,17 +40,17 @@ from incrowd.spec.release import SyntheticSpec
 class RowsProduct(Product):
     """Synthetic rows: ``data`` is their text, ``typed`` the same as numbers, days and so on.
 
-    ``draw`` draws other rows from the same model.
+    ``draw`` draws other rows from the same model, where that is known. ``file`` is the spec.
     """
 
     typed: Table | None = None
     draw: Callable[[], Codes] | None = None
+    file: SpecFile | None = None
 
     @cached_property
-    def second_rows(self) -> Codes:
+    def second_rows(self) -> Codes | None:
         """The rows of a second draw: what chance alone explains."""
-        assert self.draw is not None
-        return self.draw()
+        return None if self.draw is None else self.draw()
 
     @property
     def table(self) -> Table:
@@ -75,10 +76,11 @@ def make_product(
     part = make_part(columns, spec)
     types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in context.bits.draw_words(4)])
-    shown = publish_columns(columns, made.rows, types, drawn=drawn, rng=rng)
+    rows = columns.obey_orders(made.model, made.rows, rng)
+    shown = publish_columns(columns, rows, types, drawn=drawn, rng=rng)
     order = [name for name in spec.columns if name in shown or name in keys]
     text, typed = make_tables(shown, keys, order, context.engine)
-    ones = np.ones(len(made.rows), dtype=np.int64)
+    ones = np.ones(len(rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published_columns(spec, "quasi", "sensitive")
     original = replace(
@@ -90,7 +92,7 @@ def make_product(
     product = RowsProduct(
         data=text,
         original=original,
-        shown=PublishedTable(labels, merge_tuples(made.rows, ones), (0,) * len(columns.names)),
+        shown=PublishedTable(labels, merge_tuples(rows, ones), (0,) * len(columns.names)),
         columns=modeled,
         axes=original.axes,
         parameters=synthetic_parameters(list(made.events)) or {},
@@ -104,7 +106,8 @@ def make_product(
 def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
     """Draw as many rows from the same model, for what chance alone explains."""
     rng = np.random.default_rng(0)  # of nobody: no secret hangs on it
-    return columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
+    drawn = columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
+    return columns.obey_orders(made.model, drawn, rng)
 
 
 def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
@@ -129,6 +132,11 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
         types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
         points=points,
         keys=[name for name, column in spec.columns.items() if column.role == "key"],
+        written={
+            name: form.model_dump(mode="json", exclude_defaults=True)
+            for name, form in columns.formats.items()
+        }
+        or None,
         rules=[rule.as_dict() for rule in release.rules],
         tables=[list(part) for part in release.tables],
         target=release.target,

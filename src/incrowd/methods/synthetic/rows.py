@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -61,22 +61,34 @@ def publish_columns(
     points = draw_points(columns, codes, rng) if drawn else {}
     result = {}
     for at, (name, column) in enumerate(columns.value_columns.items()):
-        own, texts = codes[:, at], [column.write_label(code) for code in range(column.size)]
+        own = codes[:, at]
+        texts = _list_texts(column, points.get(name))
         if name in points:
-            texts, own = _list_points(column, points[name], own)
-        values = [type_value(text, types[name]) for text in texts]
+            own = _place_points(column, points[name], own)
+        # Typed values are numbers and days, however a file of text would write them.
+        plain = (
+            texts
+            if column.written is None
+            else _list_texts(replace(column, written=None), points.get(name))
+        )
+        values = [type_value(text, types[name]) for text in plain]
         result[name] = PublishedColumn(texts, values, own)
     return result
 
 
-def _list_points(
-    column: ValueColumn, points: Counts, codes: Codes
-) -> tuple[list[str | None], Codes]:
-    """Return the different points as text, then null and ``other``, and which each row has."""
+def _list_texts(column: ValueColumn, points: Counts | None) -> list[str | None]:
+    """Return the different values as text; those of points, then null and ``other``."""
+    if points is None:
+        return [column.write_label(code) for code in range(column.size)]
+    return [*map(column.write_point, np.unique(points).tolist()), None, column.other]
+
+
+def _place_points(column: ValueColumn, points: Counts, codes: Codes) -> Codes:
+    """Return which of the different values of :func:`_list_texts` each row has."""
     result, places = np.unique(points, return_inverse=True)
     beyond = codes - len(column.hierarchy.values)  # 0 for null, 1 for what is outside
-    own = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
-    return [*map(column.write_point, result.tolist()), None, column.other], own
+    own: Codes = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
+    return own
 
 
 def type_value(text: str | None, kind: ValueType) -> object:

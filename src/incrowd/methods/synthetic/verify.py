@@ -13,7 +13,9 @@ differ by at most ``TOLERANCE`` in sum (a - b)^2 / (a + 1); see
 the rows in a cell and e what the model expects, cells of small e taken together. Rows are drawn
 with less variance than independent draws (:mod:`incrowd.anonymize.synthetic.rows`), for which X^2
 is chi-square distributed: a release is accepted if every X^2 is below the quantile 1 - ``CHANCE`` /
-(number of tests). Claim: an honest release is rejected with probability at most about ``CHANCE``.
+(number of tests). Columns whose values were drawn again to obey an order are tested by the groups
+within which they were (:mod:`incrowd.methods.synthetic.orders`). Claim: an honest release is
+rejected with probability at most about ``CHANCE``.
 """
 
 from __future__ import annotations
@@ -79,6 +81,11 @@ def read_synthetic_columns(folder: Path, certificate: Certificate) -> SyntheticC
             if column.other is not None
         },
         tuple(Rule.model_validate(rule) for rule in certificate.synthetic.rules),
+        {
+            name: column.written
+            for name, column in synthetic_columns.items()
+            if column.written is not None
+        },
     )
 
 
@@ -148,9 +155,11 @@ def _check_rows(
         yield make_finding("ROWS_NOT_OF_MODEL", columns="all rows", chance=CHANCE)
         return
     positions = columns.domain.encode(codes)
-    tree, levels = model.structure.tree, model.structure.levels
-    tested = [(clique, tuple(levels[x] for x in clique)) for clique in tree.cliques]
-    tested += [((column,), (0,)) for column in range(len(columns.names))]
+    tree, levels, loose = model.structure.tree, model.structure.levels, columns.order_levels
+    tested = [
+        (clique, tuple(max(levels[x], loose.get(x, 0)) for x in clique)) for clique in tree.cliques
+    ]
+    tested += [((column,), (loose.get(column, 0),)) for column in range(len(columns.names))]
     for places, of in tested:
         groups = [
             columns.domain.columns[place].groups[level][positions[:, place]]

@@ -29,6 +29,7 @@ from incrowd.privacy.protection import Strength, classify_guarantee
 from incrowd.release.crowd import Crowd, make_crowd
 from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import RULE
+from incrowd.release.statement import TECHNICAL
 from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec
 from incrowd.studio import spec_edits
@@ -61,9 +62,10 @@ CARDS = (
     ),
     MethodCard(
         "synthetic", "Synthetic rows",
-        "Differential privacy: rows of all columns, drawn from a model of noisy small tables "
-        "that are published with their errors.",
-        "No row is a person's, and there is no k. Relations that were not measured are not kept.",
+        "Differential privacy: rows are drawn from a model of small tables of noisy counts, which "
+        "are published with their standard deviations.",
+        "No row is a record of a person, and there is no k-anonymity. Relations that were not "
+        "measured are not reproduced.",
     ),
     MethodCard(
         "k-epsilon", "k-epsilon",
@@ -119,6 +121,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             cards=CARDS,
             release=release,
             accounted=accounted,
+            technical=TECHNICAL,
             promise=promise if isinstance(promise, PlannedGuarantee) else None,
             strength=_classify_strength(promise),
             refused=promise.words if isinstance(promise, RefusedAnswer) else "",

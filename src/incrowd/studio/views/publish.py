@@ -211,12 +211,19 @@ def _make_result_view(job: PublishJob) -> dict[str, Any]:
         "promise": describe_guarantee(certificate),
         "reassuring": is_reassuring(certificate),
         "strength": format_strength(certificate),
-        "lines": job.result["lines"][2:],
+        "public": _without(job.result["public"], "Guarantee"),
+        "details": _without(job.result["details"], "Meaning"),
+        "private": _without(job.result["private"], "Report", "Ledger"),
         "findings": job.result["findings"],
         "entries": [describe_event(parse_event(event)) for event in certificate.events]
         if job.booked
         else [],
     }
+
+
+def _without(facts: list[tuple[str, str]], *names: str) -> list[tuple[str, str]]:
+    """Return facts but for those that the page shows elsewhere."""
+    return [fact for fact in facts if fact[0] not in names]
 
 
 def send_zip(folder: Path, room: Path) -> Response:
