@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.privacy import k_epsilon
-from incrowd.privacy.noise_sampler import compute_gaussian_delta
+from incrowd.privacy.discrete_noise import compute_gaussian_delta
 from incrowd.privacy.randomness import SeededRandomness
 
 

@@ -26,8 +26,8 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import RunMean
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, form_classes
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
+from incrowd.privacy.discrete_noise import sample_laplace
 from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
-from incrowd.privacy.noise_sampler import sample_laplace
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec

@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.arrays import Counts, Floats, Members, Steps
 from incrowd.errors import ParameterError
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.randomness import Randomness
 
 
@@ -32,9 +32,9 @@ class ClassNoise:
         width = self.t if self.sigma is None else self.sigma
         noisy = np.flatnonzero(width[members] > 0)
         if self.sigma is None:
-            noise[noisy] = noise_sampler.sample_laplace(self.t[members[noisy]], self.s, bits)
+            noise[noisy] = discrete_noise.sample_laplace(self.t[members[noisy]], self.s, bits)
         else:
-            noise[noisy] = noise_sampler.sample_gaussian(self.sigma[members[noisy]], bits)
+            noise[noisy] = discrete_noise.sample_gaussian(self.sigma[members[noisy]], bits)
         return noise
 
     @property
@@ -44,9 +44,9 @@ class ClassNoise:
         means = np.zeros(len(width))
         is_noisy = width > 0
         means[is_noisy] = (
-            noise_sampler.compute_laplace_mean(self.t[is_noisy], self.s)
+            discrete_noise.compute_laplace_mean(self.t[is_noisy], self.s)
             if self.sigma is None
-            else noise_sampler.compute_gaussian_mean(self.sigma[is_noisy])
+            else discrete_noise.compute_gaussian_mean(self.sigma[is_noisy])
         )
         return means
 
@@ -128,7 +128,7 @@ def make_gaussian_noise(widths: Counts, epsilon: Fraction, delta: float) -> Clas
     """Return Gaussian noise that makes values a class's width apart indistinguishable."""
     sigma = np.zeros(len(widths), dtype=np.int64)
     for width in np.unique(widths[widths > 0]):
-        sigma[widths == width] = noise_sampler.find_sigma(
+        sigma[widths == width] = discrete_noise.find_sigma(
             int(width), epsilon=float(epsilon), delta=delta
         )
     return ClassNoise(np.zeros_like(widths), 1, sigma)

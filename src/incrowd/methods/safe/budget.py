@@ -19,10 +19,10 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.events import LARGEST_K, SafeRelease
 from incrowd.privacy.plan import plan
+from incrowd.privacy.plan_sample import SampleSolver
 from incrowd.privacy.presentation import format_parameter
 from incrowd.privacy.randomness import round_down_rate
 from incrowd.privacy.selection import round_down_epsilon
-from incrowd.privacy.solver import SampleSolver
 from incrowd.privacy.split import RATES, BudgetSplit, split_for_counts, split_for_samples
 from incrowd.spec.release import SafeSpec
 
