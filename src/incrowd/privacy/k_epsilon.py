@@ -1,8 +1,9 @@
-"""Noise for classes of rows, drawn exactly: each class has a width of its own."""
+"""Noise for classes of rows, drawn exactly: each class has a width, each column its epsilon."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -109,6 +110,19 @@ class ClassNoise:
         return np.where(
             self.sigma[members] > 0, erf(np.minimum(0.5 / (wide * math.sqrt(2)), 30.0)), 1.0
         )
+
+
+def split_epsilon(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
+    """Return what each noisy column gets of epsilon, by weight; together exactly epsilon.
+
+    The columns of a row are one record. A column that is a copy of another must not let an
+    attacker average the noise away, so epsilon is shared, never spent on each. Numbers are
+    taken as they are written: 0.1 is a tenth.
+    """
+    if not epsilon > 0 or math.isinf(epsilon):
+        raise ParameterError("epsilon", "be a finite number above 0", epsilon)
+    parts = [Fraction(repr(float(weight))) for weight in weights]
+    return [Fraction(repr(float(epsilon))) * part / sum(parts) for part in parts]
 
 
 def make_laplace_noise(widths: Counts, epsilon: Fraction) -> ClassNoise:
