@@ -49,10 +49,10 @@ WAYS: dict[str, dict[str, Any]] = {
 def make_audit_spec(name: str, way: dict[str, Any]) -> SpecFile:
     """Return a small spec for a way to publish."""
     if way.get("method") == "synthetic":
-        wanted = VALUES if "9" in name else ("sex", "age", "region")
+        columns = VALUES if "9" in name else ("sex", "age", "region")
         listed = {
             column: {"role": "quasi", "hierarchy": {"flat": {"values": [*range(VALUES[column])]}}}
-            for column in wanted
+            for column in columns
         }
         return load_spec({"columns": listed, "release": way})
     noisy = NOISY if way.get("method") == "k-epsilon" else {}

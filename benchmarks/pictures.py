@@ -159,9 +159,11 @@ def draw_heat_map(census: BenchmarkTable) -> Figure:
     many: Any = narrow.evaluation.associations
     names = list(dict.fromkeys(name for pair in many for name in (pair.first, pair.second)))
     # Both against the table at its own values; a pair that the wide release suppresses counts as 0.
-    shown = {frozenset((pair.first, pair.second)): pair.released for pair in associations}
+    published = {frozenset((pair.first, pair.second)): pair.released for pair in associations}
     error = [
-        np.mean([abs(p.original - shown.get(frozenset((p.first, p.second)), 0.0)) for p in many]),
+        np.mean(
+            [abs(p.original - published.get(frozenset((p.first, p.second)), 0.0)) for p in many]
+        ),
         np.mean([abs(p.original - p.released) for p in many]),
     ]
     figure = Figure(figsize=(12, 4.6), layout="constrained")

@@ -62,9 +62,9 @@ def read(label: str, form: str) -> Range:
     """A label as a program would read it that knows the page alone."""
     if form == "numbers":
         return Range((Decimal(label), 0), (Decimal(label), 0))
-    found = [pattern.fullmatch(label) for pattern in PATTERNS[form]]
-    assert sum(match is not None for match in found) == 1, f"'{label}' does not fit '{form}'"
-    closed, lower, upper = found[:3]
+    matches = [pattern.fullmatch(label) for pattern in PATTERNS[form]]
+    assert sum(match is not None for match in matches) == 1, f"'{label}' does not fit '{form}'"
+    closed, lower, upper = matches[:3]
     low, high = (-ENDLESS, 0), (ENDLESS, 0)
     if closed:
         low = (Decimal(closed[1]), 0)

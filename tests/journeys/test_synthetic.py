@@ -307,7 +307,7 @@ def test_a_forged_release_is_found_out(copied: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("release", "words"),
     [
-        ("method: synthetic, epsilon: 1", "needs 'epsilon', above 0, and 'delta'"),
+        ("method: synthetic, epsilon: 1", "needs a budget. Add `epsilon`, above 0, and `delta`"),
         (f"{BUDGET}, k: 5", "`k` is not a setting of `method: synthetic`"),
         (f"{BUDGET}, tables: [[sex, sex]]", "names a column twice"),
         (f"{BUDGET}, rows: counted", "synthetic rows are not grouped"),
@@ -333,14 +333,14 @@ def _change(spec: SpecFile, *changes: tuple[tuple[str, ...], object]) -> SpecFil
     [
         (
             [(("columns", "region", "hierarchy"), {"flat": {}})],
-            "'region' has an open domain: .* List them",
+            "'region': its domain is open, .* List them",
         ),
         (
             [(("columns", "region", "hierarchy"), {"mask": {"length": 2}})],
-            "'region' has an open domain",
+            "'region': its domain is open",
         ),
-        ([(("columns", "region", "other"), "region 1")], "which is also a value"),
-        ([(("release", "target"), "patient")], "the column 'patient' has no entry"),
+        ([(("columns", "region", "other"), "region 1")], "is also a value"),
+        ([(("release", "target"), "patient")], "'patient': `release` names it"),
         (
             [(("release", "rules"), [{"never": {"sex": ["male", "female", None]}}])],
             "allows no row",

@@ -9,12 +9,19 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import GaussianMeasurements
-from incrowd.privacy.gaussian import normal_delta, of_measurements, whole_variance
+from incrowd.privacy.gaussian import (
+    ROUNDING_VARIANCE,
+    normal_delta,
+    of_measurements,
+    whole_variance,
+)
 
 EPSILONS = np.array([0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0])
 
@@ -130,3 +137,14 @@ def test_a_part_must_be_above_zero() -> None:
         whole_variance(1, Fraction(0))
     with pytest.raises(ParameterError, match="part"):
         whole_variance(0, Fraction(1))
+
+
+@given(
+    length=st.integers(1, 10**6),
+    part=st.fractions(min_value=Fraction(1, 10**9), max_value=100, max_denominator=10**12),
+)
+def test_a_variance_costs_no_more_than_its_part(length: int, part: Fraction) -> None:
+    """Rounded up: the variance without the 3 is at least what the part buys, by less than 1."""
+    bought = whole_variance(length, part) - ROUNDING_VARIANCE
+    assert Fraction(length, bought) <= part
+    assert bought - length / part < 1

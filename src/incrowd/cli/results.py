@@ -243,6 +243,9 @@ def _describe_missing_rows(release: Release) -> str:
 def _describe_parameters(certificate: Certificate) -> str:
     """Return the parameters that were used, by the papers' symbols."""
     parameters = certificate.parameters
+    if certificate.synthetic is not None:  # no group is suppressed, and no level is chosen
+        choices, information = int(parameters["choices"]), parameters["information"]
+        return f"information μ² = {information:.6g}, {choices:,} private choices"
     parts = [f"k = {certificate.k}"]
     if "r" in parameters:
         parts += [

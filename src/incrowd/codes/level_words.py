@@ -100,7 +100,7 @@ def _find_width(labels: Iterable[str]) -> str | None:
     if not matches:
         return None
     width = widths[0]
-    alike = all(item == width for item in widths[:-1]) and widths[-1] <= width
+    alike = all(other_width == width for other_width in widths[:-1]) and widths[-1] <= width
     return f"{width.normalize():f}" if alike else ""
 
 
@@ -108,17 +108,17 @@ def _describe_cut(hierarchy: Hierarchy, level: int, labels: Sequence[str]) -> st
     """Return how many characters are left of values that are masked or cut; empty if none are."""
     lengths = {len(label.strip(ROOT)) for label in labels}
     groups = hierarchy.groups[level].tolist()
-    if len(lengths) != 1 or not (shown := lengths.pop()):
+    if len(lengths) != 1 or not (length := lengths.pop()):
         return ""
     pairs = [
         (value, str(hierarchy.labels[level][groups[code]]))
         for code, value in enumerate(hierarchy.values)
     ]
     example = f" (such as {_choose_example(labels)})"
-    if all(value.startswith(label.rstrip(ROOT)) and len(value) >= shown for value, label in pairs):
-        return f"first {shown} {'character' if shown == 1 else 'characters'}{example}"
+    if all(value.startswith(label.rstrip(ROOT)) and len(value) >= length for value, label in pairs):
+        return f"first {length} {'character' if length == 1 else 'characters'}{example}"
     if all(label.startswith(ROOT) and value.endswith(label.lstrip(ROOT)) for value, label in pairs):
-        return f"last {shown} {'character' if shown == 1 else 'characters'}{example}"
+        return f"last {length} {'character' if length == 1 else 'characters'}{example}"
     return ""
 
 

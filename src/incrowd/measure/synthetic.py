@@ -172,14 +172,14 @@ class SyntheticEvaluation(Evaluation):
     @property
     def mean_pair_distance(self) -> float | None:
         """The mean over pairs of columns; None of a single column."""
-        result = [item.distance for item in self.distance_by_pair]
-        return float(np.mean(result)) if result else None
+        distances = [pair.distance for pair in self.distance_by_pair]
+        return float(np.mean(distances)) if distances else None
 
     @property
     def mean_triple_distance(self) -> float | None:
         """The mean over triples of columns; None of fewer than three columns."""
-        result = [item.distance for item in self.distance_by_triple]
-        return float(np.mean(result)) if result else None
+        distances = [triple.distance for triple in self.distance_by_triple]
+        return float(np.mean(distances)) if distances else None
 
     @property
     def largest_error(self) -> float | None:
@@ -189,8 +189,8 @@ class SyntheticEvaluation(Evaluation):
 
 def evaluate_synthetic(
     original: CountedTable,
-    shown: PublishedTable,
-    again: Codes | None,
+    published: PublishedTable,
+    second_draw: Codes | None,
     *,
     queries: int | None = None,
 ) -> SyntheticEvaluation:
@@ -198,16 +198,16 @@ def evaluate_synthetic(
 
     Args:
         original: the table.
-        shown: the rows.
-        again: the rows of a second draw from the same model, for what chance explains.
+        published: the rows.
+        second_draw: the rows of a second draw from the same model, for what chance explains.
         queries: how many random counts are asked, if not the usual number.
 
     """
-    before, after = original.frequencies, shown.frequencies
+    before, after = original.frequencies, published.frequencies
     names = original.names
     sizes = [len(hierarchy.values) + 2 for hierarchy in original.hierarchies]
     shares = [(_share(before, [at], sizes), _share(after, [at], sizes)) for at in range(len(names))]
-    utility = measure_utility(build_pair(original, original.axes, shown), query_count=queries)
+    utility = measure_utility(build_pair(original, original.axes, published), query_count=queries)
     pairs = _PairComparison(original, after, sizes)
     return SyntheticEvaluation(
         rows_original=before.total,
@@ -227,17 +227,17 @@ def evaluate_synthetic(
         values=_values(original, shares),
         cells=sorted(pairs.cells, key=lambda cell: -cell.error)[:_MOST_PAIR_CELLS],
         subgroup_distances=pairs.list_subgroups()[:_MOST_VALUES],
-        equal_rows=count_equal(before, after, again),
-        subgroups=_group_rows(original, shown),
+        equal_rows=count_equal(before, after, second_draw),
+        subgroups=_group_rows(original, published),
     )
 
 
-def _group_rows(original: CountedTable, shown: PublishedTable) -> list[Subgroup]:
+def _group_rows(original: CountedTable, published: PublishedTable) -> list[Subgroup]:
     """Return the rows of each category before and after, at a higher level if there are many."""
-    points, _, covers = locate_tuples(original, original.axes, shown)
+    points, _, covers = locate_tuples(original, original.axes, published)
     groups = group_by_labels(
         original.names, original.axes, np.column_stack(points).astype(np.int32),
-        original.frequencies.counts, shown.frequencies, covers,
+        original.frequencies.counts, published.frequencies, covers,
     )  # fmt: skip
     return [replace(group, hidden=None) for group in groups]  # nothing is suppressed
 
@@ -274,8 +274,8 @@ def _share(
     shape = [sizes[at] for at in places]
     cell = np.ravel_multi_index([table.codes[:, at] for at in places], shape)
     counts = np.bincount(cell, table.counts, minlength=prod(shape)).astype(np.float64)
-    result: Floats = counts / max(counts.sum(), 1.0)
-    return result
+    shares: Floats = counts / max(counts.sum(), 1.0)
+    return shares
 
 
 def _distance(first: Floats, second: Floats) -> float:
@@ -310,8 +310,8 @@ class _PairComparison:
     def _compare(self, a: int, b: int, first: Floats, second: Floats) -> None:
         names = self._original.names
         self.distances.append(PairDistance(names[a], names[b], _distance(first, second)))
-        for column, one, other in ((a, first, second), (b, first.T, second.T)):
-            self._sums[column] += _compare_rows(one, other)
+        for column, before, after in ((a, first, second), (b, first.T, second.T)):
+            self._sums[column] += _compare_rows(before, after)
             self._times[column] += 1
         errors = np.where(first * self._rows[0] >= RARE - 0.5, np.abs(first - second), 0.0)
         largest = np.argsort(-errors, axis=None, kind="stable")[:_OF_A_PAIR]
@@ -326,7 +326,7 @@ class _PairComparison:
 
     def list_subgroups(self) -> list[SubgroupDistance]:
         """Return the values of enough people, those that are described worst first."""
-        result = [
+        subgroups = [
             SubgroupDistance(
                 name, self._label(at, code), int(self._people[at][code]),
                 int(self._shown[at][code]), float(self._sums[at][code] / self._times[at]),
@@ -334,7 +334,7 @@ class _PairComparison:
             for at, name in enumerate(self._original.names) if self._times[at]
             for code in np.flatnonzero(self._people[at] >= RARE).tolist()
         ]  # fmt: skip
-        return sorted(result, key=lambda one: -one.distance)
+        return sorted(subgroups, key=lambda subgroup: -subgroup.distance)
 
 
 def _compare_rows(first: Floats, second: Floats) -> Floats:
@@ -344,8 +344,8 @@ def _compare_rows(first: Floats, second: Floats) -> Floats:
               for table, total in zip((first, second), sums, strict=True)]  # fmt: skip
     distances = np.abs(shares[0] - shares[1]).sum(axis=1) / 2
     # A value that the rows do not have is described by nothing.
-    result: Floats = np.where((sums[1] > 0)[:, 0], distances, 1.0)
-    return result
+    row_distances: Floats = np.where((sums[1] > 0)[:, 0], distances, 1.0)
+    return row_distances
 
 
 def _compare_triples(
@@ -370,10 +370,12 @@ def _values(original: CountedTable, shares: Sequence[tuple[Floats, Floats]]) -> 
         for code in np.flatnonzero(before * rows >= RARE - 0.5).tolist():
             label = hierarchy.labels[0][code]
             value_shares.append(ValueShare(name, label, float(before[code]), float(after[code])))
-    value_shares.sort(key=lambda one: -one.error)
-    worst = {one.column: one for one in reversed(value_shares)}  # of each column
+    value_shares.sort(key=lambda share: -share.error)
+    worst = {share.column: share for share in reversed(value_shares)}  # of each column
     return [
-        one for at, one in enumerate(value_shares) if at < _MOST_VALUES or one is worst[one.column]
+        share
+        for at, share in enumerate(value_shares)
+        if at < _MOST_VALUES or share is worst[share.column]
     ]
 
 

@@ -87,9 +87,7 @@ def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
     if isinstance(declared, Intervals):
         return _of_intervals(name, declared, hierarchy, column.precision)
     if column.precision is not None:
-        raise LeavesError(
-            f"The column '{name}' has a 'precision', which belongs to 'intervals'. Leave it out."
-        )
+        raise LeavesError(f"Column '{name}': `precision` is for `intervals`. Remove it.")
     if isinstance(declared, Dates):
         return _of_dates(declared, hierarchy)
     numbers = [parse_number(value) for value in hierarchy.values]
@@ -108,8 +106,8 @@ def _of_intervals(
     grid = precision or (Decimal(1) if whole else declared.step)
     if declared.step % grid or declared.low % grid:
         raise LeavesError(
-            f"The column '{name}' has the precision {grid}, which does not divide its step "
-            f"{declared.step} and its lowest value {declared.low}. Choose one that divides both."
+            f"Column '{name}': precision {grid} does not divide the step {declared.step} and the "
+            f"lowest value {declared.low}. Choose one that divides both."
         )
     lows: list[int | None] = []
     highs: list[int | None] = []

@@ -169,6 +169,6 @@ def refuse_labels(name: str, hierarchy: Hierarchy, other: str | None) -> None:
     """
     if other is not None and other in hierarchy.values:
         raise IncrowdError(
-            f"The column '{name}' shows values outside its domain as '{other}', which is also a "
-            "value of the domain. Choose another label for 'other'."
+            f"Column '{name}': its label for other values, '{other}', is also a value of the "
+            "domain. Choose another label for `other`."
         )

@@ -117,8 +117,8 @@ def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, Slic
         for name, column in part.scheme.items():
             if column.file is None or column.level is None:
                 raise IncrowdError(
-                    f"The column '{name}' has an open domain, or labels of several levels, so that "
-                    "no model can list its values. Publish slices of listed values."
+                    f"Column '{name}': a model cannot list its values, since its domain is open or "
+                    "its labels are of several levels. Publish slices with listed values."
                 )
             rows = read_rows(folder / column.file, ";", ours=True)
             hierarchies[name] = build_from_rows(rows, other=column.other, exact=True)

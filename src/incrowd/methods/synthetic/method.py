@@ -99,8 +99,8 @@ class Synthetic:
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(
-                    f"'release' names the column '{name}', which synthetic rows are not drawn "
-                    "for: its role is neither 'quasi' nor 'sensitive'."
+                    f"Column '{name}': `release` names it, but synthetic rows do not have it. Give "
+                    "it the role `quasi` or `sensitive`."
                 )
         return SyntheticColumns(
             hierarchies, leaves, others, self._release.rules, self._list_formats(chosen, leaves)
@@ -124,8 +124,8 @@ class Synthetic:
         for name, leaves in self.columns.leaves.items():
             if self._release.values == "drawn" and leaves.kind and not leaves.is_bounded:
                 raise IncrowdError(
-                    f"The column '{name}' has a value without an end, from which no number can be "
-                    "drawn. Remove 'open' from its intervals, or leave out 'values: drawn'."
+                    f"Column '{name}': no number can be drawn from an interval without an end. "
+                    "Remove `open` from its intervals, or use `values: labels`."
                 )
 
     def _check_request(self) -> None:
@@ -142,7 +142,7 @@ class Synthetic:
         except ParameterError as error:
             listed = "; ".join(", ".join(part) for part in self._release.tables)
             raise IncrowdError(
-                f"The model cannot hold all of 'tables' ({listed}). Leave some out, or declare "
+                f"Spec: one model cannot hold all of `tables` ({listed}). Remove some, or declare "
                 "coarser values."
             ) from error
 
@@ -225,17 +225,16 @@ def _modeled(spec: Spec) -> dict[str, Column]:
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(
-                f"The column '{name}' is sensitive and has no hierarchy. Synthetic rows need the "
-                "values of every column: list them, as in 'hierarchy: {flat: {values: [a, b]}}', "
-                "or drop the column."
+                f"Column '{name}': it has no hierarchy, and synthetic rows need the values of each "
+                "column. List them (`hierarchy: {flat: {values: [a, b]}}`), or drop the column."
             )
         if column.diversity or column.closeness:
             raise IncrowdError(
-                f"The column '{name}' asks for 'diversity' or 'closeness', which belong to "
-                "k-anonymity. Synthetic rows protect every column alike; leave them out."
+                f"Column '{name}': `diversity` and `closeness` are for k-anonymity. Remove them; "
+                "differential privacy protects every column."
             )
     if not columns:
-        raise IncrowdError("The spec publishes no column: give some the role 'quasi'.")
+        raise IncrowdError("Spec: no column is published. Give some the role `quasi`.")
     return columns
 
 
@@ -244,9 +243,9 @@ def _refuse_open(columns: dict[str, Column]) -> None:
     for name, column in columns.items():
         if column.hierarchy is not None and column.hierarchy.declaration.open_height is not None:
             raise IncrowdError(
-                f"The column '{name}' has an open domain: its values are not declared, and reading "
-                "them from the table would reveal who is in it. List them ('flat: {values: "
-                "[...]}', or 'csv: FILE' with groups), or drop the column."
+                f"Column '{name}': its domain is open, and values read from the table would reveal "
+                "who is in it. List them (`flat: {values: [...]}`, or `csv: FILE` with groups), or "
+                "drop the column."
             )
 
 
@@ -255,6 +254,6 @@ def _refuse_size(columns: SyntheticColumns) -> None:
     if sum(values.values()) > MOST_LEAVES:
         largest = max(values, key=lambda name: values[name])
         raise IncrowdError(
-            f"The columns have {sum(values.values()):,} values together, and a model can have "
-            f"{MOST_LEAVES:,}. Declare coarser values; '{largest}' has {values[largest]:,}."
+            f"Spec: its columns have {sum(values.values()):,} values together, and a model holds "
+            f"{MOST_LEAVES:,}. Declare coarser values: '{largest}' has {values[largest]:,}."
         )
