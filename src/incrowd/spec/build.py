@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import datetime as dt
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -27,7 +26,8 @@ from incrowd.codes.hierarchy import (
     HierarchyError,
     build_from_rows,
 )
-from incrowd.codes.values import SpanLabeler, canonicalize_value, parse_iso_day, parse_number
+from incrowd.codes.interval_label import SpanLabeler, label_intervals
+from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
     Countries,
@@ -209,11 +209,11 @@ def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
     names = (
         [canonicalize_value(x) or "" for x in starts]
         if step == 1 or not whole
-        else (_label_intervals(starts, high, whole))
+        else label_intervals(starts, high, is_whole=whole)
     )
     columns = [names]
     for edges in _list_edges(declared):
-        spans = _label_intervals(edges, high, whole)
+        spans = label_intervals(edges, high, is_whole=whole)
         columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
     rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
     below, above = f"<{canonicalize_value(low)}", f">{canonicalize_value(high)}"
@@ -257,23 +257,6 @@ def _list_edges(declared: Intervals) -> list[list[Decimal]]:
 
 def _list_steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
     return [low + i * width for i in range(int((high - low) // width) + 1)]
-
-
-def _label_intervals(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
-    """Return the labels of adjacent intervals: 18-64 for whole numbers, [0.5, 1) for others.
-
-    Where some are below 0, whole numbers have -5 to 4, all of them.
-    """
-    if whole:
-        lasts = [*(x - 1 for x in edges[1:]), high]
-        joint = "-" if edges[0] >= 0 else " to "
-        return [
-            str(int(start)) if start == last else f"{int(start)}{joint}{int(last)}"
-            for start, last in zip(edges, lasts, strict=True)
-        ]
-    texts = [canonicalize_value(x) for x in edges]
-    inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
-    return [*inner, f"[{texts[-1]}, {canonicalize_value(high)}]"]
 
 
 def _build_mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:
