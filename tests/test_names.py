@@ -44,7 +44,6 @@ UNNAMED = (
     "src/incrowd/methods/synthetic",
     "src/incrowd/release/measured.py",
     "src/incrowd/release/synthetic",
-    "src/incrowd/spec",
     "src/incrowd/studio",
     "tests/anonymize/test_synthetic",
     "tests/cli",
@@ -52,7 +51,6 @@ UNNAMED = (
     "tests/docs",
     "tests/evaluation",
     "tests/journeys",
-    "tests/spec",
     "tests/studio",
 )
 # Words that end in -ed and are no participles, and participles that name a mathematical object
