@@ -50,7 +50,6 @@ UNNAMED = (
     "tests/curate",
     "tests/docs",
     "tests/evaluation",
-    "tests/journeys",
     "tests/studio",
 )
 # Words that end in -ed and are no participles, and participles that name a mathematical object
