@@ -1,7 +1,7 @@
 """Synthetic rows of real tables: error of one-, two- and three-way tables, and what they took.
 
     python benchmarks/synthetic.py FOLDER [--only NAME ...] [--epsilon 0.2 1 5] [--seeds 3]
-                                   [--peers PYTHON] [--rows N]
+                                   [--peers PYTHON] [--rows N] [--few | --large]
 
 ``FOLDER`` holds the tables of ``synthetic_tables.py``, made with ``make trials``' environment:
 
@@ -18,7 +18,12 @@ all tables of so many columns (400 at most, drawn once). "independent" is this p
 the budget on one-way tables. Range queries: the mean error of the share of rows in 200 random
 boxes over two columns. V: the mean absolute error of Cramer's V over all pairs. AUC: of a boosted
 classifier of the target, trained on the synthetic rows, on the rows held back (nan if none are).
-Seconds are of the processor; memory is the peak of the process so far.
+"original" is that classifier trained on the rows that are synthesized: what an AUC can be
+expected to reach. No target is declared to the synthesis, nor to AIM and MST. Seconds are of the
+processor; memory is the peak of the process so far.
+
+``--few`` compares few rows, and many columns, with independent columns instead; ``--large``
+synthesizes generated tables, and prints seconds, memory and the gap of the fit.
 """
 
 from __future__ import annotations
@@ -51,6 +56,9 @@ from incrowd.privacy.randomness import SeededRandomness
 DELTA = 1e-6
 SPLIT = {"adult", "fair", "caravan"}  # the target is the last column: above its first leaf or not
 PEERS = ("aim", "mst")
+FEW_ROWS = (500, 1000, 3000)
+MANY_COLUMNS = 40
+LARGE = ((823, 171), (100_000, 100), (1_000_000, 30))  # rows and columns
 
 
 @dataclass(frozen=True)
@@ -203,6 +211,92 @@ def _run_peer_seeded(
     return run_peer(python, name, domain, codes, epsilon)
 
 
+def make_table(rows: int, columns: int) -> tuple[Domain, Codes]:
+    """Return a generated table: columns of 2 to 50 values that follow four hidden factors."""
+    rng = np.random.default_rng(7)
+    factors = rng.normal(size=(rows, 4)).astype(np.float32)
+    made: list[Codes] = []
+    domain = []
+    for at in range(columns):
+        leaves = int(rng.choice([2, 2, 3, 4, 5, 6, 8, 10, 16, 32, 50]))
+        weights = rng.normal(size=4) * rng.choice([0, 0.3, 1], size=4)
+        values = factors @ weights.astype(np.float32) + rng.normal(size=rows).astype(np.float32)
+        if at > 2 and rng.random() < 0.5:
+            values += made[rng.integers(0, at)] * 0.3
+        cuts = np.quantile(values[:20_000], np.sort(rng.random(leaves - 1)))
+        made.append(np.searchsorted(cuts, values).astype(np.int32))
+        levels = [np.arange(leaves)]
+        while levels[-1].max() >= 7:
+            levels.append(levels[-1] // 2)
+        domain.append(make_column(levels))
+    return Domain(tuple(domain)), np.column_stack(made)
+
+
+def find_peak() -> int:
+    """Return the most memory that the process has held so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def print_large() -> None:
+    """Print what generated tables take."""
+    print("rows columns: seconds, gap, MB")
+    for rows, columns in LARGE:
+        made = run_ours(*make_table(rows, columns), 1.0, 0)
+        print(
+            f"{rows} {columns}: {made.seconds:.1f} s, gap {made.gap:.2f}, {find_peak()} MB",
+            flush=True,
+        )
+
+
+def print_few(paths: list[Path], seeds: int) -> None:
+    """Print errors over those of independent columns, of few rows and of many columns."""
+    print("table rows: one-way two-way, over those of independent columns")
+    for path in paths:
+        many = len(load(path, 0)[0]) >= MANY_COLUMNS
+        for rows in (0, *FEW_ROWS[1:]) if many else FEW_ROWS:
+            domain, codes, _ = load(path, rows)
+            if len(codes) < rows:
+                continue
+            errors = [
+                np.mean(
+                    [
+                        [
+                            measure_distance(domain, codes, run(domain, codes, 1.0, seed).rows, n)
+                            for n in (1, 2)
+                        ]
+                        for seed in range(seeds)
+                    ],
+                    axis=0,
+                )
+                for run in (run_ours, run_independent)
+            ]
+            shown = " ".join(f"{ratio:.3f}" for ratio in errors[0] / errors[1])
+            print(f"{path.stem} {len(codes)}: {shown}", flush=True)
+
+
+def print_table(path: Path, options: argparse.Namespace) -> None:
+    """Print a line for each epsilon and mechanism."""
+    domain, codes, held = load(path, options.rows)
+    print(f"{path.stem} original: AUC {measure_classifier(codes, held):.4f}", flush=True)
+    for epsilon in options.epsilon:
+        for name, run in list_runs(options.peers):
+            figures = []
+            for seed in range(options.seeds):
+                made = run(domain, codes, epsilon, seed)
+                errors = [measure_distance(domain, codes, made.rows, n) for n in (1, 2, 3)]
+                ranges = measure_ranges(domain, codes, made.rows)
+                association = measure_associations(domain, codes, made.rows)
+                auc = measure_classifier(made.rows, held)
+                figures.append([*errors, ranges, association, auc, made.seconds, made.gap])
+            mean = np.mean(figures, axis=0)
+            shown = " ".join(f"{error:.4f}" for error in mean[:6])
+            print(
+                f"{path.stem} {epsilon:g} {name}: {shown}, {mean[6]:.1f} s, "
+                f"gap {np.max(figures, axis=0)[7]:.2f}, {find_peak()} MB",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print a line for each table, epsilon and mechanism."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -212,30 +306,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--peers", type=Path)
+    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
+    if options.large:
+        print_large()
+        return
+    found = sorted(options.folder.glob("*.npz"))
+    paths = [path for path in found if not options.only or path.stem in options.only]
+    if options.few:
+        print_few(paths, options.seeds)
+        return
     print("table epsilon mechanism: one-way two-way three-way ranges V AUC, seconds, gap, MB")
-    for path in sorted(options.folder.glob("*.npz")):
-        if options.only and path.stem not in options.only:
-            continue
-        domain, codes, held = load(path, options.rows)
-        for epsilon in options.epsilon:
-            for name, run in list_runs(options.peers):
-                figures = []
-                for seed in range(options.seeds):
-                    made = run(domain, codes, epsilon, seed)
-                    errors = [measure_distance(domain, codes, made.rows, n) for n in (1, 2, 3)]
-                    ranges = measure_ranges(domain, codes, made.rows)
-                    association = measure_associations(domain, codes, made.rows)
-                    auc = measure_classifier(made.rows, held)
-                    figures.append([*errors, ranges, association, auc, made.seconds, made.gap])
-                mean = np.mean(figures, axis=0)
-                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-                shown = " ".join(f"{error:.4f}" for error in mean[:6])
-                print(
-                    f"{path.stem} {epsilon:g} {name}: {shown}, {mean[6]:.1f} s, "
-                    f"gap {mean[7]:.2f}, {memory} MB",
-                    flush=True,
-                )
+    for path in paths:
+        print_table(path, options)
 
 
 if __name__ == "__main__":

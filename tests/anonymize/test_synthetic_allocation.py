@@ -1,9 +1,16 @@
-"""How the budget is shared."""
+"""How the budget is shared, and that it never does much worse than on independent columns."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from itertools import combinations
+from unittest import mock
 
+import numpy as np
+import pytest
+from support.small_domains import nested, related_rows
+
+from incrowd.anonymize.synthetic import stage, synthesize
 from incrowd.anonymize.synthetic.allocation import (
     TOTAL_SHARE,
     count_choices,
@@ -11,6 +18,13 @@ from incrowd.anonymize.synthetic.allocation import (
     limit_choices,
     share_one_ways,
 )
+from incrowd.anonymize.synthetic.domain import Domain, TableCounter, make_column
+from incrowd.arrays import Codes, Floats
+from incrowd.privacy.information import InformationPlan, plan_information
+from incrowd.privacy.randomness import SeededRandomness
+
+SEEDS = 12  # means of fewer are too far off to tell a ratio of 1.02
+LARGEST = np.array([1.2, 1.02])  # of one-way and two-way errors, over those of independent columns
 
 
 def test_filling_up_evens_information_per_need() -> None:
@@ -42,5 +56,83 @@ def test_choices_are_made_only_where_they_pay() -> None:
 def test_all_choices_are_counted_whatever_is_made() -> None:
     assert count_choices(1).total == 0
     assert count_choices(2).total == 2
-    assert count_choices(9).total == 36 + 6
-    assert count_choices(171).total == 12 * 57 + 2 * 57
+    assert count_choices(9).total == 24 + 6
+    assert count_choices(171).total == 8 * 57 + 2 * 57
+
+
+# Beside independent columns.
+
+
+def make_domain(columns: int) -> Domain:
+    """Columns of 2 to 9 values."""
+    return Domain(tuple(make_column(nested(2 + 3 * at % 8)) for at in range(columns)))
+
+
+def measure_errors(domain: Domain, one: Codes, other: Codes) -> list[float]:
+    """Return the mean total variation distance of all one-way and of all two-way tables."""
+    found = []
+    for ways in (1, 2):
+        distances = []
+        for columns in combinations(range(len(domain)), ways):
+            shape = domain.shape(columns, (0,) * ways)
+            shares = [
+                np.bincount(
+                    np.ravel_multi_index([rows[:, x] for x in columns], shape),
+                    minlength=math.prod(shape),
+                )
+                / len(rows)
+                for rows in (one, other)
+            ]
+            distances.append(np.abs(shares[0] - shares[1]).sum() / 2)
+        found.append(float(np.mean(distances)))
+    return found
+
+
+def synthesize_rows(domain: Domain, codes: Codes, plan: InformationPlan, seed: int) -> Codes:
+    count = TableCounter(domain, codes)
+    return synthesize.synthesize(domain, count, plan, bits=SeededRandomness(seed)).rows
+
+
+def synthesize_alone(domain: Domain, codes: Codes, seed: int) -> Codes:
+    """Rows of independent columns: no choices are paid for, and one-ways get everything."""
+    alone = plan_information(epsilon=1.0, delta=1e-6, choices=0)
+    plan = InformationPlan(alone.information, count_choices(len(domain)).total, 1e-9)
+    with (
+        mock.patch.object(stage, "limit_choices", return_value=0),
+        mock.patch.object(synthesize, "share_one_ways", return_value=1 - TOTAL_SHARE),
+    ):
+        return synthesize_rows(domain, codes, plan, seed)
+
+
+def compare(domain: Domain, codes: Codes) -> Floats:
+    """Return one-way and two-way errors over those of independent columns, means of seeds."""
+    plan = synthesize.plan_synthesis(len(domain), epsilon=1.0, delta=1e-6)
+    ours, alone = [], []
+    for seed in range(SEEDS):
+        ours.append(measure_errors(domain, codes, synthesize_rows(domain, codes, plan, seed)))
+        alone.append(measure_errors(domain, codes, synthesize_alone(domain, codes, seed + 50)))
+    result: Floats = np.mean(ours, axis=0) / np.mean(alone, axis=0)
+    return result
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(7, 500), (7, 1000), (40, 300)])
+def test_few_rows_and_many_columns_are_no_worse_than_independent_ones(
+    columns: int, rows: int
+) -> None:
+    domain = make_domain(columns)
+    assert (compare(domain, related_rows(domain, rows, 3)) <= LARGEST).all()
+
+
+def test_enough_rows_are_much_better_than_independent_ones() -> None:
+    domain = make_domain(7)
+    one_way, two_way = compare(domain, related_rows(domain, 3000, 3))
+    assert one_way <= LARGEST[0]
+    assert two_way < 0.8
+
+
+def test_choosing_tables_of_few_rows_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: all choices are made, however few the rows."""
+    monkeypatch.setattr(stage, "limit_choices", lambda most, *_: most)
+    monkeypatch.setattr(synthesize, "share_one_ways", lambda *_: 0.1)
+    domain = make_domain(7)
+    assert (compare(domain, related_rows(domain, 500, 3)) > LARGEST).any()

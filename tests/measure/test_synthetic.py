@@ -15,7 +15,12 @@ from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine
 from incrowd.measure import synthetic
 from incrowd.measure.label_evaluation import build_pair
-from incrowd.measure.synthetic import SyntheticEvaluation, evaluate_synthetic, mean_pair_distance
+from incrowd.measure.synthetic import (
+    EqualRows,
+    SyntheticEvaluation,
+    evaluate_synthetic,
+    mean_pair_distance,
+)
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import parse_spec
 
@@ -92,13 +97,7 @@ def test_a_value_without_rows_is_described_by_nothing() -> None:
 
 def test_equal_rows_are_held_against_a_second_draw() -> None:
     before = _count(_BEFORE).frequencies
-    equal_rows = _evaluate().equal_rows
-    assert (equal_rows.equal, equal_rows.expected, equal_rows.unique, equal_rows.rows) == (
-        400,
-        None,
-        0,
-        400,
-    )
+    assert _evaluate().equal_rows == EqualRows(equal=400, expected=None, unique=0, rows=400)
     second = np.repeat(before.codes[:1], 5, axis=0)
     equal = _evaluate(second).equal_rows
     assert equal.expected == int(

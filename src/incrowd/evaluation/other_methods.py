@@ -37,30 +37,30 @@ _ENOUGH = 0.9  # of the rows
 
 
 def compare_methods(
-    file: SpecFile, source: Table, found: SyntheticEvaluation, tuples: int
+    file: SpecFile, source: Table, evaluation: SyntheticEvaluation, tuples: int
 ) -> list[MethodOutcome]:
     """Return what synthetic rows keep of a table, then what other methods would have kept.
 
     Args:
         file: the spec of the synthetic rows.
         source: the rows that they were made from.
-        found: what the synthetic rows keep.
+        evaluation: what the synthetic rows keep.
         tuples: the number of distinct rows of the table; of very many nothing is compared.
 
     """
     release = file.spec.release
     assert isinstance(release, SyntheticSpec)
-    width = len(found.distance_by_column)
-    own = MethodOutcome("synthetic", width, width, 1.0, found.mean_pair_distance)
+    width = len(evaluation.distance_by_column)
+    synthetic = MethodOutcome("synthetic", width, width, 1.0, evaluation.mean_pair_distance)
     if tuples > _MOST_TUPLES or width > _MOST_COLUMNS or isinstance(source, RemoteTable):
-        return [own]
+        return [synthetic]
     counts = SafeSpec(method="safe", epsilon=release.epsilon, delta=release.delta, draw="counts")
     chosen = _choose_levels(file, counts, source)
     if chosen is not None:
         counts = counts.model_copy(update={"scheme": "fixed", "levels": chosen})
     classes = KAnonymitySpec(method="k-anonymity", k=USUAL_K)
     return [
-        own,
+        synthetic,
         replace(_try_method("counts", file, counts, source, width), searched=chosen is None),
         _try_method(f"k-anonymity, k = {USUAL_K}", file, classes, source, width),
     ]
@@ -72,18 +72,18 @@ def _try_method(
     """Run a method; a release that is paid for must not fail by it."""
     try:
         method = _make_other(file, release)
-        counted = method.count(source)
+        table = method.count(source)
         # Nothing of it is published, so that no secret hangs on the bits.
-        made = method.make(counted, MakeContext(SeededRandomness(0), local_engine()))
-        (product,) = made.products
-        return _describe_outcome(name, product, made.measure()[0], counted, width)
+        outcome = method.make(table, MakeContext(SeededRandomness(0), local_engine()))
+        (product,) = outcome.products
+        return _describe_outcome(name, product, outcome.measure()[0], table, width)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to another method
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         return MethodOutcome(name, width, problem=reason[:200])
 
 
 def _make_other(file: SpecFile, release: SafeSpec | KAnonymitySpec) -> Method:
-    columns = {name: item for name, item in file.spec.columns.items() if item.role != "key"}
+    columns = {name: column for name, column in file.spec.columns.items() if column.role != "key"}
     spec = file.spec.model_copy(update={"release": release, "columns": columns})
     return make_method(replace(file, spec=spec))
 
@@ -92,43 +92,42 @@ def _choose_levels(file: SpecFile, release: SafeSpec, source: Table) -> dict[str
     """Return levels chosen by the table; None if a private search takes little time."""
     try:
         method = _make_other(file, release)
-        counted = method.count(source)
+        table = method.count(source)
     except Exception:  # noqa: BLE001 - said when the method is run
         return None
-    if not isinstance(counted, CountedTable):
+    if not isinstance(table, CountedTable):
         return None
-    tops = [hierarchy.height - 1 for hierarchy in counted.hierarchies]
-    rows = counted.frequencies
+    tops = [hierarchy.height - 1 for hierarchy in table.hierarchies]
+    rows = table.frequencies
     if math.prod(top + 1 for top in tops) <= _MOST_SEARCHED[0] and len(rows) <= _MOST_SEARCHED[1]:
         return None
     levels = [0] * len(tops)
     while True:
-        maps = [h.groups[level] for h, level in zip(counted.hierarchies, levels, strict=True)]
-        rows = counted.frequencies.roll_up(maps)
+        maps = [h.groups[level] for h, level in zip(table.hierarchies, levels, strict=True)]
+        rows = table.frequencies.roll_up(maps)
         surviving = rows.counts[rows.counts >= method.planned_release.crowd].sum()
         left = [at for at, level in enumerate(levels) if level < tops[at]]
         if surviving >= _ENOUGH * rows.total or not left:
-            return dict(zip(counted.names, levels, strict=True))
+            return dict(zip(table.names, levels, strict=True))
         labels = [len(np.unique(column)) for column in rows.codes.T]
         levels[max(left, key=lambda at: labels[at])] += 1
 
 
 def _describe_outcome(
-    name: str, product: Product, found: Evaluation, counted: object, width: int
+    name: str, product: Product, evaluation: Evaluation, table: object, width: int
 ) -> MethodOutcome:
-    silent = tuple(found.lost.nothing_shown)
+    silent = tuple(evaluation.lost.nothing_shown)
     if not product.rows:
         return MethodOutcome(name, width, 0, 0.0, None, tuple(product.original.names))
-    return MethodOutcome(
-        name, width, width - len(silent), 1 - found.suppressed / max(found.rows_original, 1),
-        mean_pair_distance(_pair(product, counted)), silent,
-    )  # fmt: skip
+    kept_share = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
+    distance = mean_pair_distance(_pair(product, table))
+    return MethodOutcome(name, width, width - len(silent), kept_share, distance, silent)
 
 
-def _pair(product: Product, counted: object) -> TablePair:
+def _pair(product: Product, table: object) -> TablePair:
     """Return the table and the release by the finest values, sensitive columns included."""
     original: CountedTable = product.original
-    shown: PublishedTable = product.shown
-    if product.kept and isinstance(counted, DistinctRows):
-        original, shown = add_kept_columns(product, counted, product.kept)
-    return build_pair(original, original.axes, shown)
+    published: PublishedTable = product.shown
+    if product.kept and isinstance(table, DistinctRows):
+        original, published = add_kept_columns(product, table, product.kept)
+    return build_pair(original, original.axes, published)

@@ -48,10 +48,10 @@ class RowsReader:
         if certificate is not None:
             assert certificate.synthetic is not None
             part, promise = certificate.synthetic, certificate.guarantee
-            drawn = any(column.drawn for column in part.points.values())
+            has_points = any(column.drawn for column in part.points.values())
             release = SyntheticSpec(
                 method="synthetic", epsilon=promise.epsilon, delta=promise.delta,
-                target=part.target, values="drawn" if drawn else None,
+                target=part.target, values="drawn" if has_points else None,
             )  # fmt: skip
             file = replace(file, spec=file.spec.model_copy(update={"release": release}))
         return cls(file, Synthetic(file))
@@ -125,10 +125,10 @@ class RowsReader:
 
     def _compare_columns(self, declared: Mapping[str, Hierarchy]) -> None:
         """Refuse a spec that declares other values than the release."""
-        own = self.method.columns.hierarchies
-        for name in (*declared, *own):
-            known = name in own and name in declared
-            if not known or own[name].list_rows() != declared[name].list_rows():
+        in_spec = self.method.columns.hierarchies
+        for name in (*declared, *in_spec):
+            is_in_both = name in in_spec and name in declared
+            if not is_in_both or in_spec[name].list_rows() != declared[name].list_rows():
                 raise IncrowdError(
                     f"Column '{name}': the spec and the release declare different values. Name the "
                     "spec of the release."

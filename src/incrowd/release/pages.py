@@ -40,7 +40,6 @@ from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.parameters import make_noise_event
 from incrowd.release.render import make_environment
 from incrowd.release.statement import TECHNICAL
-from incrowd.release.synthetic_pages import fill_synthetic
 
 if TYPE_CHECKING:
     from incrowd.release.parameters import Parameters
@@ -54,6 +53,8 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
     model = _make_model(Certificate.model_validate_json(certificate.to_canonical_json()))
     names = {README: "readme.md", PAGE: "certificate.html"}
     if certificate.synthetic is not None:
+        from incrowd.release.synthetic_pages import fill_synthetic
+
         names[README] = "readme_synthetic.md"
         model |= {
             **fill_synthetic(model["certificate"], quote_text, _format_cell, _format_prose),

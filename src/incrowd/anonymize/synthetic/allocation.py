@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.arrays import Floats
 
-ROUNDS = 12
+ROUNDS = 8
 TOTAL_SHARE = 0.02
 PAIR_SHARE = 0.7  # of what the one-ways leave
 TRIPLE_SHARE = 0.1  # of the same
@@ -42,7 +42,7 @@ class ChoiceCounts:
 
 
 def count_choices(columns: int) -> ChoiceCounts:
-    """Return the number of choices: a dozen rounds, of a third of the columns each."""
+    """Return the number of choices: eight rounds, of a third of the columns each."""
     batch = -(-columns // 3)
     pairs = min(ROUNDS * batch, columns * (columns - 1))
     return ChoiceCounts(pairs, 2 * batch if columns > 2 else 0, batch)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
 
@@ -26,13 +25,11 @@ from incrowd.anonymize.synthetic.model import Model
 from incrowd.anonymize.synthetic.tree import JunctionTree
 from incrowd.arrays import Codes, Floats, Places
 
-# A table's excess, the cells that rows leave, and those that they come to.
-_Touched: TypeAlias = tuple[Floats, list[Places], list[Places]]
-
 SWEEPS = 6
 _CHUNKS = 16  # of a sweep: rows of a chunk are exchanged at once
 _MOST_CELLS = 2**24  # of all tables together
 _MOST_WORK = 2**28  # cells that are looked at, in all
+_MOST_AT_ONCE = 2**19  # values beside others, in one chunk
 
 
 def exchange_values(model: Model, rows: Codes, rng: np.random.Generator) -> Codes:
@@ -52,14 +49,15 @@ def exchange_values(model: Model, rows: Codes, rng: np.random.Generator) -> Code
             groups = np.zeros(count, dtype=np.int64)
             for column in separator:
                 level = structure.levels[column]
-                own = structure.domain.columns[column].groups[level][tables.values[column]]
+                own = structure.domain.columns[column].groups[level][tables.values[:, column]]
                 groups = groups * structure.sizes[column] + own
             first, second = _pair_up(groups, rng)
-            step = max(-(-len(first) // _CHUNKS), 1)
+            beside = len(moved) * (width - len(moved))
+            step = max(min(-(-len(first) // _CHUNKS), _MOST_AT_ONCE // max(beside, 1)), 1)
             for start in range(0, len(first), step):
                 some = slice(start, start + step)
                 tables.exchange(first[some], second[some], moved)
-    return np.column_stack(tables.values).astype(np.int32)
+    return tables.values.astype(np.int32)
 
 
 def _list_moves(model: Model) -> list[tuple[Columns, Columns]]:
@@ -93,66 +91,75 @@ def _pair_up(groups: Places, rng: np.random.Generator) -> tuple[Places, Places]:
 
 
 class _ExcessTables:
-    """The values of all rows, and by how much each count of two columns exceeds the model's."""
+    """The values of all rows, and by how much each count of two columns exceeds the model's.
+
+    The tables stand one after the other in one vector: the cell of values v and w of columns a and
+    b is at ``starts[a, b] + v * strides[a, b] + w * strides[b, a]``, whichever comes first.
+    """
 
     def __init__(self, model: Model, rows: Codes, sizes: Sequence[int]) -> None:
-        self.values = [part.astype(np.int64) for part in rows.T]
-        self._sizes = sizes
-        self._excess: dict[tuple[int, int], Floats] = {}
-        for a, b in combinations(range(len(sizes)), 2):
-            counts = np.bincount(self._find_cells(a, b), minlength=sizes[a] * sizes[b])
-            self._excess[a, b] = counts - model.table((a, b), (0, 0)).ravel() * len(rows)
-
-    def _find_cells(self, a: int, b: int) -> Places:
-        places: Places = self.values[a] * self._sizes[b] + self.values[b]
-        return places
+        self.values = rows.astype(np.int64)
+        width = len(sizes)
+        self._starts = np.zeros((width, width), dtype=np.int64)
+        self._strides = np.ones((width, width), dtype=np.int64)
+        parts, cells = [], 0
+        for a, b in combinations(range(width), 2):
+            self._starts[a, b] = self._starts[b, a] = cells
+            self._strides[a, b] = sizes[b]
+            cells += sizes[a] * sizes[b]
+            keys = self.values[:, a] * sizes[b] + self.values[:, b]
+            counts = np.bincount(keys, minlength=sizes[a] * sizes[b])
+            parts.append(counts - model.table((a, b), (0, 0)).ravel() * len(rows))
+        self._excess = np.concatenate(parts) if parts else np.zeros(0)
+        self._change = np.zeros(cells)
+        self._place = np.zeros(cells, dtype=np.int64)
 
     def exchange(self, first: Places, second: Places, moved: Columns) -> None:
         """Exchange the values of some columns within those pairs of rows where it helps."""
-        gain = np.zeros(len(first))
-        touched: list[_Touched] = []
-        for column in moved:
-            mine, yours = self.values[column][first], self.values[column][second]
-            for other in range(len(self._sizes)):
-                if other in moved:
-                    continue
-                beside = self.values[other][first], self.values[other][second]
-                low, high = min(column, other), max(column, other)
-                factors = (self._sizes[high], 1) if column == low else (1, self._sizes[high])
-                left = [value * factors[0] for value in (mine, yours)]
-                right = [value * factors[1] for value in beside]
-                excess = self._excess[low, high]
-                leaving = [left[0] + right[0], left[1] + right[1]]
-                coming = [left[1] + right[0], left[0] + right[1]]
-                change = np.zeros(len(first))
-                for out, into in zip(leaving, coming, strict=True):
-                    change += _fall(excess[out]) + _fall(-excess[into])
-                gain += np.where((mine != yours) & (beside[0] != beside[1]), change, 0.0)
-                touched.append((excess, leaving, coming))
-        better = np.flatnonzero(gain > 0)
-        while len(better) and not _update(touched, better):
+        columns = np.array(moved)
+        others = np.setdiff1d(np.arange(self.values.shape[1]), columns)
+        starts = self._starts[np.ix_(columns, others)]
+        mine, yours = (
+            self.values[np.ix_(at, columns)][:, :, None] * self._strides[np.ix_(columns, others)]
+            for at in (first, second)
+        )
+        left, right = (
+            self.values[np.ix_(at, others)][:, None, :] * self._strides[np.ix_(others, columns)].T
+            + starts
+            for at in (first, second)
+        )
+        leaving, coming = (mine + left, yours + right), (yours + left, mine + right)
+        gain = np.zeros(mine.shape)
+        for out, into in zip(leaving, coming, strict=True):
+            gain += _fall(self._excess[out]) + _fall(-self._excess[into])
+        gain *= (mine != yours) & (left != right)
+        better = np.flatnonzero(gain.sum(axis=(1, 2)) > 0)
+        while len(better) and not self._update(
+            np.concatenate([cells[better].ravel() for cells in leaving]),
+            np.concatenate([cells[better].ravel() for cells in coming]),
+        ):
             better = better[: len(better) // 2]
-        for column in moved:
-            own = self.values[column]
-            own[first[better]], own[second[better]] = own[second[better]], own[first[better]]
+        left_rows, right_rows = np.ix_(first[better], columns), np.ix_(second[better], columns)
+        self.values[left_rows], self.values[right_rows] = (
+            self.values[right_rows],
+            self.values[left_rows],
+        )
 
-
-def _update(touched: Sequence[_Touched], better: Places) -> bool:
-    """Exchange in the tables, if that lowers what is beyond a row in all of them together."""
-    fall, changes = 0.0, []
-    for excess, leaving, coming in touched:
-        out = np.concatenate([at[better] for at in leaving])
-        into = np.concatenate([at[better] for at in coming])
-        cells, places = np.unique(np.concatenate([out, into]), return_inverse=True)
-        weights = np.repeat([-1.0, 1.0], len(out))
-        after = excess[cells] + np.bincount(places, weights, minlength=len(cells))
-        fall += float((_beyond(excess[cells]) - _beyond(after)).sum())
-        changes.append((excess, cells, after))
-    if fall <= 0:
-        return False
-    for excess, cells, after in changes:
-        excess[cells] = after
-    return True
+    def _update(self, leaving: Places, coming: Places) -> bool:
+        """Exchange in the tables, if that lowers what is beyond a row in all of them together."""
+        touched = np.concatenate([leaving, coming])
+        np.add.at(self._change, leaving, -1.0)
+        np.add.at(self._change, coming, 1.0)
+        numbers = np.arange(len(touched))
+        self._place[touched] = numbers
+        cells = touched[self._place[touched] == numbers]  # each of them once
+        before, after = self._excess[cells], self._excess[cells] + self._change[cells]
+        self._change[cells] = 0.0
+        fall = float((_beyond(before) - _beyond(after)).sum())
+        if fall <= 0:
+            return False
+        self._excess[cells] = after
+        return True
 
 
 def _beyond(excess: Floats) -> Floats:

@@ -3,6 +3,11 @@
 In a round all scores are taken against the same model; of each set of columns one table at most is
 measured. A table that turns out to be no more than noise is set aside. A round in which no table is
 kept ends the stage: further choices would find less.
+
+Fewer tables than there are choices turn out to pay, so that each gets more than an even part of
+what is left. And the more of a round's tables were noise, the larger the parts of the next: what is
+still unexplained is faint, and seen only in tables that are measured better. The parts depend on
+released results alone.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from incrowd.privacy.randomness import Randomness
 ROUND_GAP = 4.0
 ROUND_STEPS = 60
 WIDE, FULL = 40, 0.6  # of so many columns, a model is full at so much of its limit
+FIRST_PART = 1.4  # of a table in the first round, over an even part
 TARGET_WEIGHT = 2  # of a table with the target column, over that of others
 
 
@@ -84,6 +90,7 @@ class Stage:
         self._candidates = fresh if self._choices else []
         self._scores = Scores(released.domain, bench.tables, self._candidates)
         self._mean_need = 0.0
+        self._mean_part = FIRST_PART  # over an even part of what is left
 
     def run(self, *, batch: int, cells: int, grow: bool) -> None:
         """Make the choices, in rounds; the model stays within so many cells.
@@ -104,7 +111,7 @@ class Stage:
 
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
         """Choose and measure; return how many tables were kept, None if no candidate fitted."""
-        each = self._left / planned
+        each = self._left * min(self._mean_part / planned, 1.0)
         self._scores.expect(self._released.model)
         all_needs = self._find_needs(each**-0.5)
         parts = [each * relative_part(need, self._mean_need) for need in all_needs]
@@ -138,6 +145,7 @@ class Stage:
                 break
         if not needs:
             return None
+        self._mean_part *= 2 - kept / len(needs)
         self._mean_need = (self._mean_need + float(np.mean(needs))) / 2
         measured = {
             (measurement.columns, measurement.levels) for measurement in self._released.measurements

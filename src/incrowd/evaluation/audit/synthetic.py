@@ -217,5 +217,5 @@ def _score_copies(table: Measurement, outcomes: int, bits: Randomness, *, first:
     query, _ = make_query(row)
     moved = (done.numbers - (ROWS - 1) * query) * query
     sums: Counts = moved.sum(axis=tuple(axis + 1 for axis in centered)).ravel()[:outcomes]
-    result: Floats = sums / done.variance - _find_length(table) / (2 * done.variance)
-    return result
+    scores: Floats = sums / done.variance - _find_length(table) / (2 * done.variance)
+    return scores
