@@ -103,7 +103,7 @@ def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
     assert "at least 3 input rows" in statement["k_anonymity"]
     assert f"truncated at ±{r} " in statement["noise"]
     assert f"below {r + 3} are suppressed" in statement["noise"]
-    assert "within ±3 with probability at least 0.95." in statement["accuracy"]
+    assert "within ±3 with a probability of at least 95 %." in statement["accuracy"]
     assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
     deviation = build_event_law(make_noise_event(release.certificate.parameters)).variance ** 0.5
     assert f"{deviation:.3g} × √c" in statement["noise_sums"]
@@ -350,7 +350,8 @@ def test_how_rows_are_drawn_is_settled_and_said(
     publication = publish_unjudged(voters.head(3000), make_voter_spec(f"release: {{{release}}}"))
     assert publication.certificate.has_noisy_counts == (draw == "counts")
     assert words in " ".join(publication.reasons)
-    assert words in publication.report().html.replace("&#39;", "'")
+    page = publication.report().html.replace("&#39;", "'")
+    assert words in page.replace("<code>", "`").replace("</code>", "`")
 
 
 @pytest.mark.parametrize(
