@@ -24,7 +24,7 @@ def linked(here: AttackScene, known: tuple[int, ...] = (0, 1), *, errors: float 
     return attack_linkage(
         here.release,
         sample_people(here.everybody, 10_000, rng),
-        known=known,
+        known_columns=known,
         errors=errors,
         rng=rng,
         control=None if here.control is None else sample_people(here.control, 10_000, rng),
@@ -72,7 +72,9 @@ def test_people_who_are_not_there_are_named_as_surely_and_it_is_said() -> None:
         sample_people(here.everybody, 4000, rng),
         sample_people(here.everybody, 4000, rng),
     )
-    told = attack_linkage(here.release, some, known=(0, 1), control=others, private=True, rng=rng)
+    told = attack_linkage(
+        here.release, some, known_columns=(0, 1), control=others, private=True, rng=rng
+    )
     assert told.control is not None
     assert told.control.low < 1 / 500 < told.control.high
     assert not told.succeeds
@@ -87,10 +89,14 @@ def test_of_a_cell_that_is_shown_rows_are_there_as_they_are_shown() -> None:
     few = build_scene(COLUMNS, rows, tens(rows[:10]), sample_rate=0.9)
     rng = np.random.default_rng(1)
     some = sample_people(few.everybody, 100, rng)
-    linkage = attack_linkage(few.release, some, known=(0, 1), everybody=few.everybody, rng=rng)
+    linkage = attack_linkage(
+        few.release, some, known_columns=(0, 1), everybody=few.everybody, rng=rng
+    )
     assert linkage.details["expected"] == pytest.approx(1 / 40)
     many = build_scene(COLUMNS, rows, tens(rows * 2))  # more rows than there are people
-    linkage = attack_linkage(many.release, some, known=(0, 1), everybody=many.everybody, rng=rng)
+    linkage = attack_linkage(
+        many.release, some, known_columns=(0, 1), everybody=many.everybody, rng=rng
+    )
     assert linkage.details["expected"] == pytest.approx(1 / 80)
 
 
