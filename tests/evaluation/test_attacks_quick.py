@@ -7,8 +7,7 @@ import pytest
 from support.scenes import make_columns
 
 import incrowd as ic
-from incrowd.evaluation.attacks import quick
-from incrowd.evaluation.attacks import trial
+from incrowd.evaluation.attacks import quick, trial
 from incrowd.evaluation.attacks.scene import AttackScene
 from incrowd.measure.estimate import AttackReport
 from incrowd.publication import Release

@@ -149,7 +149,7 @@ def _check_values(
     kind = _TYPES["text" if text else part.types[column.name]]
     as_point = _is_drawn(part, column.name)
     for value in table.values(column.name):
-        if column.read_code(value, drawn=as_point) is None:
+        if column.read_code(value, as_point=as_point) is None:
             yield make_finding(
                 "VALUE_NOT_IN_SCHEME", value=str(value), name=column.name, level="its values"
             )
@@ -172,7 +172,7 @@ def count_rows(
         as_point, null = _is_drawn(part, column.name), len(column.hierarchy.values)
 
         def code(values: Sequence[object]) -> Codes:
-            codes = [column.read_code(value, drawn=as_point) for value in values]
+            codes = [column.read_code(value, as_point=as_point) for value in values]
             return np.array([null if entry is None else entry for entry in codes], dtype=np.int32)
 
         return code
