@@ -36,14 +36,10 @@ VAGUE = {
 PLACEHOLDERS = {"item", "result"}
 # Where variables still are called so; an entry goes with the names that it excuses
 UNNAMED = (
-    "benchmarks/synthetic",
-    "src/incrowd/anonymize/synthetic",
-    "src/incrowd/evaluation",
-    "src/incrowd/methods/synthetic",
-    "src/incrowd/release/measured.py",
-    "src/incrowd/release/synthetic",
-    "tests/anonymize/test_synthetic",
-    "tests/evaluation",
+    "src/incrowd/evaluation/attacks/attack.py",
+    "src/incrowd/evaluation/attacks/inference.py",
+    "src/incrowd/evaluation/attacks/quick.py",
+    "src/incrowd/evaluation/attacks/trial.py",
 )
 # Words that end in -ed and are no participles, and participles that name a mathematical object
 ALLOWED = {"embed", "feed", "need", "proceed", "seed", "speed"}
