@@ -71,7 +71,8 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
         assert isinstance(number, int)
         assert first.whole <= number <= 1.1 * first.whole + 1
     assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
-    assert "`size: NUMBER`" in crowd.remedy
+    assert "`size: NUMBER` only if that number is public" in crowd.remedy
+    assert "`incrowd rehearse --size`" in crowd.remedy
     assert not result.is_doubtful
     assert all(forecast.rows is None and forecast.empty is None for forecast in result.each)
     assert result.each[0].told.keys() == {"sex", "age", "zip", "job"}

@@ -129,7 +129,8 @@ def _unused_facts(release: Release) -> Facts:
 
 def _ledger_facts(release: Release) -> Facts:
     if release.booking is None:
-        return []
+        counts = release.certificate.events and not release.certificate.rehearsal
+        return [("Ledger", "none: this release is not counted anywhere")] if counts else []
     return [("Ledger", f"booked as {_choose_article(release.booking)}{release.booking}")]
 
 
