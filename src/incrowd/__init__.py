@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         SampledEvent,
         Selection,
     )
-    from incrowd.privacy.inverse import beta, crowd_size, epsilon
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
     from incrowd.privacy.sample import Definition, delta
+    from incrowd.privacy.sample_inverse import beta, crowd_size, epsilon
     from incrowd.privacy.smooth import SmoothBound, delta_sampling, expected_failures, smooth_bound
     from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
@@ -51,7 +51,7 @@ _HOMES = {
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
         "SafeRelease", "SampledEvent", "Selection",
     ),
-    "privacy.inverse": ("beta", "crowd_size", "epsilon"),
+    "privacy.sample_inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
     "privacy.plan_counts": ("CountsPlan",),
     "privacy.smooth": ("SmoothBound", "delta_sampling", "expected_failures", "smooth_bound"),

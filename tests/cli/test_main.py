@@ -57,10 +57,10 @@ def test_plan_in_words() -> None:
     assert "k = 5, r = 14 k = 14, β = 0.2537" in text
     assert "19 people 56 people" in text
     assert "25.4 %, drawn at random" in text
-    kept = " ".join(
+    text_with_keep = " ".join(
         run_successfully("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split()
     )
-    assert "51 sampled rows" in kept
+    assert "51 sampled rows" in text_with_keep
 
 
 def test_plan_table() -> None:
@@ -170,8 +170,8 @@ def test_a_plan_begins_with_what_it_was_asked_for(call: str, first: str) -> None
 def test_every_exit_status_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
     listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    known = [value for name, value in vars(status).items() if name.isupper()]
-    assert [int(item) for item in listed] == sorted(known)
+    statuses = [value for name, value in vars(status).items() if name.isupper()]
+    assert [int(item) for item in listed] == sorted(statuses)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -229,11 +229,11 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert re.findall(r'class="single">\s*<img src="([^"]+)"', page) == ["figure-8.svg"]
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
-    drawn = paper_a_figures.save_figure
+    save_figure = paper_a_figures.save_figure
 
     def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
         if figure.name == "figure-2":
-            drawn(figure, draft)
+            save_figure(figure, draft)
         else:
             for form in ("svg", "png"):
                 (draft / f"{figure.name}.{form}").touch()

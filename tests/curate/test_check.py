@@ -70,11 +70,11 @@ def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
 def test_check_counts_people() -> None:
     table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = parse_spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
-    missing, counted = check(table, file)
+    missing, people = check(table, file)
     assert (missing.code, missing.values) == ("ROWS_WITHOUT_ID", {"rows": 1, "id": "id"})
     assert "`unit: {id: id, without_id: drop}`" in missing.remedy
-    assert counted.code == "PEOPLE_COUNTED"
-    assert counted.values == {"people": 2, "rows": 4, "median": 1.5, "largest": 2}
+    assert people.code == "PEOPLE_COUNTED"
+    assert people.values == {"people": 2, "rows": 4, "median": 1.5, "largest": 2}
 
 
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from support.scenes import build_scene
 
 from incrowd.errors import IncrowdError
+from incrowd.evaluation.attacks.catalog import ATTACKS
 from incrowd.evaluation.attacks.scene import AttackScene
-from incrowd.evaluation.attacks.trial import ATTACKS, run_attacks
+from incrowd.evaluation.attacks.trial import run_attacks
 from incrowd.measure.estimate import AttackReport, Estimate
 from incrowd.privacy.events import SampledEvent, Selection
 

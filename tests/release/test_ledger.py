@@ -97,8 +97,8 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
     assert book.budget().epsilon == 0.5
     assert run_command(*raised, "--raise").returncode == 0
     assert [item.epsilon for item in book.budgets()] == [1.0, 0.5, 2.0]
-    shown = run_successfully("ledger", "show", str(book.path))
-    assert "(ε, δ) = (2, 1e-06), since" in shown
+    output = run_successfully("ledger", "show", str(book.path))
+    assert "(ε, δ) = (2, 1e-06), since" in output
     assert run_successfully("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
     successfully = run_successfully("ledger", "show", str(book.path), "--json")
     assert [item["epsilon"] for item in json.loads(successfully)["budgets"]] == [1.0, 0.5, 2.0]
@@ -111,8 +111,8 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
     request = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
-    shown = json.loads(run_successfully("ledger", "show", str(book.path), *request))
-    assert shown["after_next_release"] == vars(
+    answer = json.loads(run_successfully("ledger", "show", str(book.path), *request))
+    assert answer["after_next_release"] == vars(
         book.total([book.compute_charge([event], certified)])
     )
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified

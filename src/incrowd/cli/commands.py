@@ -73,13 +73,13 @@ def build_parser(only: str | None = None) -> typer.Typer:
         for name, module in commands.items():
             if only in (*_NAMES, _VERSION) and name != only:
                 continue
-            made = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
+            command = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
             if name in _GROUPS:
-                for info in made.registered_commands:
+                for info in command.registered_commands:
                     info.cls = HelpCommand
-                app.add_typer(made, name=name, cls=HelpGroup, rich_help_panel=panel)
+                app.add_typer(command, name=name, cls=HelpGroup, rich_help_panel=panel)
             else:
-                app.command(name, cls=HelpCommand, rich_help_panel=panel)(made)
+                app.command(name, cls=HelpCommand, rich_help_panel=panel)(command)
     return app
 
 
@@ -160,8 +160,8 @@ def _show_warning(
     print(text, end="", file=sys.stderr)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_set: bool) -> None:
+    if is_set:
         print(f"incrowd {__version__}")
         raise typer.Exit
 

@@ -102,8 +102,8 @@ class Judge(Protocol):
 
     def __call__(
         self,
-        made: MethodResult,
-        counted: object,
+        outcome: MethodResult,
+        counts: object,
         source: Table,
         certificate: Certificate,
         *,
@@ -114,30 +114,30 @@ class Judge(Protocol):
 
 
 def judge(
-    made: MethodResult, counted: object, source: Table, certificate: Certificate, *, step: Step
+    outcome: MethodResult, counts: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Measure and attack a release, beside the table that it was made from.
 
     Args:
-        made: What the method made.
-        counted: What the method counted of ``source``.
+        outcome: What the method made.
+        counts: What the method counted of ``source``.
         source: The rows that the release was made from.
         certificate: The certificate of the release.
         step: Hears of each step before it is taken.
 
     """
-    if made.synthetic is not None:
-        return _judge_synthetic(made, source, step)
+    if outcome.synthetic is not None:
+        return _judge_synthetic(outcome, source, step)
     step("measure")
-    evaluation, measured = made.measure()
-    evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
+    evaluation, measured = outcome.measure()
+    evaluation = evaluation.with_accuracy(measure_accuracy(outcome, counts))
     step("attack")
-    attacked = quick_attacks(made, counted)
-    before = sample_rows(source, list_example_columns(made.products[0]))
+    attacked = quick_attacks(outcome, counts)
+    before = sample_rows(source, list_example_columns(outcome.products[0]))
     return Judgment(
         evaluation,
         attacked,
-        make_examples(made.products, before),
+        make_examples(outcome.products, before),
         (*find_emptiness(certificate, evaluation), *measured),
     )
 

@@ -83,19 +83,19 @@ class Ledger:
             BudgetError: The budget is larger than before, and ``raising`` is not given.
             ParameterError: A parameter is out of range.
         """
-        known = (
+        budget = (
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
         with open_transaction(self.path, create=True) as records:
             old = records.read_budgets()
-            if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
+            if old and not raising and (budget[0] > old[-1].epsilon or budget[1] > old[-1].delta):
                 raise BudgetError(
-                    f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
+                    f"Ledger '{self.path.name}': ({budget[0]:g}, {budget[1]:g}) would raise the "
                     f"budget of ({old[-1].epsilon:g}, {old[-1].delta:g}). Confirm it with --raise "
                     "(raising=True); it stays on record."
                 )
-            records.insert_budget(*known)
+            records.insert_budget(*budget)
 
     def budget(self) -> LedgerBudget:
         """Return what may be spent in all, by the latest decision."""

@@ -145,7 +145,7 @@ def _check_values(
     kind = _TYPES["text" if text else part.types[column.name]]
     drawn = _is_drawn(part, column.name)
     for value in table.values(column.name):
-        if column.read_code(value, drawn=drawn) is None:
+        if column.read_code(value, as_point=drawn) is None:
             yield make_finding(
                 "VALUE_NOT_IN_SCHEME", value=str(value), name=column.name, level="its values"
             )
@@ -168,7 +168,7 @@ def count_rows(
         drawn, null = _is_drawn(part, column.name), len(column.hierarchy.values)
 
         def code(values: Sequence[object]) -> Codes:
-            result = [column.read_code(value, drawn=drawn) for value in values]
+            result = [column.read_code(value, as_point=drawn) for value in values]
             return np.array([null if item is None else item for item in result], dtype=np.int32)
 
         return code

@@ -26,7 +26,7 @@ import numpy as np
 
 from incrowd.anonymize.synthetic.domain import Columns, Levels, ModelColumn
 from incrowd.arrays import Counts, Floats
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.gaussian import whole_variance
 from incrowd.privacy.information import InformationBudget
 from incrowd.privacy.randomness import Randomness
@@ -109,7 +109,7 @@ def measure(
     query, squared_length = make_query(table)
     spent = budget.spend(part, query.size)
     variance = whole_variance(squared_length, spent)
-    drawn = noise_sampler.sample_rational_gaussian(Fraction(variance), query.size, bits)
+    drawn = discrete_noise.sample_rational_gaussian(Fraction(variance), query.size, bits)
     return Measurement(columns, levels, query + drawn.reshape(query.shape), variance, spent)
 
 

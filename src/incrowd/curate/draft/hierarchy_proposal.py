@@ -97,20 +97,20 @@ def propose_amounts(numbers: Sequence[Decimal]) -> HierarchyProposal:
     return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason, origin=_ROUNDED)
 
 
-def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
+def propose_numbers(numbers: Sequence[Decimal]) -> HierarchyProposal:
     """Propose round widths of the column's own scale, from fine to half the range."""
-    finest = _find_finest_step(found)
-    spread = max(max(found) - min(found), finest)
+    finest = _find_finest_step(numbers)
+    spread = max(max(numbers) - min(numbers), finest)
     unit = Decimal(1).scaleb(spread.adjusted())
     if spread < 2 * unit:
         unit /= 10
     order = spread.adjusted() + (spread != Decimal(1).scaleb(spread.adjusted()))
     step = max(finest, Decimal(1).scaleb(order - _MOST_STEPS))
     unit = max(unit, step)
-    low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
-    parts = max(((max(found) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
+    low = (min(numbers) / unit).to_integral_value(ROUND_FLOOR) * unit
+    parts = max(((max(numbers) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
     # Whole numbers are counted to the last one: 0-999999 also where a step is 10.
-    high = _round_end(low + parts * unit, finest if finest == 1 else step, max(found))
+    high = _round_end(low + parts * unit, finest if finest == 1 else step, max(numbers))
     half = int((parts / 2).to_integral_value(ROUND_CEILING))
     half = 8 if half == 7 else half
     between = _BETWEEN.get(half, half)
@@ -125,9 +125,9 @@ def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
     return HierarchyProposal(f"{{intervals: {{{fields}}}}}", "numbers", origin=_ROUNDED)
 
 
-def propose_days(found: Sequence[dt.date]) -> HierarchyProposal:
+def propose_days(days: Sequence[dt.date]) -> HierarchyProposal:
     """Propose days by decades, or by years where all lie in three."""
-    first, last = min(found).year, max(found).year
+    first, last = min(days).year, max(days).year
     if last - first <= 2:
         low, high, levels = first, last, ", levels: [day, month, quarter, year]"
     else:

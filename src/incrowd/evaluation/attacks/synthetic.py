@@ -35,21 +35,20 @@ from incrowd.codes.axis import locate_points
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
 from incrowd.errors import IncrowdError, check_choice, check_whole
 from incrowd.evaluation.attacks import inference
+from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET, ON_SYNTHETIC_ROWS
 from incrowd.evaluation.attacks.join import join_by_nearest
 from incrowd.evaluation.attacks.membership import ATTACK as MEMBERSHIP
 from incrowd.evaluation.attacks.membership import max_success_of_events
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.singling_out import isolate_by_rows
-from incrowd.evaluation.attacks.trial import ATTACKS, add_bound
+from incrowd.evaluation.attacks.trial import add_bound
 from incrowd.evaluation.attacks.view import People
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate, Rate
-from incrowd.measure.labels import assign_bins
 from incrowd.methods.synthetic.product import RowsProduct
 from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import MeasuredNumbers, SyntheticProduct
 from incrowd.release.value_column import ValueColumn
 
-APPLICABLE = ("linkage", "join", "singling-out", "inference", "membership")
 _TUPLES = 300_000  # of a table whose rows are matched with published ones
 _PREDICATES, _COLUMNS = 300, 4  # of singling out, and columns of each
 _NOTE = (
@@ -85,7 +84,7 @@ def attack_synthetic(
         check_choice("attack", name, ATTACKS)
     number = int(check_whole("tries", tries))
     trial = _SyntheticTrial(made, number, secrets, control, confidence, np.random.default_rng(seed))
-    wanted = [name for name in APPLICABLE if name in only]
+    wanted = [name for name in ON_SYNTHETIC_ROWS if name in only]
     notes = [_NOTE]
     if not trial.is_small:
         wanted = [name for name in wanted if name in ("linkage", "membership")]
@@ -93,7 +92,7 @@ def attack_synthetic(
             f"The table has more than {_TUPLES:,} distinct rows: join, singling out and inference "
             "were not run."
         )
-    elif "inference" in wanted and not trial.secrets:
+    elif not trial.secrets and any(name in NEEDS_SECRET for name in wanted):
         notes.append(
             "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
         )
@@ -232,18 +231,12 @@ class _SyntheticTrial:
         yield replace(first, guess=second.success, details=details)
 
     def _infer(self) -> Iterator[Estimate]:
-        scene = self.scene
-        for at in scene.secrets:
-            bins = assign_bins(scene.axes[at])
-            view, secret = inference.split_secret(scene.release, scene.quasi, at)
-            victims = inference.make_targets(self._locate(self.people), scene.quasi, at, bins)
-            control = None
-            if self.outside is not None:
-                outside = self._locate(self.outside)
-                control = inference.make_targets(outside, scene.quasi, at, bins)
+        outside = None if self.outside is None else self._locate(self.outside)
+        for problem in inference.iterate_secrets(self.scene, self._locate(self.people), outside):
             yield inference.infer_by_rows(
-                view, secret, victims, control=control, confidence=self._confidence
-            )
+                problem.view, problem.secret, problem.victims,
+                control=problem.control, confidence=self._confidence,
+            )  # fmt: skip
 
     def _find_members(self) -> Iterator[Estimate]:
         outside = self.outside
