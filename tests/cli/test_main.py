@@ -120,9 +120,51 @@ def test_help_lists_the_journey_first_and_completion_last() -> None:
 
 
 def test_a_wrong_call_names_the_help() -> None:
-    done = run_command("publish")
+    done = run_command("publish", "-o", "out")
     assert done.returncode == status.WRONG_USE
     assert done.stderr == "incrowd: Missing argument 'SPEC'. See `incrowd publish --help`.\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("publish", "Missing: SPEC, --output FOLDER. See `incrowd publish --help`."),
+        (
+            "evaluate",
+            "Missing: --original TABLE, --released TABLE, --spec SPEC. "
+            "See `incrowd evaluate --help`.",
+        ),
+        (
+            "evaluate --spec s.yaml",
+            "Missing: --original TABLE, --released TABLE. See `incrowd evaluate --help`.",
+        ),
+        (
+            "publish s.yaml -o out --method synthetic",
+            "No such option: --method. The method is in the spec: `release: {method: …}`.",
+        ),
+        ("version", "No such command 'version'. Use `incrowd --version`."),
+        (
+            "ledger budget people.ledger",
+            "Missing: --epsilon NUMBER, --delta NUMBER. "
+            "To print the budget, use `incrowd ledger show FILE`.",
+        ),
+    ],
+)
+def test_a_wrong_call_names_what_is_missing_and_where_it_is(call: str, message: str) -> None:
+    done = run_command(*call.split())
+    assert (done.returncode, done.stderr) == (status.WRONG_USE, f"incrowd: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "first"),
+    [
+        ("--k 20 --beta 0.1 --epsilon 1", "δ  2.77e-15\n"),
+        ("--k 20 --beta 0.1 --delta 1e-6", "ε  "),
+        ("--epsilon 1 --delta 1e-6", " "),
+    ],
+)
+def test_a_plan_begins_with_what_it_was_asked_for(call: str, first: str) -> None:
+    assert run_successfully("plan", *call.split()).startswith(first)
 
 
 def test_every_exit_status_is_documented() -> None:

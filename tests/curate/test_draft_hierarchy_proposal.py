@@ -157,7 +157,7 @@ def test_years_go_by_decades(years: list[int]) -> None:
     assert find_outside_values(column, years) == []
     declared = get_intervals(column)
     assert declared.low % 10 == 0
-    assert declared.high % 10 == 9
+    assert declared.high % 10 == 9 or declared.high == dt.datetime.now(dt.UTC).year
     assert declared.low > min(years) - 10
     assert declared.high < max(years) + 10
     assert_nested(column)
@@ -302,3 +302,22 @@ def test_runs_of_ordered_values_nest(values: list[int]) -> None:
     assert ordered(column) == tuple(str(x) for x in sorted(values))
     build_hierarchy(column, folder=Path())
     assert find_outside_values(column, values) == []
+
+
+def test_a_drafted_range_ends_in_the_future_only_where_values_do() -> None:
+    now = dt.datetime.now(dt.UTC).year
+    days = [dt.date(now - 30, 1, 1), dt.date(now, 1, 1)]
+    assert f"to: {now}-12-31" in hierarchy_proposal.propose_days(days).hierarchy
+    assert (
+        f"to: {now},"
+        in hierarchy_proposal.propose_years([Decimal(now - 30), Decimal(now)]).hierarchy
+    )
+    ahead = now + 21
+    assert f"to: {ahead // 10 * 10 + 9}-12-31" in (
+        hierarchy_proposal.propose_days([*days, dt.date(ahead, 1, 1)]).hierarchy
+    )
+    assert f"to: {(now - 20) // 10 * 10 + 9}-12-31" in (
+        hierarchy_proposal.propose_days(
+            [dt.date(now - 40, 1, 1), dt.date(now - 20, 1, 1)]
+        ).hierarchy
+    )

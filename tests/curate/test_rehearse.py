@@ -295,3 +295,13 @@ def test_older_formats_know_no_rehearsal(tmp_path: Path) -> None:
 def test_rehearse_is_not_for_a_spec_that_would_be_refused(tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="release"):
         rehearse(parse_spec("columns: {x: {role: quasi, hierarchy: flat}}"), size=10)
+
+
+def test_findings_about_fictional_people_say_so(tmp_path: Path) -> None:
+    spec(tmp_path, "epsilon: 0.1, delta: 0.01, k: 20", more="size: 30")
+    done = run_command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "dry"))
+    lines = [line for line in done.stderr.splitlines() if line.endswith("]")]
+    fictional = [line for line in lines if "In the fictional table: " in line]
+    assert any("[RELEASE_LIKELY_EMPTY]" in line for line in fictional)
+    assert [line for line in lines if "[DELTA_TOO_LARGE]" in line]
+    assert not [line for line in fictional if "[DELTA_TOO_LARGE]" in line]

@@ -439,7 +439,9 @@ def test_a_check_warns_of_values_that_drown_in_noise() -> None:
     assert finding.column == "born"
     assert finding.values["values"] == 47_483
     assert finding.values["size"] == 1801
-    assert "coarser values, at most about" in finding.remedy
+    assert str(finding).startswith("Column 'born': 47,483 values are too many for 1,801 people (")
+    assert "Declare at most about" in finding.remedy
+    assert "`levels: [year]` for dates" in finding.remedy
     assert len(find("month, year", "size: 1801")) == 1
     assert not find("year, decade", "size: 1801")
     assert not find("day, month, year", "size: 1000000")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from incrowd import __version__
-from incrowd.cli.help import HelpCommand, HelpGroup
+from incrowd.cli.help import HelpCommand, HelpGroup, name_parameter
 from incrowd.cli.status import FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.cli.terminal import StoppedError
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
@@ -39,6 +39,11 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
 }  # fmt: skip
 _GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}  # commands that have commands
 _VERSION = "--version"
+_HINTS = {
+    (f"incrowd {command}", f"--{entry}"): f"{what} is in the spec: `release: {{{entry}: …}}`."
+    for command in ("publish", "rehearse", "check")
+    for entry, what in {"method": "The method", "epsilon": "ε", "delta": "δ", "k": "k"}.items()
+}
 _NAMES = tuple(name for commands in _PANELS.values() for name in commands)
 
 
@@ -111,8 +116,28 @@ def run_command() -> int:
 def _explain_usage(error: Any) -> str:
     """Return an error of the parser, with the command that helps."""
     path = error.ctx.command_path if getattr(error, "ctx", None) else "incrowd"
-    message = error.format_message()
+    message = _list_missing(error) or error.format_message()
+    hint = _HINTS.get((path, getattr(error, "option_name", None)))
+    if hint is None and "No such command 'version'" in message:
+        hint = "Use `incrowd --version`."
+    if hint is None and path == "incrowd ledger budget" and "Missing" in message:
+        hint = "To print the budget, use `incrowd ledger show FILE`."
+    if hint is not None:
+        return f"{message.partition('.')[0]}. {hint}"
     return f"{message.removesuffix('.')}. See `{path} --help`." if "?" not in message else message
+
+
+def _list_missing(error: Any) -> str:
+    """Return all required parameters that a call lacks, where it lacks several."""
+    if type(error).__name__ != "MissingParameter" or error.ctx is None:
+        return ""
+    read = error.ctx.params  # those of the call come first, so that all of them are here
+    missing = [
+        param
+        for param in error.ctx.command.params
+        if param.required and read.get(param.name) is None
+    ]
+    return f"Missing: {', '.join(map(name_parameter, missing))}." if len(missing) > 1 else ""
 
 
 def _print_error(message: str, error: BaseException | None = None) -> int:

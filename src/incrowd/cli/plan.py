@@ -100,6 +100,8 @@ def plan(
         terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
     answer = planned(**parameters)
+    if not as_json:
+        _print_solution(answer, epsilon, delta)
     if draw == "sample":
         terminal.print_json(answer.as_dict()) if as_json else print_plan(answer, verbose=verbose)
         return
@@ -112,6 +114,14 @@ def plan(
         print_plan(answer, verbose=verbose)
     else:
         print_comparison(answer, beside, verbose=verbose)
+
+
+def _print_solution(answer: Plan, epsilon: str | None, delta: str | None) -> None:
+    """Print the part of the budget that was not given, before everything that follows from it."""
+    if delta is None:
+        print_facts([("δ", format_parameter("delta", answer.delta, 3))], indent=0)
+    if epsilon is None:
+        print_facts([("ε", format_parameter("epsilon", answer.epsilon, 4))], indent=0)
 
 
 def _plan_matching_counts(answer: Plan) -> CountsPlan | None:

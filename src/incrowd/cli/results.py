@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from incrowd.findings import format_percent
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
+    from incrowd.findings import Finding
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.examples import Examples
@@ -44,7 +45,15 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
     rehearsal = release.certificate.rehearsal
     print_text("Fictional table, so nothing is private:" if rehearsal else "For you only:")
     print_facts(private, least=least)
-    print_findings(release.evaluation.lost.findings())
+    lost = release.evaluation.lost.findings()
+    print_fictional_findings(lost) if rehearsal else print_findings(lost)
+
+
+def print_fictional_findings(findings: Iterable[Finding], *, stderr: bool = False) -> None:
+    """Print the findings of a dry run; those about its fictional table say so."""
+    for finding in findings:  # parameters are those of the spec, and of a real release
+        about = "" if finding.topic == "parameters" else "In the fictional table: "
+        print_findings([finding], stderr=stderr, about=about)
 
 
 def describe_result(release: Release) -> str:
@@ -129,7 +138,8 @@ def _unused_facts(release: Release) -> Facts:
 
 def _ledger_facts(release: Release) -> Facts:
     if release.booking is None:
-        return []
+        counts = release.certificate.events and not release.certificate.rehearsal
+        return [("Ledger", "none: this release is not counted anywhere")] if counts else []
     return [("Ledger", f"booked as {_choose_article(release.booking)}{release.booking}")]
 
 

@@ -260,7 +260,7 @@ def rehearse(
         document |= {"empty": release.is_empty, "nearly_empty": release.is_nearly_empty}
         terminal.print_json({**document, "findings": results.list_findings(release)})
         return EMPTY if release.is_empty or release.is_nearly_empty else DONE
-    terminal.print_findings(release.findings, stderr=True)
+    results.print_fictional_findings(release.findings, stderr=True)
     results.print_release(release, verbose=verbose)
     return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 

@@ -87,13 +87,13 @@ def _line_width(stream: TextIO) -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def print_findings(findings: Iterable[Finding], *, stderr: bool = False) -> None:
-    """Print one line for each finding: its severity, message, remedy and code."""
+def print_findings(findings: Iterable[Finding], *, stderr: bool = False, about: str = "") -> None:
+    """Print one line for each finding: its severity, what it is about, message, remedy and code."""
     screen, stream = None, sys.stderr if stderr else sys.stdout
     colored = stream.isatty() or os.environ.get("FORCE_COLOR")
     for finding in findings:
         severity = f"{finding.severity.value:>7}"
-        line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
+        line = f"{severity}  {about}{'; '.join(str(finding).splitlines())} [{finding.code}]"
         wrapped = _wrap(escape_controls(line), len(severity) + 2, _line_width(stream))
         if not colored:  # then nothing has to be loaded for it
             print(wrapped, file=stream)

@@ -33,6 +33,7 @@ from incrowd.methods.exposure import find_exposures, find_weak_parameters
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
 from incrowd.privacy.randomness import SystemRandomness
@@ -195,7 +196,10 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
     weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
-    return [*(finding for finding in weak if finding not in by_spec), *_check_ledger(file, method)]
+    asserted = method.asserted.get("size") if isinstance(method, Safe) else None
+    printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
+    weak = [finding for finding in weak if finding not in by_spec]
+    return [*weak, *printed, *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
@@ -259,7 +263,8 @@ def _find_domain_problems(
     level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
-    yield from find_alike_values(name, column)
+    if 0 in _list_publishable_levels(name, hierarchy, release):
+        yield from find_alike_values(name, column)
     yield from _find_ambiguous_labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0

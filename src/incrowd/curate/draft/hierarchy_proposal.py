@@ -51,7 +51,9 @@ def propose_years(numbers: Sequence[Decimal]) -> HierarchyProposal:
     decades = (int(max(numbers)) - low) // 10 + 1
     half = math.ceil(decades / 2) * 10
     widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
-    fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
+    high = low + 10 * decades - 1
+    high = _cut_at_this_year(high, int(max(numbers))) if decades > 1 else high
+    fields = f"from: {low}, to: {high}, widths: {widths}"
     return HierarchyProposal(
         f"{{intervals: {{{fields}}}}}", "years", origin="range from the data, rounded to decades"
     )
@@ -130,12 +132,18 @@ def propose_days(days: Sequence[dt.date]) -> HierarchyProposal:
         low, high, levels = first, last, ", levels: [day, month, quarter, year]"
     else:
         low, high, levels = first // 10 * 10, min(last // 10 * 10 + 9, 9999), ""
-    low = max(low, 1, last - 1000)
+    low, high = max(low, 1, last - 1000), _cut_at_this_year(high, last)
     fields = f"from: {low:04}-01-01, to: {high:04}-12-31{levels}"
     by = "years" if levels else "decades"
     return HierarchyProposal(
         f"{{dates: {{{fields}}}}}", "dates", origin=f"range from the data, rounded to {by}"
     )
+
+
+def _cut_at_this_year(high: int, last: int) -> int:
+    """Return the end of a range of years; it lies in the future only where values do."""
+    now = dt.datetime.now(dt.UTC).year
+    return high if last > now else min(high, now)
 
 
 def propose_number_order(texts: Sequence[str]) -> HierarchyProposal | None:
