@@ -357,7 +357,9 @@ def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -
         {"kind": "selection", "epsilon": 0.05}, {"kind": "one of", "events": parts},
     ]  # fmt: skip
     change_certificate(folder, events=events)
-    assert list_verify_messages(folder) == ["The events list more private choices than any release makes."]
+    assert list_verify_messages(folder) == [
+        "The events list more private choices than any release makes."
+    ]
 
 
 @can_write("max_rows_per_page")
