@@ -117,7 +117,7 @@ def _explain_usage(error: Any) -> str:
     """Return an error of the parser, with the command that helps."""
     path = error.ctx.command_path if getattr(error, "ctx", None) else "incrowd"
     message = _list_missing(error) or error.format_message()
-    hint = _HINTS.get((path, getattr(error, "option_name", None)))
+    hint = _HINTS.get((path, getattr(error, "option_name", "")))
     if hint is None and "No such command 'version'" in message:
         hint = "Use `incrowd --version`."
     if hint is None and path == "incrowd ledger budget" and "Missing" in message:
