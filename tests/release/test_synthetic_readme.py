@@ -82,7 +82,7 @@ def test_the_interval_of_a_mean_covers_the_mean(
             {name[1]: [*map(str, x), ""], "count": true + noise, "sd": [sd] * cells}
         ).write_csv(file)
         known: dict[str, float] = {}
-        exec(code, known)  # type: ignore[arg-type]
+        exec(code, known)
         means.append(known["mean"])
         errors.append(known["error"])
     mean = float((x * true[:-1]).sum() / true[:-1].sum())

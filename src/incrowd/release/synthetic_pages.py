@@ -94,7 +94,7 @@ def _describe_column(certificate: Certificate, part: SyntheticPart, name: str) -
     scheme = certificate.table.scheme[name]
     words = scheme.shows[0] if scheme.shows else "values"
     if _is_drawn(part, name):
-        words = f"drawn at random within {words}"
+        words = f"drawn at random within {words.replace('whole numbers', 'steps of 1')}"
     return _Column(name, part.types[name], words, scheme.file or "", scheme.other)
 
 
