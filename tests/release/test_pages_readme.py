@@ -381,3 +381,22 @@ def test_what_stands_for_other_values_and_a_rule_stay_in_their_cells(tmp_path: P
     assert [find_code(row[0]) for row in cells] == ["m", "x"]
     assert find_code(cells[1][1]) == spelled(other)
     assert json.loads(find_code(cells[0][1]))["mask"]["alphabet"] == alphabet
+
+
+@pytest.mark.parametrize(
+    ("name", "by_person"),
+    [
+        ("counts-fixed", False),
+        ("counts-person-counted-csv", True),
+        ("k-anonymity-cluster-person", True),
+        ("synthetic", False),
+        ("synthetic-person-target", True),
+    ],
+)
+def test_pages_say_whom_shares_describe_and_that_releases_are_not_joined(
+    name: str, *, by_person: bool
+) -> None:
+    page = read_readme(Path(__file__).parents[1] / "formats" / "1" / name)
+    words = "per person: a person with several rows counts once, by one row chosen at random."
+    assert (words in page) == by_person
+    assert "Rows of this and another release do not correspond. Do not join them" in page

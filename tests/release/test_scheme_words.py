@@ -12,7 +12,7 @@ from support.findings import list_verify_messages
 from support.readers import find_section, load_certificate, read_readme, reseal_certificate
 from support.unjudged import publish_unjudged
 
-from incrowd.release.certificate import Certificate
+from incrowd.release.certificate import AbsentLabels, Certificate
 from incrowd.release.pages import make_pages
 
 FORMATS = Path(__file__).parents[1] / "formats" / "1"
@@ -58,3 +58,95 @@ def test_a_column_that_is_too_fine_is_named() -> None:
     page = make_pages(Certificate.model_validate(text))["README.md"].decode()
     (line,) = [x for x in page.splitlines() if "Noise exceeds counts** in `weight`" in x]
     assert "61 values have 0.656 rows each on average" in line
+
+
+OUTCOME = {"role": "quasi", "hierarchy": {"flat": {"values": ["alive", "died"]}}}
+RARE = pl.DataFrame({"outcome": ["alive"] * 500 + ["died"] * 2, "n": ["1", "2"] * 251})
+COUNTS: dict[str, Any] = {
+    "method": "safe", "epsilon": 1, "delta": 1e-4, "k": 5, "levels": {"outcome": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        COUNTS,
+        {**COUNTS, "format": "csv", "rows": "counted"},
+        {"method": "k-anonymity", "k": 5, "levels": {"outcome": 0}},
+        {"method": "k-anonymity", "k": 5, "levels": {"outcome": 0}, "suppressed": "starred"},
+    ],
+    ids=["counts", "counted csv", "k-anonymity", "starred"],
+)
+def test_a_listed_value_without_a_published_row_is_named(
+    tmp_path: Path, release: dict[str, Any]
+) -> None:
+    """A reader of "alive, died" must not take rows of `alive` alone for a mortality of 0."""
+    spec = {"columns": {"outcome": OUTCOME, "n": {"role": "drop"}}, "release": release}
+    publish_unjudged(RARE, spec, output=tmp_path / "out")
+    words = "occurs in no published row; its groups, if any, were suppressed."
+    page = read_readme(tmp_path / "out")
+    section = find_section(page, "Columns")
+    assert "**2 values (alive, died)**" in section
+    assert f"`died` {words} Do not read this as zero. |" in section
+    assert "**Absent values.** Some listed values of `outcome`" in page
+    html = (tmp_path / "out" / "certificate.html").read_text(encoding="utf-8")
+    assert f"<code>died</code> {words}" in html
+    assert list_verify_messages(tmp_path / "out") == []
+
+
+def test_absent_values_are_named_for_each_file_and_never_for_all_that_occur(tmp_path: Path) -> None:
+    table = RARE.with_columns(age=pl.Series([20, 30] * 251))
+    ages = {"intervals": {"from": 0, "to": 89, "widths": [10]}}
+    spec = {
+        "columns": {
+            "outcome": OUTCOME,
+            "n": {"role": "quasi", "hierarchy": {"flat": {"values": ["1", "2"]}}},
+            "age": {"role": "quasi", "hierarchy": ages},
+        },
+        "release": {
+            "method": "safe", "epsilon": 1, "delta": 1e-4, "k": 5,
+            "slices": [["outcome", "n"], ["n", "age"]], "levels": {"outcome": 0, "n": 0, "age": 1},
+        },
+    }  # fmt: skip
+    publish_unjudged(table, spec, output=tmp_path / "out")
+    lines = find_section(read_readme(tmp_path / "out"), "Columns").splitlines()
+    named = [line for line in lines if "no published row" in line]
+    assert [line.split(" | ")[0] for line in named] == [
+        "| `outcome` (in `data-1.parquet`)", "| `age` (in `data-2.parquet`)"
+    ]  # fmt: skip
+    assert "`0-9`, `10-19`, `40-49` and 4 more of 9 listed labels occur in no pub" in named[1]
+    assert "their groups, if any, were suppressed." in named[1]
+    assert list_verify_messages(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("forged", [None, {"number": 2, "first": ["alive", "died"]}], ids=str)
+def test_absent_values_are_recomputed_from_the_data(
+    tmp_path: Path, forged: dict[str, Any] | None
+) -> None:
+    spec = {"columns": {"outcome": OUTCOME, "n": {"role": "drop"}}, "release": COUNTS}
+    publish_unjudged(RARE, spec, output=tmp_path / "out")
+    certificate = load_certificate(tmp_path / "out")
+    absent = None if forged is None else AbsentLabels.model_validate(forged)
+    column = certificate.table.scheme["outcome"].model_copy(update={"absent": absent})
+    reseal_certificate(
+        tmp_path / "out", certificate.model_copy(update={"scheme": {"outcome": column}})
+    )
+    (message,) = list_verify_messages(tmp_path / "out")
+    assert "'outcome' that occur in no row are not those" in message
+
+
+def test_synthetic_rows_suppress_nothing_and_name_no_absent_value() -> None:
+    text = load_certificate(FORMATS / "synthetic").model_dump(mode="json")
+    name = next(iter(text["scheme"]))
+    text["scheme"][name]["absent"] = {"number": 1, "first": ["x"]}
+    with pytest.raises(ValueError, match="rows that are not synthetic"):
+        Certificate.model_validate(text)
+
+
+def test_a_value_may_be_absent_because_its_rows_were_replaced() -> None:
+    """k-Duplication publishes one row of a class in place of the others."""
+    text = load_certificate(FORMATS / "k-anonymity-duplicate").model_dump(mode="json")
+    text["scheme"]["n"]["absent"] = {"number": 2, "first": ["1", "2"]}
+    page = make_pages(Certificate.model_validate(text))["README.md"].decode()
+    words = "occur in no published row; their groups, if any, were replaced or suppressed."
+    assert f"`1`, `2` {words}" in page

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import pairwise
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.label_form import Form, find_form
@@ -19,6 +20,8 @@ _RANGES: tuple[Form, ...] = ("a-b", "a to b", "[a, b)")
 _N = r"(-?[0-9.]+)"
 _CLOSED = re.compile(rf"{_N}-{_N}|{_N} to {_N}|\[{_N}, {_N}[)\]]")
 _YEAR, _CODE = re.compile(r"\d{4}"), re.compile(r"[A-Z][0-9A-Z]*\d[0-9A-Z]*")
+_CATEGORY = re.compile(r"[A-Z](?:\d[0-9A-Z]|[A-Z]\d)")  # of the ICD
+_BLOCK = re.compile(rf"{_CATEGORY.pattern}(?:-{_CATEGORY.pattern})?")
 _PERIODS: dict[Form, str] = {"days": "days", "months": "months", "quarters": "quarters"}
 
 
@@ -54,16 +57,32 @@ def list_open_ends(labels: Iterable[str | None]) -> list[str]:
 def _describe_labels(hierarchy: Hierarchy, level: int) -> str:
     labels = _list_labels(hierarchy, level)
     form = find_form(labels)
-    example = f" (such as {_choose_example(labels)})" if labels else ""
+    example = f" (such as {choose_example(labels)})" if labels else ""
     if form in _RANGES and (width := _find_width(labels)) is not None:
         return f"steps of {width}{example}" if width else f"{len(labels):,} ranges{example}"
     if form in _PERIODS:
         return f"{_PERIODS[form]}{example}"
     if level == 0:
-        return _describe_codes(labels, example) or _describe_groups(labels, example, "value")
+        return _describe_values(hierarchy, labels, example)
     if find_form(hierarchy.values) in _PERIODS and all(map(_YEAR.fullmatch, labels)):
         return f"years{example}"
     return _describe_cut(hierarchy, level, labels) or _describe_groups(labels, example, "group")
+
+
+def _describe_values(hierarchy: Hierarchy, labels: Sequence[str], example: str) -> str:
+    """Return what the values are: categories of the ICD, other codes, numbers, or any."""
+    if hierarchy.height > 2 and all(map(_CATEGORY.fullmatch, labels)):
+        blocks = _list_labels(hierarchy, 1)
+        if all(map(_BLOCK.fullmatch, blocks)) and any("-" in block for block in blocks):
+            return f"categories of 3 characters{example}"
+    if _is_short(labels):
+        return _describe_groups(labels, example, "value")
+    codes = _describe_codes(labels, example)
+    return codes or describe_numbers(labels) or _describe_groups(labels, example, "value")
+
+
+def _is_short(labels: Sequence[str]) -> bool:
+    return len(labels) > 1 and len(", ".join(labels)) <= _LONGEST_LIST
 
 
 def _describe_codes(labels: Sequence[str], example: str) -> str:
@@ -77,11 +96,46 @@ def _list_labels(hierarchy: Hierarchy, level: int) -> list[str]:
     return [label for label in hierarchy.labels[level][:-2] if label is not None]
 
 
-def _choose_example(labels: Sequence[str]) -> str:
-    """Return the label in the middle, a range with two ends where there is one."""
-    closed = [label for label in labels if _CLOSED.fullmatch(label)]
-    chosen = closed or labels
-    return chosen[(len(chosen) - 1) // 2]
+def choose_example(labels: Sequence[str]) -> str:
+    """Return the label in the middle, a range with two ends where there is one.
+
+    The end of the domain may cut the last of equal ranges, which is then no example.
+
+    >>> choose_example(["<0", "0-19", "20-29"])
+    '0-19'
+    """
+    closed = [(label, match) for label in labels if (match := _CLOSED.fullmatch(label))]
+    if not closed:
+        return labels[(len(labels) - 1) // 2]
+    spans = [_measure_span(match) for _, match in closed]
+    if len(set(spans[:-1])) == 1 and spans[-1] < spans[0]:
+        closed.pop()
+    return closed[(len(closed) - 1) // 2][0]
+
+
+def _measure_span(match: re.Match[str]) -> Decimal:
+    low, high = (end for end in match.groups() if end is not None)
+    return Decimal(high) - Decimal(low)
+
+
+def describe_numbers(labels: Sequence[str]) -> str:
+    """Return what numbers at equal distances are, as those of intervals; empty if they are not.
+
+    Values between them are cut, so that they are not called unchanged.
+
+    >>> describe_numbers(["0", "1", "2", ">2"]), describe_numbers(["0", "0.5", "1"])
+    ('whole numbers (such as 1)', 'steps of 0.5 (such as 0.5)')
+    """
+    open_ends = list_open_ends(labels)
+    numbers = [label for label in labels if label not in open_ends]
+    if len(numbers) < 2 or find_form(numbers) != "numbers":
+        return ""
+    steps = {Decimal(high) - Decimal(low) for low, high in pairwise(numbers)}
+    if len(steps) > 1 or (step := steps.pop()) <= 0:
+        return ""
+    example = f" (such as {choose_example(numbers)})"
+    is_whole = step == 1 and "." not in numbers[0]
+    return f"{'whole numbers' if is_whole else f'steps of {step.normalize():f}'}{example}"
 
 
 def _find_width(labels: Iterable[str]) -> str | None:
@@ -114,7 +168,7 @@ def _describe_cut(hierarchy: Hierarchy, level: int, labels: Sequence[str]) -> st
         (value, str(hierarchy.labels[level][groups[code]]))
         for code, value in enumerate(hierarchy.values)
     ]
-    example = f" (such as {_choose_example(labels)})"
+    example = f" (such as {choose_example(labels)})"
     if all(value.startswith(label.rstrip(ROOT)) and len(value) >= length for value, label in pairs):
         return f"first {length} {'character' if length == 1 else 'characters'}{example}"
     if all(label.startswith(ROOT) and value.endswith(label.lstrip(ROOT)) for value, label in pairs):
@@ -124,6 +178,6 @@ def _describe_cut(hierarchy: Hierarchy, level: int, labels: Sequence[str]) -> st
 
 def _describe_groups(labels: Sequence[str], example: str, noun: str) -> str:
     listed, number = ", ".join(labels), len(labels)
-    if number > 1 and len(listed) <= _LONGEST_LIST:
+    if _is_short(labels):
         return f"{number} {noun}s ({listed})"
     return f"{number:,} {noun}{'' if number == 1 else 's'}{example}"

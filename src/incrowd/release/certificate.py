@@ -57,13 +57,21 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
+class AbsentLabels(_CertificatePart):
+    """The listed labels of a published level that no row shows: their number, and the first."""
+
+    number: Annotated[int, Field(ge=1)]
+    first: list[str]
+
+
 class SchemeColumn(_CertificatePart):
     """How one column was generalized: a level of a listed hierarchy, or of a rule.
 
     Without a level recoding was local: each class shows a group of any level or, where the
     values are ``ordered``, an interval. ``labels`` is the form that its labels have, ``shows``
     describes each level of the hierarchy, ``sizes`` gives its number of labels, and ``open_ends``
-    lists labels such as <5 and >89.
+    lists labels such as <5 and >89. ``absent`` counts the labels of the level that no published
+    row shows.
     """
 
     level: Count | None = None
@@ -73,6 +81,7 @@ class SchemeColumn(_CertificatePart):
     shows: list[str] = []
     sizes: list[int] = []
     open_ends: list[str] = []
+    absent: AbsentLabels | None = None
     file: str | None = None
     sha256: Hash | None = None
     rule: dict[str, Any] | None = None
@@ -183,6 +192,9 @@ class Certificate(_CertificatePart):
             raise ValueError(f"'{self.method}' is no method that certificates know")
         if (self.synthetic is not None) != (self.method == "synthetic"):
             raise ValueError("synthetic rows have a part of their own, and nothing else has")
+        columns = [column for table in self.tables for column in table.scheme.values()]
+        if self.synthetic is not None and any(column.absent for column in columns):
+            raise ValueError("'absent' belongs to rows that are not synthetic")
         if self.guarantee.without_id and self.guarantee.unit != "one person":
             raise ValueError("'without_id' belongs to the unit 'one person'")
         return self

@@ -24,17 +24,33 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from incrowd.arrays import Codes, Floats
-from incrowd.release.synthetic_part import MeasuredNumbers
+from incrowd.release.synthetic_part import MeasuredNumbers, MeasuredTable
 from incrowd.release.value_column import ValueColumn
 
 EXTRA = ("count", "sd", "model")
 _DIGITS = 3
+
+
+def has_counts(table: MeasuredTable, tables: Iterable[MeasuredTable]) -> bool:
+    """Return whether the counts of a table are estimated: its margins of two columns are measured.
+
+    Margins of one column follow from its values; see :class:`CountEstimates`.
+    """
+    measured = {(tuple(item.columns), tuple(item.levels)) for item in tables}
+    pairs = list(zip(table.columns, table.levels, strict=True))
+    for size in range(len(table.centered) + 1):
+        for missing in combinations(table.centered, size):
+            kept = [(name, level) for name, level in pairs if name not in missing]
+            margin = tuple(name for name, _ in kept), tuple(level for _, level in kept)
+            if len(kept) > 1 and margin not in measured:
+                return False
+    return True
 
 
 class CountEstimates:

@@ -214,6 +214,8 @@ class _ColumnEntry:
     source: str = ""
     rule: str = ""
     other: str | None = None
+    absent: tuple[str, ...] = ()
+    absence: str = ""
     kind: str = ""
     step: str = ""
     bounds: tuple[str, str] | None = None
@@ -260,14 +262,18 @@ def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
     several = len(certificate.tables) > 1
     for table in certificate.tables:
         for name, column in table.scheme.items():
-            yield _make_column_entry(name, column, table.release.file if several else "")
+            file = table.release.file if several else ""
+            replaced = table.parameters.get("algorithm") == "duplicate"
+            yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
         yield _ColumnEntry(name, kind="kept")
     for name, grid in certificate.noisy.items():
         yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 
 
-def _make_column_entry(name: str, column: SchemeColumn, file: str) -> _ColumnEntry:
+def _make_column_entry(
+    name: str, column: SchemeColumn, file: str, *, replaced: bool
+) -> _ColumnEntry:
     return _ColumnEntry(
         name,
         file,
@@ -276,6 +282,8 @@ def _make_column_entry(name: str, column: SchemeColumn, file: str) -> _ColumnEnt
         column.file or "",
         "" if column.rule is None else json.dumps(column.rule, sort_keys=True),
         column.other,
+        () if column.absent is None else tuple(column.absent.first),
+        _describe_absence(column, replaced=replaced),
     )
 
 
@@ -284,6 +292,26 @@ def _describe_content(column: SchemeColumn) -> str:
     if column.level is None:
         return "labels of several levels"
     return column.shows[column.level] if column.level < len(column.shows) else "labels"
+
+
+def _describe_absence(column: SchemeColumn, *, replaced: bool) -> str:
+    """Return what is said of the first listed labels that no row shows, after their names.
+
+    A label may be absent because nobody has it: that nothing is known is all that can be said.
+    Rows may also be ``replaced`` by other rows of their class.
+    """
+    if column.absent is None:
+        return ""
+    number, named = column.absent.number, len(column.absent.first)
+    verb, owner = ("occurs", "its") if number == 1 else ("occur", "their")
+    if number > named:
+        listed = column.sizes[column.level or 0]
+        verb = f"and {number - named:,} more of {listed:,} listed labels occur"
+    removal = "replaced or suppressed" if replaced else "suppressed"
+    return (
+        f"{verb} in no published row; {owner} groups, if any, were {removal}. Do not read this as "
+        "zero."
+    )
 
 
 def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
@@ -345,6 +373,7 @@ def _make_templates() -> jinja2.Environment:
         "prose": _format_prose,
         "plain": _format_plain,
         "codes": _format_codes,
+        "cells": _format_cells,
         "exact": format_exact,
     }
     return environment
@@ -363,6 +392,10 @@ def _spell_controls(text: str) -> str:
 
 def _format_codes(names: Iterable[str]) -> str:
     return ", ".join(map(_format_code, names))
+
+
+def _format_cells(texts: Iterable[str]) -> str:
+    return ", ".join(map(_format_cell, texts))
 
 
 def _format_code(text: str) -> str:

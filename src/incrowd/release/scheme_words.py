@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.level_words import (
     NOTHING,
     describe_levels,
@@ -13,10 +13,10 @@ from incrowd.codes.level_words import (
     list_open_ends,
 )
 from incrowd.errors import IncrowdError
+from incrowd.release.certificate import AbsentLabels, SchemeColumn
 from incrowd.spec.hierarchies import HierarchyChoice
 
-if TYPE_CHECKING:
-    from incrowd.release.certificate import SchemeColumn
+_MOST_NAMED = 3  # absent labels that are named one by one
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,20 @@ def describe_listed(hierarchy: Hierarchy, level: int | None) -> SchemeWords:
     labels = hierarchy.labels[level or 0]
     sizes = [int(groups[: len(hierarchy.values)].max()) + 1 for groups in hierarchy.groups]
     return SchemeWords(describe_levels(hierarchy), sizes, list_open_ends(labels))
+
+
+def find_absent(
+    hierarchy: Hierarchy, level: int | None, published: Collection[str | None]
+) -> AbsentLabels | None:
+    """Return the listed labels of a level that no published row shows; None if each is shown.
+
+    A level that hides everything has no labels, and local recoding has no level.
+    """
+    if level is None:
+        return None
+    listed = dict.fromkeys(label for label in hierarchy.labels[level][:-2] if label is not None)
+    absent = [label for label in listed if label != ROOT and label not in published]
+    return AbsentLabels(number=len(absent), first=absent[:_MOST_NAMED]) if absent else None
 
 
 def describe_rule(rule: HierarchyChoice) -> SchemeWords:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from incrowd.release.code_examples import RANGES
-from incrowd.release.measured import list_headers
+from incrowd.release.measured import has_counts, list_headers
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class _Column:
 class _Table:
     file: str
     words: str
+    counts: bool
     held: bool
 
 
@@ -56,16 +57,24 @@ def fill_synthetic(
     assert part is not None
     scheme = certificate.table.scheme
     single = [table for table in part.measured if len(table.columns) == 1]
-    pairs = [table for table in part.measured if len(table.columns) == 2]
+    pairs = [
+        table
+        for table in part.measured
+        if len(table.columns) == 2 and has_counts(table, part.measured)
+    ]
+    numbers = [table for table in single if _has_numbers(table, scheme)]
     first = _choose_smallest(single, scheme)
     second = _choose_smallest(pairs, scheme) if pairs else None
+    numeric = _choose_smallest(numbers, scheme) if numbers else None
     together = [table.columns for table in part.measured if table.held and len(table.columns) > 1]
     return {
         "part": part,
         "data": certificate.table.release,
         "listed": [_describe_column(certificate, part, name) for name in part.columns],
         "rules": [json.dumps(rule, sort_keys=True, ensure_ascii=False) for rule in part.rules],
-        "tables_measured": [_describe_table(table, scheme, code, prose) for table in part.measured],
+        "tables_measured": [
+            _describe_table(table, part, scheme, code, prose) for table in part.measured
+        ],
         "together": [list(names) for names in dict.fromkeys(map(tuple, together))],
         "fine": _list_fine_columns(certificate, single),
         "ranges": any(
@@ -73,7 +82,8 @@ def fill_synthetic(
         ),
         "first": first,
         "second": second,
-        "worked": _write_examples(part, first, second, quote),
+        "numeric": numeric,
+        "worked": _write_examples(part, (first, second, numeric), quote),
     }
 
 
@@ -86,22 +96,31 @@ def _describe_column(certificate: Certificate, part: SyntheticPart, name: str) -
     scheme = certificate.table.scheme[name]
     words = scheme.shows[0] if scheme.shows else "values"
     if _is_drawn(part, name):
-        words = f"drawn at random within {words}"
+        words = f"drawn at random within {words.replace('whole numbers', 'steps of 1')}"
     return _Column(name, part.types[name], words, scheme.file or "", scheme.other)
 
 
-def _describe_table(table: MeasuredTable, scheme: Scheme, code: Quote, prose: Quote) -> _Table:
+def _describe_table(
+    table: MeasuredTable, part: SyntheticPart, scheme: Scheme, code: Quote, prose: Quote
+) -> _Table:
     if not table.columns:
-        return _Table(table.file, "the number of rows", table.held)
+        return _Table(table.file, "the number of rows", True, table.held)
     parts = [
         code(name) + (f": {prose(_describe_level(scheme[name], level))}" if level else "")
         for name, level in zip(table.columns, table.levels, strict=True)
     ]
-    return _Table(table.file, "; ".join(parts), table.held)
+    counts = has_counts(table, part.measured)
+    return _Table(table.file, "; ".join(parts), counts, table.held)
 
 
 def _describe_level(column: SchemeColumn, level: int) -> str:
     return column.shows[level] if level < len(column.shows) else f"level {level}"
+
+
+def _has_numbers(table: MeasuredTable, scheme: Scheme) -> bool:
+    """Return whether a table of one column counts numbers, each by itself."""
+    (name,) = table.columns
+    return table.levels == [0] and scheme[name].labels in ("numbers", "numbers or text")
 
 
 # Sizes ----------------------------------------------------------------------------------------
@@ -147,8 +166,11 @@ def _list_fine_columns(certificate: Certificate, tables: list[MeasuredTable]) ->
 
 
 def _write_examples(
-    part: SyntheticPart, first: MeasuredTable, second: MeasuredTable | None, quote: Quote
+    part: SyntheticPart,
+    tables: tuple[MeasuredTable, MeasuredTable | None, MeasuredTable | None],
+    quote: Quote,
 ) -> dict[str, str]:
+    first, second, numeric = tables
     total = next(table for table in part.measured if not table.columns)
     examples = {
         "share_python": _share_python(first, total, quote),
@@ -157,6 +179,9 @@ def _write_examples(
     if second is not None:
         examples["pair_python"] = _pair_python(second, quote)
         examples["pair_r"] = _pair_r(second, quote)
+    if numeric is not None:
+        examples["mean_python"] = _mean_python(numeric, total, quote)
+        examples["mean_r"] = _mean_r(numeric, total, quote)
     return examples
 
 
@@ -211,4 +236,46 @@ def _pair_r(table: MeasuredTable, quote: Quote) -> str:
         f"table$high <- table[[{count}]] + 1.96 * table[[{sd}]]\n"
         f"difference <- table[[{count}]][1] - table[[{count}]][2]\n"
         f"error <- 1.96 * (table[[{sd}]][1] + table[[{sd}]][2])"
+    )
+
+
+# The mean is c + sum (x - c) count / n, for the mean c of the listed numbers x, and n people with a
+# number: all but those in other cells. As the weights x - c sum to 0, they are uncorrelated with n,
+# and what a centered table leaves out cancels. Of a centered table with a cells, sd^2 is at least
+# 1 - 1/a times the variance that counts here; of any other table it is that variance.
+
+
+def _mean_python(table: MeasuredTable, total: MeasuredTable, quote: Quote) -> str:
+    count, sd = _names(table, quote)
+    rows, rows_sd = _names(total, quote)
+    cells = " * len(table) / (len(table) - 1)" if table.centered else ""
+    return (
+        "import pandas as pd\n\n"
+        f'rows = pd.read_csv("{total.file}")\n'
+        f'table = pd.read_csv("{table.file}", keep_default_na=False)\n'
+        f'x = pd.to_numeric(table[{quote(table.columns[0])}], errors="coerce")\n'
+        "others = table[x.isna()]\n"
+        f"n = rows[{rows}][0] - others[{count}].sum()\n"
+        f"mean = x.mean() + ((x - x.mean()) * table[{count}]).sum() / n\n"
+        f"variance = ((x - x.mean()) ** 2 * table[{sd}] ** 2).sum(){cells}\n"
+        f"variance_n = rows[{rows_sd}][0] ** 2 + (others[{sd}] ** 2).sum()\n"
+        "error = 1.96 * (variance + (mean - x.mean()) ** 2 * variance_n) ** 0.5 / n"
+    )
+
+
+def _mean_r(table: MeasuredTable, total: MeasuredTable, quote: Quote) -> str:
+    count, sd = _names(table, quote)
+    rows, rows_sd = _names(total, quote)
+    cells = " * nrow(table) / (nrow(table) - 1)" if table.centered else ""
+    return (
+        f'rows <- read.csv("{total.file}")\n'
+        f'table <- read.csv("{table.file}", check.names = FALSE, na.strings = character(0))\n'
+        f"x <- suppressWarnings(as.numeric(table[[{quote(table.columns[0])}]]))\n"
+        "others <- table[is.na(x), ]\n"
+        "center <- mean(x, na.rm = TRUE)\n"
+        f"n <- rows[[{rows}]][1] - sum(others[[{count}]])\n"
+        f"mean <- center + sum((x - center) * table[[{count}]], na.rm = TRUE) / n\n"
+        f"variance <- sum((x - center)^2 * table[[{sd}]]^2, na.rm = TRUE){cells}\n"
+        f"variance_n <- rows[[{rows_sd}]][1]^2 + sum(others[[{sd}]]^2)\n"
+        "error <- 1.96 * sqrt(variance + (mean - center)^2 * variance_n) / n"
     )

@@ -14,7 +14,7 @@ _ROWS = (
 _MEASUREMENTS = (
     "The model was fitted to small tables of counts, of at most three columns each, that were "
     "measured with discrete Gaussian noise. ε and δ include all of them. The measured tables are "
-    "published with the standard deviations of their counts."
+    "published with the standard deviations of their counts, where a table has counts."
 )
 _INDEPENDENCE = (
     "Columns that share no table of the model are assumed to be independent, given the columns "
@@ -30,8 +30,9 @@ _RULES = (
     "it, as the curator asserts."
 )
 _MISSING = (
-    "A missing value stands for one that is missing in the input or outside the declared values of "
-    "its column, unless the column shows the latter as a label of its own."
+    "A null stands for a value that is missing in the input or outside the declared values of its "
+    "column, unless the column shows the latter as a label of its own. Because of noise, a column "
+    "without missing values may show some."
 )
 _PRECISION = (
     "The information of all measurements is {!r}: for each, the squared length by which one row of "

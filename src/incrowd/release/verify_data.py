@@ -19,7 +19,7 @@ from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, number_tuples
-from incrowd.codes.hierarchy import ROOT, build_from_rows
+from incrowd.codes.hierarchy import ROOT, Hierarchy, build_from_rows
 from incrowd.codes.label_form import Form, find_axis_form, find_level_form, parse_number_label
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
 from incrowd.engine.count import read_labels
@@ -29,10 +29,15 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, SensitiveColumn
 from incrowd.measure.labels import LabelReader
-from incrowd.release.certificate import Certificate, NoisyColumn, SchemeColumn
+from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import RULES, list_rules
-from incrowd.release.scheme_words import describe_listed, describe_rule, refuse_other_words
+from incrowd.release.scheme_words import (
+    describe_listed,
+    describe_rule,
+    find_absent,
+    refuse_other_words,
+)
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -77,7 +82,8 @@ def _find_foreign_values(
     findings = []
     starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
     for name, scheme in certificate.table.scheme.items():
-        allowed = _make_value_check(folder, name, scheme)
+        hierarchy = _read_hierarchy(folder, name, scheme)
+        allowed = _make_value_check(name, scheme, hierarchy)
         values = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in values if not allowed(value))
         if strange:
@@ -89,6 +95,8 @@ def _find_foreign_values(
             scheme.labels, list(table.values(name)), certificate.table.release.file
         ):
             findings.append(make_finding("LABELS_FORM_DIFFERS", name=name, form=scheme.labels))
+        elif _find_absent_labels(scheme, hierarchy, values) != scheme.absent:
+            findings.append(make_finding("ABSENT_LABELS_DIFFER", name=name))
     for name, grid in certificate.noisy.items():
         off = [value for value in table.values(name) if not _is_on_grid(value, grid)]
         if off:
@@ -243,17 +251,38 @@ def _refuse_bad_counts(table: Table, names: list[str]) -> None:
         raise IncrowdError("a class occurs in several rows of a release with counts")
 
 
-def _make_value_check(folder: Path, name: str, column: SchemeColumn) -> Callable[[object], bool]:
+def _read_hierarchy(folder: Path, name: str, column: SchemeColumn) -> Hierarchy | None:
+    """Return the listed hierarchy of a column, written as a release writes it; None for a rule."""
+    if column.file is None:
+        return None
+    rows = read_rows(folder / column.file, ";", ours=True)
+    hierarchy = build_from_rows(rows, other=column.other, exact=True)
+    if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
+        raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
+    refuse_other_words(name, column, describe_listed(hierarchy, column.level))
+    return hierarchy
+
+
+def _find_absent_labels(
+    column: SchemeColumn, hierarchy: Hierarchy | None, shown: list[object]
+) -> AbsentLabels | None:
+    """Return the listed labels that no row of the data shows."""
+    if hierarchy is None:
+        return None
+    labels = {None if value is None else canonicalize_value(value) for value in shown}
+    if column.labels != "numbers":
+        labels = {value for value in shown if isinstance(value, str)}
+    return find_absent(hierarchy, column.level, labels)
+
+
+def _make_value_check(
+    name: str, column: SchemeColumn, hierarchy: Hierarchy | None
+) -> Callable[[object], bool]:
     """Return which values a column may show: at its level, or, recoded locally, any readable.
 
-    A label must be the one that a release writes, and so must the scheme.
+    A label must be the one that a release writes.
     """
-    if column.file is not None:
-        rows = read_rows(folder / column.file, ";", ours=True)
-        hierarchy = build_from_rows(rows, other=column.other, exact=True)
-        if format_rows(hierarchy).encode() != (folder / column.file).read_bytes():
-            raise IncrowdError(f"the scheme of '{name}' is not in the form that a release has")
-        refuse_other_words(name, column, describe_listed(hierarchy, column.level))
+    if hierarchy is not None:
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
             _refuse_wrong_form(name, column, find_axis_form(axis))

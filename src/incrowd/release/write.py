@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import numpy as np
+
 from incrowd import __version__
 from incrowd.codes.label_form import Form
 from incrowd.privacy.events import serialize_event
@@ -18,6 +20,7 @@ from incrowd.release.certificate import (
     FORMAT,
     SEEDED,
     SYSTEM,
+    AbsentLabels,
     Certificate,
     ReleasedFile,
     SchemeColumn,
@@ -27,7 +30,7 @@ from incrowd.release.certificate import (
 from incrowd.release.formulas import escape_formula
 from incrowd.release.pages import make_pages
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
-from incrowd.release.scheme_words import describe_listed, describe_rule
+from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
@@ -90,11 +93,16 @@ def _write_table(draft: Path, name: str, spec: CommonSpec, product: Product) -> 
     data = product.table if spec.format == "parquet" else product.data  # in a text all is text
     data = data.respell_texts(escape_formula) if spec.formulas else data
     data.write(path)
+    suppresses = spec.method != "synthetic"
     return Slice(
         parameters=product.parameters,
         scheme={
             column: write_scheme(
-                column, recoded, draft, form=_find_label_form(column, recoded, product)
+                column,
+                recoded,
+                draft,
+                form=_find_label_form(column, recoded, product),
+                absent=_find_absent_labels(column, recoded, product) if suppresses else None,
             )
             for column, recoded in product.scheme.items()
         },
@@ -116,7 +124,26 @@ def _find_label_form(name: str, recoded: ColumnRecoding, product: Product) -> Fo
     return "numbers or text" if mixed else recoded.form
 
 
-def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form) -> SchemeColumn:
+def _find_absent_labels(
+    name: str, recoded: ColumnRecoding, product: Product
+) -> AbsentLabels | None:
+    """Return the listed labels that no row shows; values met in an open domain are not listed."""
+    if is_open(recoded.column):
+        return None
+    at = list(product.scheme).index(name)
+    labels = product.shown.labels[at]
+    used = np.unique(product.shown.frequencies.codes[:, at]).tolist()
+    return find_absent(recoded.hierarchy, recoded.level, {labels[code] for code in used})
+
+
+def write_scheme(
+    name: str,
+    recoded: ColumnRecoding,
+    draft: Path,
+    *,
+    form: Form,
+    absent: AbsentLabels | None = None,
+) -> SchemeColumn:
     """Write the recoding applied: as an ARX file where the domain is listed, else as a rule.
 
     The values met in an open domain are facts about the table and are not written.
@@ -129,6 +156,7 @@ def write_scheme(name: str, recoded: ColumnRecoding, draft: Path, *, form: Form)
     scheme: dict[str, Any] = {
         "level": recoded.level, "ordered": recoded.ordered, "other": column.other, "labels": form,
         "shows": words.shows, "sizes": words.sizes, "open_ends": words.open_ends,
+        "absent": absent,
     }  # fmt: skip
     if rule is not None:
         return SchemeColumn(rule=rule.model_dump(mode="json", exclude_none=True), **scheme)

@@ -27,6 +27,7 @@ from incrowd.codes.hierarchy import (
     build_from_rows,
 )
 from incrowd.codes.interval_label import SpanLabeler, label_intervals
+from incrowd.codes.level_words import choose_example, describe_numbers
 from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
@@ -138,9 +139,12 @@ def describe_level(column: Column, level: int, labels: Sequence[str | None]) -> 
         case Dates(levels=levels) if levels[level] != "day":
             return levels[level]
         case Intervals(widths=widths) if 0 < level <= len(widths):
-            return f"steps of {widths[level - 1]}{example}"
-        case Intervals(step=step) if level == 0 and step != 1:
-            return f"steps of {step}{example}"
+            return f"steps of {widths[level - 1]} (such as {choose_example(named)})"
+        case Intervals() if level == 0 and (words := describe_numbers(named)):
+            return words  # what lies between these numbers is cut
+        case Icd(version=version) if level == 0:
+            what = "categories of 3 characters" if version == 10 else f"{len(named):,} values"
+            return f"{what} (such as {choose_example(named)})"
     if level == 0:
         return UNCHANGED
     listed = ", ".join(named)
