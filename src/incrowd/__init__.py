@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
+    from incrowd.curate.synthesize import synthesize
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
         SampledEvent,
         Selection,
     )
-    from incrowd.privacy.inverse import beta, crowd_size, epsilon
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
     from incrowd.privacy.sample import Definition, delta
+    from incrowd.privacy.sample_inverse import beta, crowd_size, epsilon
     from incrowd.privacy.smooth import SmoothBound, delta_sampling, expected_failures, smooth_bound
     from incrowd.publication import publish
     from incrowd.release.ledger import Ledger
@@ -50,7 +51,7 @@ _HOMES = {
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
         "SafeRelease", "SampledEvent", "Selection",
     ),
-    "privacy.inverse": ("beta", "crowd_size", "epsilon"),
+    "privacy.sample_inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
     "privacy.plan_counts": ("CountsPlan",),
     "privacy.smooth": ("SmoothBound", "delta_sampling", "expected_failures", "smooth_bound"),
@@ -65,6 +66,7 @@ _HOMES = {
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
+    "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 
 
@@ -125,5 +127,6 @@ __all__ = [
     "rehearse",
     "smooth_bound",
     "spark_engine",
+    "synthesize",
     "verify",
 ]

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.class_rows import make_arrays, tables
 
 from incrowd.anonymize import k_epsilon
-from incrowd.errors import ParameterError
-
-
-def test_epsilon_is_shared_exactly() -> None:
-    parts = k_epsilon.split_epsilon(0.3, [1, 2, 0.7])
-    assert sum(parts) == Fraction(3, 10)
-    assert parts[1] == 2 * parts[0]
-    with pytest.raises(ParameterError, match="'epsilon'"):
-        k_epsilon.split_epsilon(0, [1])
 
 
 @given(tables)

@@ -19,6 +19,7 @@ from support.readers import list_label_patterns
 
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
+from incrowd.codes.interval_label import SpanLabeler
 from incrowd.codes.label_form import (
     Form,
     find_axis_form,
@@ -27,7 +28,6 @@ from incrowd.codes.label_form import (
     parse_number_label,
     parse_number_labels,
 )
-from incrowd.codes.values import SpanLabeler
 from incrowd.measure.labels import LabelReader
 from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Column

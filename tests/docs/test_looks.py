@@ -8,7 +8,7 @@ from support.site import ROOT
 
 sys.path.append(str(ROOT / "docs" / "_ext"))  # where the settings of the site put it, too
 
-from incrowd_site.console import ConsoleLexer
+from incrowd_site.console_lexer import ConsoleLexer
 from incrowd_site.page_style import format_formulas
 from incrowd_site.session import split_commands
 

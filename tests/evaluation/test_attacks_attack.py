@@ -54,9 +54,9 @@ def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
 def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
     file = spec(method="k-anonymity", algorithm=algorithm, k=5)
     result = attacked(ic.publish(TABLE, file), file)
-    known = result["inference: ill, knowing all other rows"]
-    assert known.success.value > 0.9
-    assert known.succeeds
+    estimate = result["inference: ill, knowing all other rows"]
+    assert estimate.success.value > 0.9
+    assert estimate.succeeds
 
 
 @pytest.mark.parametrize("draw", ["sample", "counts"])
@@ -74,9 +74,9 @@ def test_any_file_can_be_attacked(tmp_path: Path) -> None:
     """Whoever made it: here a table without a single change, and one with wide labels."""
     file = spec(method="k-anonymity", k=2)
     TABLE.write_csv(tmp_path / "whole.csv")
-    whole = attacked(tmp_path / "whole.csv", file)
-    assert whole["linkage: all quasi-identifiers"].success.value > 0.3
-    assert whole["inference: ill, by matching rows"].succeeds
+    unchanged = attacked(tmp_path / "whole.csv", file)
+    assert unchanged["linkage: all quasi-identifiers"].success.value > 0.3
+    assert unchanged["inference: ill, by matching rows"].succeeds
     wide = TABLE.with_columns(age=pl.lit("0-99"), town=pl.lit("*"))
     rough = attacked(wide, file)
     assert rough["linkage: all quasi-identifiers"].success.value < 0.01
@@ -88,8 +88,8 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
     release = ic.publish(TABLE, file)
     assert "inference: ill, knowing all other rows" in attacked(release, file)
-    known = json.loads((release.curator / "attacks.json").read_text())
-    assert {item["attack"] for item in known["attacks"]} >= {"linkage", "inference", "extreme"}
+    content = json.loads((release.curator / "attacks.json").read_text())
+    assert {item["attack"] for item in content["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
@@ -139,8 +139,8 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
     successfully = run_successfully(*arguments, columns=160)
     assert "Attacked 2,000 people of the table, 2,000 people of the control group." in successfully
     assert "knowing all other rows" in successfully
-    known = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
-    assert [item["attack"] for item in known["attacks"]] == ["linkage"]
+    content = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
+    assert [item["attack"] for item in content["attacks"]] == ["linkage"]
     assert run_command(*arguments, "--errors", "much").returncode == 2
 
 
@@ -165,9 +165,9 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
     release = ic.publish(
         table, {"columns": columns, "release": {"epsilon": 2.0, "delta": 1e-5, "slices": 2}}
     )
-    known = json.loads((release.curator / "attacks.json").read_text())
-    assert [item["attack"] for item in known["attacks"]] == ["linkage", "join", "membership"]
-    assert all("(slice " in item["name"] for item in known["attacks"])
+    content = json.loads((release.curator / "attacks.json").read_text())
+    assert [item["attack"] for item in content["attacks"]] == ["linkage", "join", "membership"]
+    assert all("(slice " in item["name"] for item in content["attacks"])
 
 
 def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
@@ -233,10 +233,10 @@ def test_two_releases_of_one_table_are_intersected() -> None:
     assert both.success.value > 2 * max(float(x) for x in both.details.values())
     safe = spec(method="safe", epsilon=0.5, delta=1e-6)
     twice = [ic.publish(TABLE, safe, bits=PinnedRandomness(at)) for at in range(2)]
-    held = ic.attack(
+    safe_report = ic.attack(
         TABLE, twice[0], safe, control=CONTROL, also=twice[1:], seed=1, only=["inference"]
     )
-    assert not held.estimates[-1].succeeds
+    assert not safe_report.estimates[-1].succeeds
 
 
 def test_a_classifier_and_shadows_are_tried_on_request() -> None:

@@ -12,7 +12,7 @@ from support.class_rows import make_arrays, tables
 
 from incrowd.anonymize import k_epsilon
 from incrowd.measure.linkage import compute_run_mean, linking_risk, predict_linking
-from incrowd.privacy.k_epsilon import make_gaussian_noise, make_laplace_noise
+from incrowd.privacy.k_epsilon import make_gaussian_noise, make_laplace_noise, split_epsilon
 from incrowd.privacy.randomness import SeededRandomness
 
 
@@ -89,8 +89,8 @@ def test_averaging_copies_gains_nothing_unless_epsilon_is_spent_on_each() -> Non
         copies = [values + make_laplace_noise(widths, part).draw(members, bits) for part in parts]
         return float(np.abs(np.mean(copies, axis=0) - values).mean())
 
-    single = error(k_epsilon.split_epsilon(2, [1]))
-    shared = error(k_epsilon.split_epsilon(2, [1] * 8))
+    single = error(split_epsilon(2, [1]))
+    shared = error(split_epsilon(2, [1] * 8))
     wrong = error([Fraction(2)] * 8)
     assert shared > 1.5 * single  # sharing costs more than averaging gains
     assert wrong < 0.5 * single

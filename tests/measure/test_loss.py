@@ -21,6 +21,7 @@ from incrowd.measure.loss import (
     compute_entropy_scale,
     compute_normalized_costs,
     compute_precision_costs,
+    compute_release_loss,
     compute_separable_costs,
 )
 from incrowd.spec.build import build_hierarchy
@@ -138,6 +139,14 @@ def test_discernibility_of_many_rows_does_not_overflow() -> None:
 def test_average_class_size_does_not_see_what_is_not_shown() -> None:
     assert compute_average_class_size(np.array([2, 3, 7], np.int64)) == 4.0
     assert compute_average_class_size(np.zeros(0, np.int64)) == math.inf
+
+
+def test_missing_and_surplus_rows_have_lost_everything() -> None:
+    costs, counts = np.array([0.0, 0.5]), np.array([6, 2], np.int64)
+    assert compute_release_loss(costs, counts, missing=0, surplus=0) == 1 / 8
+    assert compute_release_loss(costs, counts, missing=1, surplus=1) == 3 / 10
+    assert compute_release_loss(costs, 0 * counts, missing=3, surplus=0) == 1.0
+    assert compute_release_loss(costs[:0], counts[:0], missing=0, surplus=0) == 1.0
 
 
 def test_which_losses_are_sums_over_columns() -> None:

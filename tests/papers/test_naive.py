@@ -18,7 +18,7 @@ from incrowd.papers.naive import (
     find_reachable,
     publish_reused_sample,
 )
-from incrowd.privacy.noise_sampler import sample_laplace
+from incrowd.privacy.discrete_noise import sample_laplace
 from incrowd.privacy.randomness import SeededRandomness
 
 RUNS = 600

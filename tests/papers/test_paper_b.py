@@ -22,7 +22,7 @@ from incrowd.methods.k_epsilon.rows import NoisyRows
 from incrowd.papers import paper_b, paper_b_data, paper_b_figures
 from incrowd.papers.paper_b import ClassLayout
 from incrowd.papers.paper_b_data import QUICK, ClassSummary, DataSet, PaperNumbers, ResultCell
-from incrowd.privacy.k_epsilon import make_laplace_noise
+from incrowd.privacy.k_epsilon import make_laplace_noise, split_epsilon
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.spec.build import ColumnHierarchies
 
@@ -121,7 +121,7 @@ def shown(florida: tuple[DataSet, DistinctRows], algorithm: str, k: int) -> Nois
 
 
 def noise_for(layout: ClassLayout, epsilon: float, seed: int) -> Any:
-    noise = make_laplace_noise(layout.widths, k_epsilon.split_epsilon(epsilon, [1.0])[0])
+    noise = make_laplace_noise(layout.widths, split_epsilon(epsilon, [1.0])[0])
     return noise, noise.draw(layout.members, SeededRandomness(seed))
 
 

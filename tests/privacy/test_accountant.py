@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.exact import make_neighbors
 
 from incrowd.arrays import Floats
-from incrowd.privacy import inverse, pld
+from incrowd.privacy import pld, sample_inverse
 from incrowd.privacy.accountant import Accountant, BasicAccountant, _iterate_leaves
 from incrowd.privacy.amplification import amplify_guarantee, invert_amplification
 from incrowd.privacy.events import (
@@ -354,7 +354,7 @@ def test_a_product_of_rates_is_rounded_up() -> None:
 
 def test_one_release_is_answered_right_up_to_its_floor() -> None:
     target = 0.1**20 * 1.01
-    exact = inverse.epsilon(k=20, beta=0.1, delta=target)
+    exact = sample_inverse.epsilon(k=20, beta=0.1, delta=target)
     assert Accountant(RELEASE).epsilon(delta=target) == pytest.approx(exact, rel=1e-9)
 
 

@@ -8,9 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from incrowd.errors import ParameterError
 from incrowd.privacy import k_epsilon
-from incrowd.privacy.noise_sampler import compute_gaussian_delta
+from incrowd.privacy.discrete_noise import compute_gaussian_delta
 from incrowd.privacy.randomness import SeededRandomness
+
+
+def test_epsilon_is_shared_exactly() -> None:
+    parts = k_epsilon.split_epsilon(0.3, [1, 2, 0.7])
+    assert sum(parts) == Fraction(3, 10)
+    assert parts[1] == 2 * parts[0]
+    with pytest.raises(ParameterError, match="'epsilon'"):
+        k_epsilon.split_epsilon(0, [1])
 
 
 def test_scales_are_diameter_over_epsilon() -> None:

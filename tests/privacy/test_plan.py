@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import incrowd as ic
 from incrowd.privacy.plan import plan_grid
-from incrowd.privacy.solver import ComposedSolver, choose_solver
+from incrowd.privacy.plan_sample import ComposedSolver, choose_solver
 
 
 def test_the_least_crowd_for_the_usual_budget() -> None:

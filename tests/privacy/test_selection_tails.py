@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 
 from incrowd.arrays import Counts, Floats, Words
-from incrowd.privacy import noise_sampler, randomness, selection
+from incrowd.privacy import discrete_noise, randomness, selection
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import BoundedChoice
 from incrowd.privacy.randomness import Randomness, SeededRandomness
@@ -60,7 +60,7 @@ def read_exponents(choose: Choose, scores: Counts, epsilon: Fraction) -> list[Fr
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "sample_below", sample_below)
-            patch.setattr(noise_sampler, "flip_exp", flip_exp)
+            patch.setattr(discrete_noise, "flip_exp", flip_exp)
             candidate = choose(scores, epsilon=epsilon, bits=BITS)
         assert result[candidate] is None  # one number for each candidate: uniform
         assert len(exponents) == 1

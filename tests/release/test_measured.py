@@ -11,7 +11,7 @@ from incrowd.anonymize.synthetic.domain import Columns, Levels, TableCounter
 from incrowd.anonymize.synthetic.measurement import centered_axes, make_query
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.methods.synthetic.columns import SyntheticColumns
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.release.measured import CountEstimates, read_measured, write_measured
 from incrowd.release.synthetic_part import MeasuredNumbers
@@ -53,8 +53,8 @@ def _measure_often(
 ) -> list[MeasuredNumbers]:
     """Measure a table in so many releases; noise of all of them is drawn at once."""
     places, levels = key
-    own = [COLUMNS.domain.columns[place] for place in places]
-    numbers = tuple(part.level_numbers[level] for part, level in zip(own, levels, strict=True))
+    columns = [COLUMNS.domain.columns[place] for place in places]
+    numbers = tuple(part.level_numbers[level] for part, level in zip(columns, levels, strict=True))
     names = tuple(COLUMNS.names[place] for place in places)
     labels = tuple(
         COLUMNS.value_columns[name].list_labels(level)
@@ -66,7 +66,7 @@ def _measure_often(
     query, length = make_query(table)
     variances = tuple(900 * length * (number + 1) for number in range(times))
     noise = [
-        noise_sampler.sample_rational_gaussian(
+        discrete_noise.sample_rational_gaussian(
             Fraction(variance), releases * query.size, bits
         ).reshape(releases, *query.shape)
         for variance in variances

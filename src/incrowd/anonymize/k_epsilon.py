@@ -9,29 +9,12 @@ privacy of the table; with the declared range it is epsilon-local privacy of eac
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from fractions import Fraction
-
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats, Members, Steps
 from incrowd.errors import ParameterError
 
 _LIMITS = np.iinfo(np.int64)
-
-
-def split_epsilon(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
-    """Return what each noisy column gets of epsilon, by weight; together exactly epsilon.
-
-    The columns of a row are one record. A column that is a copy of another must not let an
-    attacker average the noise away, so epsilon is shared, never spent on each. Numbers are
-    taken as they are written: 0.1 is a tenth.
-    """
-    if not epsilon > 0 or math.isinf(epsilon):
-        raise ParameterError("epsilon", "be a finite number above 0", epsilon)
-    parts = [Fraction(repr(float(weight))) for weight in weights]
-    return [Fraction(repr(float(epsilon))) * part / sum(parts) for part in parts]
 
 
 def compute_diameters(values: Steps, members: Members, classes: int) -> Counts:

@@ -23,7 +23,8 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.measure.diversity import SensitiveColumn
 
 Node = tuple[int, ...]
-MOST_NODES = 20_000_000
+MOST_NODES = 20_000_000  # that are listed; OLA searches a larger lattice in part
+SEARCH_SECONDS = 60.0  # of that search, where the spec says nothing
 _DENSEST = 1 << 23  # so many cells are counted in place rather than sorted
 _SPARSE = 4  # with so many cells for each tuple, buckets are tried before cells are counted
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # odd: its multiples spread over the highest bits

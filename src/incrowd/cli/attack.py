@@ -18,6 +18,7 @@ from incrowd.cli.options import (
     number_option,
     parse_number,
 )
+from incrowd.evaluation.attacks.catalog import ATTACKS  # loads nothing else
 
 
 def attack(
@@ -48,7 +49,8 @@ def attack(
         str, number_option("Probability that a value known to the attacker is wrong.")
     ] = "0",
     only: Annotated[
-        list[str] | None, typer.Option(metavar="ATTACK", help="Attack to run. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="ATTACK", help=f"One of {', '.join(ATTACKS)}. Repeatable."),
     ] = None,
     tries: Annotated[str, number_option("Number of people to attack.")] = "2000",
     classifier: Annotated[
@@ -76,14 +78,13 @@ def attack(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Attack a release: linkage, singling out, inference and membership.
+    """Attack a release, and compare each success with guessing and a control group.
 
     The result is private: it is computed from the original table.
     """
     from incrowd.evaluation.attacks.attack import attack as tried
-    from incrowd.evaluation.attacks.trial import ATTACKS
 
-    result = tried(
+    report = tried(
         original,
         released,
         spec,
@@ -101,6 +102,6 @@ def attack(
         engine=choose_engine(engine, master, conf),
     )
     if as_json:
-        terminal.print_json(result.as_dict())
+        terminal.print_json(report.as_dict())
     else:
-        evaluation_facts.print_attacks(result, verbose=verbose)
+        evaluation_facts.print_attacks(report, verbose=verbose)

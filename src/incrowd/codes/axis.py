@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.values import SpanLabeler, parse_number
+from incrowd.codes.interval_label import SpanLabeler
+from incrowd.codes.values import parse_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,8 @@ not a number.
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import math
 import re
-from collections.abc import Iterable
 from decimal import Decimal
 
 # Everything here is spelled out, so that engines can do the same to whole columns.
@@ -23,8 +21,6 @@ BLANKS = (
 )
 BOOLEANS = {word: word.lower() for word in ("True", "TRUE", "False", "FALSE")}
 _NUMERAL = re.compile(NUMERAL)
-_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-_SPAN = re.compile(r"(0|-?[1-9][0-9]*)(?:-| to )(0|-?[1-9][0-9]*)")
 
 
 def canonicalize_value(value: object) -> str | None:
@@ -76,65 +72,6 @@ def parse_number(text: str | None) -> Decimal | None:
     if text is None or not _NUMERAL.fullmatch(text):
         return None
     return Decimal(text)
-
-
-class SpanLabeler:
-    """The labels of everything from one value of a column to another: of one form in a column.
-
-    They have a dash where all values are whole and none is below 0, so that no dash can be taken
-    for a minus. Values may be spans themselves, one after the other, or what lies beyond a number
-    (>89); where they are neither, a label names both values as they are.
-
-    >>> SpanLabeler(["0", "18", "64"])("18", "64")
-    '18-64'
-    >>> SpanLabeler(["0-4", "5-9", "10-14"])("0-4", "10-14")
-    '0-14'
-    >>> [SpanLabeler(["-5", "5", "9"])("5", "9"), SpanLabeler(["low", "high"])("low", "high")]
-    ['5 to 9', 'low to high']
-    >>> SpanLabeler(["60-79", "40-59"])("60-79", "40-59")  # no run of numbers
-    '60-79 to 40-59'
-    """
-
-    def __init__(self, values: Iterable[str]) -> None:
-        texts = list(values)
-        self._reaches = {value: parse_span(value) for value in texts}
-        spans = [self._reaches[value] for value in texts]
-        plain = all(low == high for low, high in spans if low is not None and high is not None)
-        self.whole = None not in itertools.chain(*spans) and (plain or _is_ascending(spans))
-        self.dash = self.whole and not any(value.lstrip("<>").startswith("-") for value in texts)
-
-    def __call__(self, first: str, last: str) -> str:
-        """Return the label of everything between two values, both included."""
-        if first == last:
-            return first
-        ends = (first, last)
-        if self.whole:
-            ends = (first if first[0] in "<>" else _SPAN.sub(r"\1", first),
-                    last if last[0] in "<>" else _SPAN.sub(r"\2", last))  # fmt: skip
-        return ("-" if self.dash else " to ").join(ends)
-
-
-def parse_span(text: str) -> tuple[float | None, float | None]:
-    """Return the ends of a whole number, a span of them, or what lies beyond one.
-
-    >>> parse_span("7"), parse_span("5-9"), parse_span(">89"), parse_span("2020-03")
-    ((7, 7), (5, 9), (90, inf), (None, None))
-    """
-    if _WHOLE.fullmatch(text):
-        return int(text), int(text)
-    span = _SPAN.fullmatch(text)
-    if span and int(span[1]) < int(span[2]):
-        return int(span[1]), int(span[2])
-    if text[:1] in ("<", ">") and _WHOLE.fullmatch(text[1:]):
-        edge = int(text[1:])
-        return (-math.inf, edge - 1) if text[0] == "<" else (edge + 1, math.inf)
-    return None, None
-
-
-def _is_ascending(spans: list[tuple[float | None, float | None]]) -> bool:
-    """Return whether each of several spans ends before the next begins."""
-    ends = [end for span in spans for end in span if end is not None]
-    return all(stop < start for stop, start in zip(ends[1::2], ends[2::2], strict=False))
 
 
 def parse_iso_day(text: str) -> dt.date | None:

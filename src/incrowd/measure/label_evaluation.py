@@ -28,6 +28,7 @@ from incrowd.measure.loss import (
     compute_average_class_size,
     compute_discernibility,
     compute_entropy_scale,
+    compute_release_loss,
 )
 from incrowd.measure.lost_values import KeptRows, find_lost_labels
 from incrowd.measure.prediction import use_one_thread
@@ -80,8 +81,9 @@ def evaluate_labels(
     names, covers, value_counts = original.names[:quasi], covers[:quasi], value_counts[:quasi]
     common, missing, surplus = _compare_rows(original, published, released)
     by_column = {
-        name: (_sum_weighted(common, at, cover.loss) + missing + surplus)
-        / max(common.total + missing + surplus, 1)
+        name: compute_release_loss(
+            cover.loss[common.codes[:, at]], common.counts, missing=missing, surplus=surplus
+        )
         for at, (name, cover) in enumerate(zip(names, covers, strict=True))
     }
     precisions = [_sum_weighted(released, at, cover.precision) for at, cover in enumerate(covers)]

@@ -28,7 +28,8 @@ import numpy.typing as npt
 from incrowd.arrays import Floats, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
-from incrowd.codes.values import canonicalize_value, parse_number, parse_span
+from incrowd.codes.interval_label import parse_span
+from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.loss import compute_precision_loss
@@ -181,7 +182,7 @@ class LabelReader:
 
     @cached_property
     def _joint(self) -> str:
-        return "-" if self._axis.ordered and self._axis.spans.dash else " to "
+        return self._axis.spans.joint if self._axis.ordered else " to "
 
     def interpret_label(self, label: object) -> LabelMeaning:
         """Return what a label means."""

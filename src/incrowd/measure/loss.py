@@ -75,6 +75,16 @@ def compute_entropy_scale(value_counts: Floats) -> tuple[float, float]:
     return float((counts * np.log2(counts)).sum() / total), float(np.log2(total))
 
 
+def compute_release_loss(costs: Floats, counts: Counts, *, missing: int, surplus: int) -> float:
+    """Return the mean loss of a column over the rows of the table and those that are surplus.
+
+    ``counts`` rows of each cell are shown rightly, and lose ``costs`` each. A missing row has lost
+    everything, and so has a surplus one: no loss is above 1, and without any rows it is 1.
+    """
+    rows = int(counts.sum()) + missing + surplus
+    return (float((costs * counts).sum()) + missing + surplus) / rows if rows else 1.0
+
+
 def compute_discernibility(sizes: Counts, suppressed: int, total: int) -> float:
     """Return (sum of squared class sizes + total per suppressed row) over the squared total."""
     squares = float((sizes.astype(np.float64) ** 2).sum())

@@ -22,7 +22,7 @@ from incrowd.findings import Finding, make_finding
 from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift
 from incrowd.measure.label_evaluation import measure_utility
 from incrowd.measure.labels import MOST_BINS
-from incrowd.measure.loss import compute_normalized_costs
+from incrowd.measure.loss import compute_normalized_costs, compute_release_loss
 from incrowd.measure.lost_values import LostValues, find_lost_labels
 from incrowd.measure.subgroups import group_by_levels
 from incrowd.measure.utility import TablePair
@@ -94,11 +94,8 @@ def evaluate_outcome(
         zip(table.names, table.hierarchies, table.levels, strict=True)
     ):
         inner[name] = _compute_loss(hierarchy, level, released, at)
-        common_loss = _compute_loss(hierarchy, level, common, at)
-        all_rows = rows + surplus  # so that no loss is above 1
-        losses[name] = (
-            (common.total * common_loss + missing + surplus) / all_rows if all_rows else 1.0
-        )
+        costs = compute_normalized_costs(hierarchy)[level][common.codes[:, at]]
+        losses[name] = compute_release_loss(costs, common.counts, missing=missing, surplus=surplus)
     return Evaluation(
         rows_original=rows,
         rows_released=released.total,
@@ -128,7 +125,7 @@ def evaluate_outcome(
     )
 
 
-# What labels alone can tell, and an outcome by levels does not measure.
+# What labels alone can tell, and an outcome by levels does not measure; utility they tell apart.
 _BY_LABELS = {
     "precision_by_column",
     "losses",
@@ -137,6 +134,15 @@ _BY_LABELS = {
     "search",
     "utility",
     "utility_of_values",
+}
+# What is known when both are done: how labels were read, and, of several tables, their comparison.
+_AFTERWARDS = {
+    "missing_columns",
+    "readings",
+    "slices",
+    "columns",
+    "associations",
+    "association_error",
 }
 
 
@@ -168,7 +174,7 @@ def measure_at_levels(
         noise=published.noise,
     )
     useful_ = evaluation.utility if outcome.utility is None else outcome.utility
-    names = {field.name for field in fields(Evaluation)} - _BY_LABELS
+    names = {field.name for field in fields(Evaluation)} - _BY_LABELS - _AFTERWARDS
     return replace(
         evaluation,
         **{name: getattr(outcome, name) for name in names},

@@ -20,7 +20,7 @@ from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import ROOT, build_from_rows
 from incrowd.privacy.counts import sample_geometric_noise
-from incrowd.privacy.noise_sampler import sample_laplace
+from incrowd.privacy.discrete_noise import sample_laplace
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.selection import sample_one_sided_noise
 

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from incrowd.arrays import Floats
-from incrowd.privacy import inverse
+from incrowd.privacy import sample_inverse
 from incrowd.privacy.accountant import Accountant, BasicAccountant
 from incrowd.privacy.events import SafeRelease
 from incrowd.privacy.sample import Definition, delta
@@ -126,7 +126,7 @@ def _draw_epsilon_for_k() -> Canvas:
     sizes = np.arange(1, 101)
     for panel, definition in zip(panels, DEFINITIONS, strict=True):
         for color, beta in zip(_COLORS, (0.05, 0.1, 0.2, 0.3, 0.4), strict=True):
-            epsilons = inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
+            epsilons = sample_inverse.epsilon(k=sizes, beta=beta, delta=1e-6, definition=definition)
             finite = np.where(np.isinf(epsilons), np.nan, epsilons)
             panel.plot(sizes, finite, color=color, label=f"β = {beta:g}")
     return _add_legend(canvas, panels)

@@ -36,7 +36,7 @@ from incrowd.papers.paper_b_data import (
     make_release_spec,
     make_seeded_bits,
 )
-from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise, split_epsilon
 from incrowd.release.folder import fill_folder
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column
@@ -308,7 +308,7 @@ def compare_noise(data: DataSet, rows: DistinctRows, grid: ExperimentGrid) -> pa
     def make_laplace_pair(epsilon: float) -> tuple[ClassNoise, ClassNoise]:
         widths = k_epsilon.compute_diameters(steps, members, noisy.classes)
         exact, full_width = (
-            k_epsilon.split_epsilon(epsilon, [1.0])[0],
+            split_epsilon(epsilon, [1.0])[0],
             int(steps.max() - steps.min()),
         )
         return make_laplace_noise(widths, exact), make_laplace_noise(

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.anonymize import k_epsilon
 from incrowd.arrays import Members, Steps
 from incrowd.codes.counted_table import DistinctRows
 from incrowd.curate.demo_tables import _draw_heights, make_demo_table
@@ -26,8 +25,8 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.linkage import RunMean
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, form_classes
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
-from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise
-from incrowd.privacy.noise_sampler import sample_laplace
+from incrowd.privacy.discrete_noise import sample_laplace
+from incrowd.privacy.k_epsilon import ClassNoise, make_laplace_noise, split_epsilon
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -231,7 +230,7 @@ def group_noisy_rows(
 
 def make_noises(widths: Steps, epsilons: Sequence[float]) -> list[tuple[int, ClassNoise]]:
     """Return for each epsilon its noise, and how many times the smallest epsilon it is."""
-    exact = [k_epsilon.split_epsilon(epsilon, [1.0])[0] for epsilon in epsilons]
+    exact = [split_epsilon(epsilon, [1.0])[0] for epsilon in epsilons]
     times = [epsilon / min(exact) for epsilon in exact]
     assert all(ratio.denominator == 1 for ratio in times)
     pairs = zip(times, exact, strict=True)

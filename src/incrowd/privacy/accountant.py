@@ -50,7 +50,6 @@ from incrowd.privacy.events import (
     Selection,
 )
 from incrowd.privacy.gaussian import of_measurements
-from incrowd.privacy.inverse import narrow_bracket
 from incrowd.privacy.pld import LossDistribution
 from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.profile import (
@@ -63,6 +62,7 @@ from incrowd.privacy.profile import (
     of_bounded_range,
 )
 from incrowd.privacy.sample import SMALLEST
+from incrowd.privacy.sample_inverse import narrow_bracket
 
 _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 

@@ -46,7 +46,7 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.events import LARGEST_R, Coin, GaussianCounts, GeometricCounts
 from incrowd.privacy.profile import Profile
 from incrowd.privacy.randomness import Randomness, sample_below
@@ -170,7 +170,7 @@ def find_smallest_reach(epsilon: float, delta: float) -> int:
 def sample_geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomness) -> Counts:
     """Draw ``count`` independent X of the geometric law, exactly.
 
-    Noise without a bound is drawn exactly (:func:`incrowd.privacy.noise_sampler.sample_laplace`);
+    Noise without a bound is drawn exactly (:func:`incrowd.privacy.discrete_noise.sample_laplace`);
     what lies beyond r is drawn again, which leaves the law of the rest as it is. Where most would
     lie beyond it, uniform numbers up to r are kept with probability e^(-epsilon |x|), which is the
     same law.
@@ -179,7 +179,7 @@ def sample_geometric_noise(count: int, epsilon: Fraction, r: int, bits: Randomne
         return _sample_by_rejection(count, epsilon, r, bits)
     t = np.full(count, epsilon.denominator, dtype=np.int64)
     return _redraw_beyond(
-        r, count, lambda size: noise_sampler.sample_laplace(t[:size], epsilon.numerator, bits)
+        r, count, lambda size: discrete_noise.sample_laplace(t[:size], epsilon.numerator, bits)
     )
 
 
@@ -189,7 +189,7 @@ def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness
         bounds = np.full(len(waiting), 2 * r + 1, dtype=np.int64)
         x = sample_below(bounds, bits) - r
         t = np.full(len(waiting), epsilon.denominator, dtype=np.int64)
-        accepted = noise_sampler.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
+        accepted = discrete_noise.flip_exp_coins(np.abs(x) * epsilon.numerator, t, bits)
         noise[waiting[accepted]] = x[accepted]
         waiting = waiting[~accepted]
     return noise
@@ -198,7 +198,7 @@ def _sample_by_rejection(count: int, epsilon: Fraction, r: int, bits: Randomness
 def sample_gaussian_noise(count: int, variance: Fraction, r: int, bits: Randomness) -> Counts:
     """Draw ``count`` independent X of the Gaussian law, exactly; as above."""
     return _redraw_beyond(
-        r, count, lambda size: noise_sampler.sample_rational_gaussian(variance, size, bits)
+        r, count, lambda size: discrete_noise.sample_rational_gaussian(variance, size, bits)
     )
 
 

@@ -1,8 +1,9 @@
-"""Noise for classes of rows, drawn exactly: each class has a width of its own."""
+"""Noise for classes of rows, drawn exactly: each class has a width, each column its epsilon."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -11,7 +12,7 @@ import numpy as np
 
 from incrowd.arrays import Counts, Floats, Members, Steps
 from incrowd.errors import ParameterError
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.randomness import Randomness
 
 
@@ -32,9 +33,9 @@ class ClassNoise:
         width = self.t if self.sigma is None else self.sigma
         noisy = np.flatnonzero(width[members] > 0)
         if self.sigma is None:
-            noise[noisy] = noise_sampler.sample_laplace(self.t[members[noisy]], self.s, bits)
+            noise[noisy] = discrete_noise.sample_laplace(self.t[members[noisy]], self.s, bits)
         else:
-            noise[noisy] = noise_sampler.sample_gaussian(self.sigma[members[noisy]], bits)
+            noise[noisy] = discrete_noise.sample_gaussian(self.sigma[members[noisy]], bits)
         return noise
 
     @property
@@ -44,9 +45,9 @@ class ClassNoise:
         means = np.zeros(len(width))
         is_noisy = width > 0
         means[is_noisy] = (
-            noise_sampler.compute_laplace_mean(self.t[is_noisy], self.s)
+            discrete_noise.compute_laplace_mean(self.t[is_noisy], self.s)
             if self.sigma is None
-            else noise_sampler.compute_gaussian_mean(self.sigma[is_noisy])
+            else discrete_noise.compute_gaussian_mean(self.sigma[is_noisy])
         )
         return means
 
@@ -111,6 +112,19 @@ class ClassNoise:
         )
 
 
+def split_epsilon(epsilon: float, weights: Sequence[float]) -> list[Fraction]:
+    """Return what each noisy column gets of epsilon, by weight; together exactly epsilon.
+
+    The columns of a row are one record. A column that is a copy of another must not let an
+    attacker average the noise away, so epsilon is shared, never spent on each. Numbers are
+    taken as they are written: 0.1 is a tenth.
+    """
+    if not epsilon > 0 or math.isinf(epsilon):
+        raise ParameterError("epsilon", "be a finite number above 0", epsilon)
+    parts = [Fraction(repr(float(weight))) for weight in weights]
+    return [Fraction(repr(float(epsilon))) * part / sum(parts) for part in parts]
+
+
 def make_laplace_noise(widths: Counts, epsilon: Fraction) -> ClassNoise:
     """Return Laplace noise of scale width / epsilon for each class."""
     largest = int(widths.max(initial=0)) * epsilon.denominator
@@ -128,7 +142,7 @@ def make_gaussian_noise(widths: Counts, epsilon: Fraction, delta: float) -> Clas
     """Return Gaussian noise that makes values a class's width apart indistinguishable."""
     sigma = np.zeros(len(widths), dtype=np.int64)
     for width in np.unique(widths[widths > 0]):
-        sigma[widths == width] = noise_sampler.find_sigma(
+        sigma[widths == width] = discrete_noise.find_sigma(
             int(width), epsilon=float(epsilon), delta=delta
         )
     return ClassNoise(np.zeros_like(widths), 1, sigma)

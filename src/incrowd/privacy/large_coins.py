@@ -13,8 +13,8 @@ from incrowd.privacy.randomness import Randomness, sample_below
 def flip_large_exp(u: Sequence[int], t: int, bits: Randomness) -> Bools:
     """For each 0 <= u < t a coin that is true with probability exp(-u / t), exactly.
 
-    The throws are those of :func:`incrowd.privacy.noise_sampler.flip_exp_coins`, for numbers of any
-    size.
+    The throws are those of :func:`incrowd.privacy.discrete_noise.flip_exp_coins`, for numbers of
+    any size.
     """
     odd = np.zeros(len(u), dtype=bool)
     alive = np.arange(len(u))

@@ -1,4 +1,4 @@
-"""Plan, where a user starts: k and beta for a budget, or the budget for k and beta."""
+"""Plan, where a user starts: parameters for a budget, or the budget for parameters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from incrowd.errors import (
 from incrowd.findings import format_percent
 from incrowd.privacy.events import LARGEST_K
 from incrowd.privacy.plan_counts import CountsPlan, plan_counts
+from incrowd.privacy.plan_sample import choose_solver
 from incrowd.privacy.presentation import PlanResult, format_parameter, round_crowd_size
 from incrowd.privacy.sample import Definition
-from incrowd.privacy.solver import choose_solver
 
 
 @dataclass(frozen=True)

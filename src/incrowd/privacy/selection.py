@@ -46,7 +46,7 @@ import numpy.typing as npt
 
 from incrowd.arrays import Counts
 from incrowd.errors import ParameterError, check_whole
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.randomness import Randomness, sample_below
 
 
@@ -66,7 +66,7 @@ def sample_one_sided_noise(
     if epsilon <= 0 or sensitivity * epsilon.denominator > 2**52:
         raise ParameterError("epsilon", "be above 0 and have at most six decimals", float(epsilon))
     t = np.full(count, sensitivity * epsilon.denominator, dtype=np.int64)
-    return noise_sampler.sample_geometric(t, epsilon.numerator, bits)
+    return discrete_noise.sample_geometric(t, epsilon.numerator, bits)
 
 
 def select_candidate(
@@ -94,6 +94,6 @@ def choose(scores: Counts, *, epsilon: Fraction, bits: Randomness) -> int:
     tries = np.full(min(max(len(scores), 64), 4096), len(scores), dtype=np.int64)
     while True:
         candidates = sample_below(tries, bits)
-        accepted = noise_sampler.flip_exp(over[candidates], epsilon.denominator, bits)
+        accepted = discrete_noise.flip_exp(over[candidates], epsilon.denominator, bits)
         if accepted.any():
             return int(candidates[np.argmax(accepted)])

@@ -57,9 +57,9 @@ from incrowd.privacy.events import (
     SampledEvent,
     Selection,
 )
+from incrowd.privacy.plan_sample import find_smallest_whole
 from incrowd.privacy.profile import Profile, amplify_profile
 from incrowd.privacy.randomness import round_down_rate
-from incrowd.privacy.solver import find_smallest_whole
 
 _LEAST_DELTA = 1e-300
 _WIDEST = 1_000_000  # the largest variance that is drawn

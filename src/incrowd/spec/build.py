@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import datetime as dt
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -27,8 +26,9 @@ from incrowd.codes.hierarchy import (
     HierarchyError,
     build_from_rows,
 )
+from incrowd.codes.interval_label import SpanLabeler, label_intervals
 from incrowd.codes.level_words import choose_example, describe_numbers
-from incrowd.codes.values import SpanLabeler, canonicalize_value, parse_iso_day, parse_number
+from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
     Countries,
@@ -56,8 +56,8 @@ def build_hierarchy(column: Column, *, folder: Path, values: Iterable[object] = 
     """
     if column.hierarchy is None:
         raise HierarchyError("No hierarchy is declared. Add one.")
-    made = _build_declared(column, column.hierarchy.declaration, folder, values)
-    return replace(made, ordered=_is_ordered(column.hierarchy.declaration, made))
+    hierarchy = _build_declared(column, column.hierarchy.declaration, folder, values)
+    return replace(hierarchy, ordered=_is_ordered(column.hierarchy.declaration, hierarchy))
 
 
 def _build_declared(
@@ -94,9 +94,11 @@ def _build_declared(
             rows = _list_group_rows(groups)
         case _:
             assert_never(declaration)
-    made = build_from_rows(rows, other=column.other)
+    hierarchy = build_from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
-    return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
+    return (
+        replace(hierarchy, open=True, size=max(hierarchy.size, 2)) if is_open(column) else hierarchy
+    )
 
 
 @lru_cache(maxsize=_FILES_KEPT)
@@ -191,10 +193,10 @@ class ColumnHierarchies:
         """Return the hierarchy of a column; ``values`` are asked for where its domain is open."""
         if not self.is_open(name):
             return self._built[name]
-        met, result = list(values()), self._built.get(name)
-        if result is None or (result.encode(met) == result.outside).any():
-            result = self._built[name] = self._build_column(name, met)
-        return result
+        met, hierarchy = list(values()), self._built.get(name)
+        if hierarchy is None or (hierarchy.encode(met) == hierarchy.outside).any():
+            hierarchy = self._built[name] = self._build_column(name, met)
+        return hierarchy
 
     def _build_column(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
         try:
@@ -207,17 +209,17 @@ class ColumnHierarchies:
 def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
     """Build intervals whose values are found by number, in decimal arithmetic: 0.30 is .3."""
     low, high, step = declared.low, declared.high, declared.step
-    whole = _is_whole(declared)
+    integral = _is_whole(declared)
     starts = _list_steps(low, high, step)
     # A step is a value (3, 0.1), unless it is a small interval of whole numbers (0-4).
     names = (
         [canonicalize_value(x) or "" for x in starts]
-        if step == 1 or not whole
-        else (_label_intervals(starts, high, whole))
+        if step == 1 or not integral
+        else label_intervals(starts, high, is_whole=integral)
     )
     columns = [names]
     for edges in _list_edges(declared):
-        spans = _label_intervals(edges, high, whole)
+        spans = label_intervals(edges, high, is_whole=integral)
         columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
     rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
     below, above = f"<{canonicalize_value(low)}", f">{canonicalize_value(high)}"
@@ -261,23 +263,6 @@ def _list_edges(declared: Intervals) -> list[list[Decimal]]:
 
 def _list_steps(low: Decimal, high: Decimal, width: Decimal) -> list[Decimal]:
     return [low + i * width for i in range(int((high - low) // width) + 1)]
-
-
-def _label_intervals(edges: list[Decimal], high: Decimal, whole: bool) -> list[str]:
-    """Return the labels of adjacent intervals: 18-64 for whole numbers, [0.5, 1) for others.
-
-    Where some are below 0, whole numbers have -5 to 4, all of them.
-    """
-    if whole:
-        lasts = [*(x - 1 for x in edges[1:]), high]
-        joint = "-" if edges[0] >= 0 else " to "
-        return [
-            str(int(start)) if start == last else f"{int(start)}{joint}{int(last)}"
-            for start, last in zip(edges, lasts, strict=True)
-        ]
-    texts = [canonicalize_value(x) for x in edges]
-    inner = [f"[{start}, {end})" for start, end in itertools.pairwise(texts)]
-    return [*inner, f"[{texts[-1]}, {canonicalize_value(high)}]"]
 
 
 def _build_mask(declared: Mask, values: Iterable[object], other: str | None) -> Hierarchy:

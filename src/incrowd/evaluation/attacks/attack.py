@@ -14,12 +14,13 @@ from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
+from incrowd.evaluation.attacks.catalog import ATTACKS
 from incrowd.evaluation.attacks.inference import make_targets, split_secret
 from incrowd.evaluation.attacks.intersection import ReleaseView, intersect_views
 from incrowd.evaluation.attacks.laws import law_from_parameters
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.shadows import run_shadow_attack
-from incrowd.evaluation.attacks.trial import ATTACKS, TRIES, run_attacks
+from incrowd.evaluation.attacks.trial import TRIES, run_attacks
 from incrowd.evaluation.attacks.view import sample_people
 from incrowd.evaluation.evaluate import (
     ReleaseFacts,
@@ -237,7 +238,7 @@ def _make_scene(
     synthetic = "information" in told.parameters  # rows of a model follow no law of cells
     attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId) and not synthetic
     return make_scene(
-        counted, shown, secrets=wanted, control=others, drawn=drawn,
+        counted, shown, secrets=wanted, control=others, sample_rate=drawn,
         law=law_from_parameters(told.parameters) if attack_scene else None,
         rows_known=not isinstance(spec.unit, PersonId),
         promise=told.promise, events=tuple(parse_event(event) for event in told.events),

@@ -7,7 +7,7 @@ success counts by what it exceeds the same attack on people who are not in the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,10 +15,11 @@ import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats, Places
 from incrowd.codes.frequency import Frequencies
+from incrowd.evaluation.attacks.scene import AttackScene
 from incrowd.evaluation.attacks.view import AttackerView, NearestClasses, People
 from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.measure.labels import LabelCover
+from incrowd.measure.labels import LabelCover, assign_bins
 from incrowd.measure.prediction import compute_accuracy
 from incrowd.measure.risk import find_label
 from incrowd.measure.utility import TablePair
@@ -87,6 +88,35 @@ def make_targets(people: People, known: Sequence[int], at: int, bins: Places) ->
     return InferenceTargets(people.select_columns(known), places, bins[places])
 
 
+def guess_mode(secret: Secret, victims: InferenceTargets, confidence: float) -> Rate:
+    """Rate saying the most frequent value of everybody, the usual baseline of a secret."""
+    mode = np.full(len(victims), int(np.argmax(secret.prior)))
+    return victims.rate_answers(mode, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class InferenceProblem:
+    """One secret of a scene, in column ``at``: the release without it, the secret, and people."""
+
+    at: int
+    view: AttackerView
+    secret: Secret
+    victims: InferenceTargets
+    control: InferenceTargets | None
+
+
+def iterate_secrets(
+    scene: AttackScene, targets: People, control: People | None
+) -> Iterator[InferenceProblem]:
+    """Yield every secret in turn, with the targets and the control group who have it."""
+    for at in scene.secrets:
+        bins = assign_bins(scene.axes[at])
+        view, secret = split_secret(scene.release, scene.quasi, at)
+        victims = make_targets(targets, scene.quasi, at, bins)
+        others = None if control is None else make_targets(control, scene.quasi, at, bins)
+        yield InferenceProblem(at, view, secret, victims, others)
+
+
 def infer_by_rows(
     seen: AttackerView,
     secret: Secret,
@@ -105,7 +135,7 @@ def infer_by_rows(
         name=f"{secret.name}, by matching rows",
         knows=f"{', '.join(seen.names)} of each person",
         success=victims.rate_answers(guess_secrets(victims), confidence),
-        guess=_guess_mode(secret, victims, confidence),
+        guess=guess_mode(secret, victims, confidence),
         control=None
         if control is None
         else control.rate_answers(guess_secrets(control), confidence),
@@ -209,7 +239,7 @@ def infer_by_background(
         name=f"{secret.name}, knowing all other rows",
         knows=f"every row of the table but the person's, and {', '.join(seen.names)} of the person",
         success=victims.rate_answers(guess_secrets(victims, present=True), confidence),
-        guess=_guess_mode(secret, victims, confidence),
+        guess=guess_mode(secret, victims, confidence),
         control=None
         if control is None
         else control.rate_answers(guess_secrets(control, present=False), confidence),
@@ -243,18 +273,12 @@ def infer_by_classifier(
         name=f"{secret.name}, by a classifier",
         knows=f"{', '.join(n for n in pair.names if n != secret.name)} of each person",
         success=rate(accuracy.released, tried),
-        guess=_guess_mode(secret, victims, confidence),
+        guess=guess_mode(secret, victims, confidence),
         control=rate(outside.released, pair.original),
         says=f"A classifier trained on the release predicts the person's {secret.name}. Trained on "
         f"people outside the table, it predicts {format_percent(accuracy.original)}.",
         details={"trained_on_control": accuracy.original},
     )
-
-
-def _guess_mode(secret: Secret, victims: InferenceTargets, confidence: float) -> Rate:
-    """Rate saying the most frequent value of everybody."""
-    mode = np.full(len(victims), int(np.argmax(secret.prior)))
-    return victims.rate_answers(mode, confidence)
 
 
 def _infer_by_nearest(

@@ -14,6 +14,7 @@ import numpy as np
 from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import read_labels
+from incrowd.evaluation.attacks.catalog import NEEDS_SECRET, NEEDS_VALUES, QUICK
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.trial import run_attacks
 from incrowd.evaluation.attacks.view import subsample
@@ -24,8 +25,6 @@ from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import KEPT
 
 TRIES = 1000
-QUICK = ("linkage", "join", "inference", "membership", "extreme")
-_BY_LEVELS = tuple(name for name in QUICK if name != "extreme")  # which needs people's values
 _TUPLES = 300_000  # distinct ones; of a table that has more, some rows stand for all
 _SOME = 20_000
 _ROWS = 2_000_000  # of a release whose kept columns are read again
@@ -84,10 +83,11 @@ def _attack_product(
 
     A secret of which nothing is shown is not guessed: every guess would be right.
     """
-    only: tuple[str, ...] = QUICK if not any(product.original.levels) else _BY_LEVELS
     scene, silent = _make_scene(product, counted, made), _list_silent_secrets(product)
+    skipped = {*NEEDS_VALUES} if any(product.original.levels) else set()
     if silent and not scene.secrets:
-        only = tuple(name for name in only if name != "inference")
+        skipped |= {*NEEDS_SECRET}
+    only = tuple(name for name in QUICK if name not in skipped)
     attacks = run_attacks(
         scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
     )
@@ -114,11 +114,15 @@ def _make_scene(product: Product, counted: object, made: MethodResult) -> Attack
     if product.apart is not None or len(everybody.frequencies) > _TUPLES:
         some = subsample(everybody.frequencies, _SOME, np.random.default_rng(0))
         original = replace(everybody, frequencies=some).represent_by_values()
-        return replace(make_scene(original, product.shown, secrets=(), drawn=drawn), whole=False)
+        return replace(
+            make_scene(original, product.shown, secrets=(), sample_rate=drawn), whole=False
+        )
     if isinstance(counted, DistinctRows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
-            return make_scene(*add_kept_columns(product, counted, kept), secrets=kept, drawn=drawn)
+            return make_scene(
+                *add_kept_columns(product, counted, kept), secrets=kept, sample_rate=drawn
+            )
     original = product.original.represent_by_values()
     silent = _list_silent_secrets(product)
     secrets = [
@@ -137,7 +141,7 @@ def _make_scene(product: Product, counted: object, made: MethodResult) -> Attack
         original,
         product.shown,
         secrets=tuple(wanted),
-        drawn=drawn,
+        sample_rate=drawn,
         law=law,
         events=tuple(made.events),
     )

@@ -16,9 +16,9 @@ import numpy as np
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError, ParameterError, check_choice, check_fraction, check_whole
 from incrowd.evaluation.attacks import inference
+from incrowd.evaluation.attacks.catalog import ATTACKS, BOUNDED_BY_CONTROL
 from incrowd.evaluation.attacks.extreme import attack_interval_ends
-from incrowd.evaluation.attacks.inference import InferenceTargets, Secret
-from incrowd.evaluation.attacks.join import ATTACK as JOIN
+from incrowd.evaluation.attacks.inference import InferenceProblem
 from incrowd.evaluation.attacks.join import join_by_nearest
 from incrowd.evaluation.attacks.linkage import attack_linkage, find_worst_columns
 from incrowd.evaluation.attacks.membership import (
@@ -37,7 +37,6 @@ from incrowd.measure.labels import assign_bins
 from incrowd.measure.utility import TablePair
 from incrowd.privacy.accountant import Accountant
 
-ATTACKS = ("linkage", "join", "singling-out", "inference", "membership", "extreme")
 _COLUMNS = 4  # that a predicate is about
 _PREDICATES = 300
 _LARGE = 0.5  # of the people of the table; a control group is then compared person by person
@@ -104,12 +103,13 @@ def add_bound(one: Estimate, scene: AttackScene) -> Estimate:
 
     Claim: whatever counts as a success against a person, its chance is at most ``exp(epsilon)``
     times the chance without the person's row, plus delta: that is what differential privacy says of
-    the event. Without their row the people of the table are like those of the control group. It
-    is said of attacks that are about one person who could as well be one of the control group.
+    the event. Without their row the people of the table are like those of the control group. So it
+    is said of attacks that are about one person who could as well be one of the control group
+    (``BOUNDED_BY_CONTROL``), and where there is one.
     """
     if scene.promise is None or one.control is None or one.bound is not None:
         return one
-    if one.attack not in (inference.ATTACK, JOIN):
+    if one.attack not in BOUNDED_BY_CONTROL:
         return one
     epsilon, delta = scene.promise
     within = [part for event in scene.events for part in list_table_events(event)]
@@ -162,7 +162,7 @@ class _Trial:
             yield attack_linkage(
                 view,
                 some,
-                known=known,
+                known_columns=known,
                 everybody=everybody,
                 control=None if self.others is None else self.others.select_columns(quasi),
                 errors=self.errors,
@@ -213,24 +213,19 @@ class _Trial:
         scene = self.scene
         if not scene.secrets:
             yield "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
-        for at in scene.secrets:
-            bins = assign_bins(scene.axes[at])
-            view, secret = inference.split_secret(scene.release, scene.quasi, at)
-            victims = inference.make_targets(self.targets, scene.quasi, at, bins)
-            others = None
-            if self.others is not None:
-                others = inference.make_targets(self.others, scene.quasi, at, bins)
-            ways: dict[str, Any] = {"control": others, "confidence": self.confidence}
-            yield inference.infer_by_rows(view, secret, victims, **ways)
-            yield inference.infer_by_homogeneity(view, secret, victims, **ways)
+        for problem in inference.iterate_secrets(scene, self.targets, self.others):
+            asked = problem.view, problem.secret, problem.victims
+            ways: dict[str, Any] = {"control": problem.control, "confidence": self.confidence}
+            yield inference.infer_by_rows(*asked, **ways)
+            yield inference.infer_by_homogeneity(*asked, **ways)
             if scene.rows_known and scene.whole:
                 rows = scene.everybody
-                everybody = merge_tuples(rows.codes[:, [*scene.quasi, at]], rows.counts)
-                knowing = inference.infer_by_background(view, secret, victims, everybody, **ways)
+                everybody = merge_tuples(rows.codes[:, [*scene.quasi, problem.at]], rows.counts)
+                knowing = inference.infer_by_background(*asked, everybody, **ways)
                 if knowing is not None:
                     yield knowing
             if self.classifier and self.others is not None:
-                yield self._infer_by_classifier(at, secret, victims)
+                yield self._infer_by_classifier(problem)
             elif self.classifier:
                 yield "No classifier was trained: it needs a control group."
 
@@ -290,9 +285,9 @@ class _Trial:
         if interval_ends is not None:
             yield interval_ends
 
-    def _infer_by_classifier(self, at: int, secret: Secret, victims: InferenceTargets) -> Estimate:
+    def _infer_by_classifier(self, problem: InferenceProblem) -> Estimate:
         """Infer by a classifier; the control group must be there."""
-        scene, columns = self.scene, [*self.scene.quasi, at]
+        scene, columns = self.scene, [*self.scene.quasi, problem.at]
         release = scene.release
         axes = [scene.axes[column] for column in columns]
 
@@ -312,5 +307,5 @@ class _Trial:
         )
         tried = Frequencies(self.targets.points, np.ones(len(self.targets), dtype=np.int64))
         return inference.infer_by_classifier(
-            secret, victims, bin_tuples(tried), pair, confidence=self.confidence
+            problem.secret, problem.victims, bin_tuples(tried), pair, confidence=self.confidence
         )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.cluster import cluster_points, duplicate_rows
-from incrowd.anonymize.lattice import MOST_NODES, Lattice, Rollups, build_lattice
+from incrowd.anonymize.lattice import MOST_NODES, SEARCH_SECONDS, Lattice, Rollups, build_lattice
 from incrowd.anonymize.mondrian import partition_points
 from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
 from incrowd.arrays import Codes, Floats, Members, Progress
@@ -130,7 +130,6 @@ def _list_rules(column: Column) -> list[tuple[str, float]]:
 
 
 SUPPRESSION = 0.05
-SECONDS = 60.0  # of a search of more schemes than can be listed, where the spec says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +233,8 @@ def _search_full_domain(
     if release.candidates == "minimal":
         scheme = find_minimal_nodes(rollups, lattice, **arguments)[0]
     else:
-        seconds = release.search_seconds or (SECONDS if lattice.size > MOST_NODES else None)
+        most_seconds = SEARCH_SECONDS if lattice.size > MOST_NODES else None
+        seconds = release.search_seconds or most_seconds
         scheme = find_optimal_node(rollups, lattice, seconds=seconds, **arguments)
         search = SearchResult(
             measure, scheme.loss, scheme.least, scheme.is_exact, lattice.size, scheme.evaluated

@@ -12,7 +12,12 @@ from incrowd.arrays import Bools, Codes, Members, Places, Steps
 from incrowd.codes.counted_table import DistinctRows
 from incrowd.codes.grid import Grid, build_grid
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses
-from incrowd.privacy.k_epsilon import ClassNoise, make_gaussian_noise, make_laplace_noise
+from incrowd.privacy.k_epsilon import (
+    ClassNoise,
+    make_gaussian_noise,
+    make_laplace_noise,
+    split_epsilon,
+)
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.model import Column
 from incrowd.spec.release import KEpsilonSpec
@@ -108,7 +113,7 @@ def make_noisy_columns(
     ``values`` lists those of a column, and which of them each row has.
     """
     assert release.epsilon is not None
-    parts = k_epsilon.split_epsilon(release.epsilon, [column.weight for column in noisy.values()])
+    parts = split_epsilon(release.epsilon, [column.weight for column in noisy.values()])
     columns = []
     for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
         distinct, codes = values[name]

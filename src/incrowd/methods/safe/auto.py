@@ -6,21 +6,15 @@ import math
 from typing import Literal
 
 from incrowd.errors import IncrowdError
-from incrowd.methods.safe.scheme import (
-    SEARCH_SHARE,
-    SMALL,
-    FixedScheme,
-    MondrianScheme,
-    SafeScheme,
-    SearchedScheme,
-    compute_search_share,
-)
+from incrowd.methods.safe.budget import SEARCH_SHARE, SMALL_TABLE_SHARES, compute_search_share
+from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SafeScheme, SearchedScheme
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
 
 MANY_SCHEMES = 300_000
 _FEWER = ((2_000, 20_000), (10_000, 60_000))  # below so many people, so many schemes
-_SIZES = (None, *sorted({below - 1 for below, _ in (*_FEWER, *SMALL)}))  # one of each step
+_STEPS = (*_FEWER, *SMALL_TABLE_SHARES)
+_SIZES = (None, *sorted({below - 1 for below, _ in _STEPS}))  # one of each step
 
 
 def choose_draw(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:

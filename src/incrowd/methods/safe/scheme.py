@@ -6,7 +6,6 @@ refuse, it refuses when it is made, without the table.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -24,6 +23,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import make_finding
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import MakeContext, make_cell_table
+from incrowd.methods.safe.budget import compute_search_share
 from incrowd.methods.safe.draw import CellDraw, make_draws
 from incrowd.methods.safe.remote_counts import (
     RemoteCountedTable,
@@ -37,21 +37,8 @@ from incrowd.release.product import Product, RemoteCells
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec, Slicing
 
-SEARCH_SHARE = 0.05
-SMALL = ((2_000, 0.2), (10_000, 0.1))  # below so many people, so much of epsilon
 ROUNDS = 2
 POWERS = {"rows": 1, "balanced": 2, "detail": 3}
-
-
-def compute_search_share(size: int | None) -> float:
-    """Return the share of epsilon that a choice spends, by the number of people stated.
-
-    The noise of a choice is of as many rows however many there are: in a small table it drowns what
-    it chooses by. In steps, so that what is spent, which is published, tells no more than the step.
-    The steps were settled by trials on generated tables of 300 to 4,000 rows.
-    """
-    rows = math.inf if size is None else size
-    return next((share for below, share in SMALL if rows < below), SEARCH_SHARE)
 
 
 class SafeScheme(Protocol):

@@ -11,7 +11,7 @@ from scipy import stats
 from support.noise_law import compute_gaussian_law, is_drawn_from
 
 from incrowd.errors import ParameterError
-from incrowd.privacy.noise_sampler import flip_exp, sample_rational_gaussian
+from incrowd.privacy.discrete_noise import flip_exp, sample_rational_gaussian
 from incrowd.privacy.randomness import SeededRandomness
 
 FALSE_ALARM = 1e-6

@@ -11,7 +11,7 @@ from support.noise_law import compute_gaussian_law, compute_laplace_law, is_draw
 
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.randomness import SeededRandomness
 
 
@@ -19,7 +19,7 @@ from incrowd.privacy.randomness import SeededRandomness
     ("t", "s"), [(1, 1), (3, 2), (2, 7), (10, 1), (370, 20), (100_000, 900), (2**50, 2**44)]
 )
 def test_laplace_noise_has_its_law_and_no_other(t: int, s: int) -> None:
-    draws = noise_sampler.sample_laplace(np.full(200_000, t), s, SeededRandomness(t + s))
+    draws = discrete_noise.sample_laplace(np.full(200_000, t), s, SeededRandomness(t + s))
     reach = max(int(14 * t / s), 3)
     assert is_drawn_from(draws, compute_laplace_law(t, s, reach))
     if t > 2 * s:  # where the scale is felt at all
@@ -30,14 +30,14 @@ def test_laplace_noise_has_its_law_and_no_other(t: int, s: int) -> None:
 
 def test_each_value_has_a_scale_of_its_own() -> None:
     t = np.tile([3, 50], 100_000)
-    draws = noise_sampler.sample_laplace(t, 2, SeededRandomness(5))
+    draws = discrete_noise.sample_laplace(t, 2, SeededRandomness(5))
     assert is_drawn_from(draws[::2], compute_laplace_law(3, 2, 30))
     assert is_drawn_from(draws[1::2], compute_laplace_law(50, 2, 400))
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 13, 200])
 def test_gaussian_noise_has_its_law_and_no_other(sigma: int) -> None:
-    draws = noise_sampler.sample_gaussian(np.full(200_000, sigma), SeededRandomness(sigma))
+    draws = discrete_noise.sample_gaussian(np.full(200_000, sigma), SeededRandomness(sigma))
     assert is_drawn_from(draws, compute_gaussian_law(sigma, 8 * sigma))
     assert not is_drawn_from(draws, compute_gaussian_law(1.03 * sigma, 8 * sigma))
     assert not is_drawn_from(draws, compute_gaussian_law(0.97 * sigma, 8 * sigma))
@@ -47,13 +47,13 @@ def test_means_of_absolute_noise_are_exact() -> None:
     for t, s in [(1, 1), (3, 2), (500, 7)]:
         law = compute_laplace_law(t, s, 60 * t)
         mean = (np.abs(np.arange(-60 * t, 60 * t + 1)) * law).sum()
-        assert noise_sampler.compute_laplace_mean(np.array([t]), s)[0] == pytest.approx(
+        assert discrete_noise.compute_laplace_mean(np.array([t]), s)[0] == pytest.approx(
             mean, rel=1e-9
         )
     for sigma in [1, 5, 64, 65, 300]:
         reach = 30 * sigma
         mean = (np.abs(np.arange(-reach, reach + 1)) * compute_gaussian_law(sigma, reach)).sum()
-        assert noise_sampler.compute_gaussian_mean(np.array([sigma]))[0] == pytest.approx(
+        assert discrete_noise.compute_gaussian_mean(np.array([sigma]))[0] == pytest.approx(
             mean, rel=1e-7
         )
 
@@ -74,7 +74,7 @@ def hockey_stick(diameter: int, sigma: int, epsilon: float) -> float:
 @pytest.mark.parametrize(("diameter", "sigma"), [(1, 1), (3, 7), (10, 22), (40, 300)])
 def test_the_delta_of_gaussian_noise(diameter: int, sigma: int, epsilon: float) -> None:
     true = hockey_stick(diameter, sigma, epsilon)
-    gaussian_delta = noise_sampler.compute_gaussian_delta(diameter, sigma, epsilon)
+    gaussian_delta = discrete_noise.compute_gaussian_delta(diameter, sigma, epsilon)
     assert true * (1 - 1e-12) <= gaussian_delta <= true * (1 + 3e-3)
     # Values that are nearer to each other are told apart less easily.
     assert all(hockey_stick(d, sigma, epsilon) <= gaussian_delta for d in range(1, diameter))
@@ -82,10 +82,10 @@ def test_the_delta_of_gaussian_noise(diameter: int, sigma: int, epsilon: float) 
 
 def test_large_sigmas_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
     for diameter, sigma, epsilon in [(900, 1500, 0.5), (2000, 1999, 1.0), (30, 1000, 0.05)]:
-        bounded = noise_sampler.compute_gaussian_delta(diameter, sigma, epsilon)
+        bounded = discrete_noise.compute_gaussian_delta(diameter, sigma, epsilon)
         with monkeypatch.context() as patch:
-            patch.setattr(noise_sampler, "_SUMMED", sigma)
-            summed = noise_sampler.compute_gaussian_delta(diameter, sigma, epsilon)
+            patch.setattr(discrete_noise, "_SUMMED", sigma)
+            summed = discrete_noise.compute_gaussian_delta(diameter, sigma, epsilon)
         assert summed < bounded <= (1 + 1e-5) * summed
 
 
@@ -93,7 +93,7 @@ def test_large_sigmas_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) ->
     ("diameter", "epsilon", "delta"), [(1, 1, 1e-6), (55, 0.5, 1e-4), (3, 6, 0.3), (400, 2, 1e-6)]
 )
 def test_sigma_is_the_smallest(diameter: int, epsilon: float, delta: float) -> None:
-    sigma = noise_sampler.find_sigma(diameter, epsilon=epsilon, delta=delta)
+    sigma = discrete_noise.find_sigma(diameter, epsilon=epsilon, delta=delta)
     assert hockey_stick(diameter, sigma, epsilon) <= delta
     assert sigma == 1 or hockey_stick(diameter, sigma - 1, epsilon) > delta
 
@@ -101,11 +101,11 @@ def test_sigma_is_the_smallest(diameter: int, epsilon: float, delta: float) -> N
 def test_noise_that_would_have_too_many_steps_is_refused() -> None:
     bits = SeededRandomness(1)
     with pytest.raises(ParameterError, match="'precision'.*coarser precision"):
-        noise_sampler.sample_laplace(np.array([2**53]), 1, bits)
+        discrete_noise.sample_laplace(np.array([2**53]), 1, bits)
     with pytest.raises(ParameterError, match="'precision'.*coarser precision"):
-        noise_sampler.sample_gaussian(np.array([2**27]), bits)
+        discrete_noise.sample_gaussian(np.array([2**27]), bits)
     with pytest.raises(ParameterError, match="'epsilon'"):
-        noise_sampler.find_sigma(10, epsilon=0, delta=0.1)
+        discrete_noise.find_sigma(10, epsilon=0, delta=0.1)
 
 
 def finer_than_one(outputs: Floats) -> npt.NDArray[np.bool_]:
@@ -122,7 +122,7 @@ def test_the_precision_attack_finds_nothing_here_and_breaks_floating_point_noise
     bits = SeededRandomness(3)
     step = 0.1
     ours = [
-        np.round((steps + noise_sampler.sample_laplace(np.full(n, 10), 1, bits)) * step, 1)
+        np.round((steps + discrete_noise.sample_laplace(np.full(n, 10), 1, bits)) * step, 1)
         for steps in (0, 10)
     ]
     # The same numbers come out, bit by bit, whatever the value was.

@@ -1,4 +1,4 @@
-"""Several safe releases under one budget: k, beta, epsilon or delta of them."""
+"""Solve a plan for samples: k, beta, epsilon or delta of several under one budget."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from incrowd.arrays import Floats
-from incrowd.privacy import inverse, sample
+from incrowd.privacy import sample, sample_inverse
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import LARGEST_K, SafeRelease, SampledEvent
-from incrowd.privacy.inverse import Cost
 from incrowd.privacy.profile import amplify_profile, build_release_profile
 from incrowd.privacy.sample import Definition
+from incrowd.privacy.sample_inverse import Cost
 
 
 def choose_solver(releases: int, definition: Definition) -> Solver:
@@ -56,7 +56,9 @@ class BasicSolver:
 
     def epsilon(self, k: int, beta: float, delta: float) -> float:
         share = delta / self.releases
-        single_epsilon = inverse.epsilon(k=k, beta=beta, delta=share, definition=self.definition)
+        single_epsilon = sample_inverse.epsilon(
+            k=k, beta=beta, delta=share, definition=self.definition
+        )
         return (
             math.nextafter(single_epsilon * self.releases, math.inf)
             if self.releases > 1
@@ -93,13 +95,13 @@ class BasicSolver:
         share = np.full_like(beta, epsilon / self.releases)
         sample.check_definition(self.definition, beta=beta, epsilon=share)
         part = np.full_like(beta, delta / self.releases * (1 - 1e-12))
-        return inverse.find_smallest_k(
-            beta, share, part, inverse.make_cost(self.definition), math.floor(largest)
+        return sample_inverse.find_smallest_k(
+            beta, share, part, sample_inverse.make_cost(self.definition), math.floor(largest)
         )
 
     def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         return np.asarray(
-            inverse.beta(
+            sample_inverse.beta(
                 k=k,
                 epsilon=epsilon / self.releases,
                 delta=delta / self.releases,
@@ -133,12 +135,12 @@ class SampleSolver(BasicSolver):
         self, beta: Floats, epsilon: float, delta: float, largest: float = LARGEST_K
     ) -> Floats:
         targets = (np.full_like(beta, epsilon), np.full_like(beta, delta * (1 - 1e-12)))
-        return inverse.find_smallest_k(beta, *targets, self._cost, math.floor(largest))
+        return sample_inverse.find_smallest_k(beta, *targets, self._cost, math.floor(largest))
 
     def _find_rates(self, k: Floats, epsilon: float, delta: float) -> Floats:
         flat = np.asarray(k, dtype=np.float64).reshape(-1)
         targets = (np.full_like(flat, epsilon), np.full_like(flat, delta * (1 - 1e-12)))
-        return inverse.find_largest_beta(flat, *targets, self._cost).reshape(np.shape(k))
+        return sample_inverse.find_largest_beta(flat, *targets, self._cost).reshape(np.shape(k))
 
     @property
     def _cost(self) -> Cost:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.privacy.inverse import beta, crowd_size, epsilon
 from incrowd.privacy.sample import Definition, delta
+from incrowd.privacy.sample_inverse import beta, crowd_size, epsilon
 
 definitions = st.sampled_from(["tight", "paper"])
 targets = st.floats(-30, -0.7).map(lambda x: 10**x)

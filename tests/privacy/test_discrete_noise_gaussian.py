@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.arrays import Bools, Counts
 from incrowd.errors import ParameterError, UnsolvableError
-from incrowd.privacy import noise_sampler
+from incrowd.privacy import discrete_noise
 from incrowd.privacy.counts import sample_gaussian_noise
 from incrowd.privacy.events import GaussianCounts
 from incrowd.privacy.presentation import read_as_decimal
@@ -84,7 +84,7 @@ def test_the_sums_of_weights_are_what_they_should_be() -> None:
 def test_large_epsilons_do_not_multiply_rounding_errors(
     width: int, epsilon: float, delta: float
 ) -> None:
-    sigma = noise_sampler.find_sigma(width, epsilon=epsilon, delta=delta)
+    sigma = discrete_noise.find_sigma(width, epsilon=epsilon, delta=delta)
     assert true_delta(width, sigma, epsilon) <= delta
     assert true_delta(width, sigma - 2, epsilon) > delta
 
@@ -99,7 +99,7 @@ def test_sigma_is_enough_and_hardly_more_over_the_whole_range(epsilon: float) ->
     for delta in DELTAS:
         for width in (1, 7, 61, 3001, 100_000, 33_000_000):
             try:
-                sigma = noise_sampler.find_sigma(width, epsilon=epsilon, delta=delta)
+                sigma = discrete_noise.find_sigma(width, epsilon=epsilon, delta=delta)
             except UnsolvableError:
                 assert true_delta(width, 2**26, epsilon) > 0.999 * delta
                 continue
@@ -119,8 +119,8 @@ def test_delta_is_never_below_the_truth_and_close() -> None:
         10,
         39,
         40,
-        noise_sampler._SUMMED,
-        noise_sampler._SUMMED + 1,
+        discrete_noise._SUMMED,
+        discrete_noise._SUMMED + 1,
         900,
         2000,
         2001,
@@ -132,11 +132,11 @@ def test_delta_is_never_below_the_truth_and_close() -> None:
         # the distance at which delta is about Q(a)
         a = draw.choice([draw.uniform(-6, 8), draw.uniform(8, 37)])
         width = max(round(sigma * (math.sqrt(a * a + 2 * epsilon) - a)), 1)
-        gaussian_delta = noise_sampler.compute_gaussian_delta(width, sigma, epsilon)
+        gaussian_delta = discrete_noise.compute_gaussian_delta(width, sigma, epsilon)
         true = true_delta(width, sigma, epsilon)
         assert true <= gaussian_delta, (width, sigma, epsilon)
         above = (
-            1e-10 if sigma <= noise_sampler._SUMMED else 1e-3 if epsilon <= 50 and a <= 8 else 0.02
+            1e-10 if sigma <= discrete_noise._SUMMED else 1e-3 if epsilon <= 50 and a <= 8 else 0.02
         )
         assert gaussian_delta <= true * (1 + above) + mpmath.mpf("3e-308"), (width, sigma, epsilon)
 
@@ -144,14 +144,14 @@ def test_delta_is_never_below_the_truth_and_close() -> None:
 def test_what_cannot_be_done_is_refused() -> None:
     for epsilon in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ParameterError, match="'epsilon'"):
-            noise_sampler.find_sigma(10, epsilon=epsilon, delta=0.1)
+            discrete_noise.find_sigma(10, epsilon=epsilon, delta=0.1)
     for delta in (0.0, 1.0, 1e-301, math.nan):
         with pytest.raises(ParameterError, match="'delta'"):
-            noise_sampler.find_sigma(10, epsilon=1.0, delta=delta)
+            discrete_noise.find_sigma(10, epsilon=1.0, delta=delta)
     with pytest.raises(UnsolvableError, match="coarser precision"):
-        noise_sampler.find_sigma(2**40, epsilon=1.0, delta=1e-6)
+        discrete_noise.find_sigma(2**40, epsilon=1.0, delta=1e-6)
     with pytest.raises(UnsolvableError, match="coarser precision"):
-        noise_sampler.find_sigma(1, epsilon=1e-12, delta=1e-15)
+        discrete_noise.find_sigma(1, epsilon=1e-12, delta=1e-15)
 
 
 # Far from 0, where 64 bits do not hold a square -------------------------------------------------
@@ -164,9 +164,9 @@ class Spy:
         self.proposals = proposals
         self.rests: list[int] = []
         self.wholes: list[int] = []
-        monkeypatch.setattr(noise_sampler, "sample_laplace", self._laplace)
-        monkeypatch.setattr(noise_sampler, "flip_exp_coins", self._with_exp)
-        monkeypatch.setattr(noise_sampler, "_flip_exp_powers", self._all_exp)
+        monkeypatch.setattr(discrete_noise, "sample_laplace", self._laplace)
+        monkeypatch.setattr(discrete_noise, "flip_exp_coins", self._with_exp)
+        monkeypatch.setattr(discrete_noise, "_flip_exp_powers", self._all_exp)
 
     def _laplace(self, t: Counts, s: int, bits: object) -> Counts:
         return np.array(self.proposals, dtype=np.int64)
@@ -186,7 +186,7 @@ def test_what_is_kept_is_exact_however_far_out(sigma: int, monkeypatch: pytest.M
     """Beyond 46 sigma of the widest noise a square of 64 bits is negative: all would be kept."""
     proposals = [sign * (m * sigma + 1) for m in (0, 1, 39, 40, 45, 47, 60, 99) for sign in (-1, 1)]
     spy = Spy(monkeypatch, proposals)
-    draws = noise_sampler.sample_gaussian(
+    draws = discrete_noise.sample_gaussian(
         np.full(len(proposals), sigma, dtype=np.int64), SeededRandomness(1)
     )
     exact = [divmod((abs(y) - sigma) ** 2, 2 * sigma**2) for y in proposals]
@@ -204,14 +204,14 @@ def test_every_variance_of_an_event_can_be_drawn(
     event = GaussianCounts(1, float(variance))
     exact = Fraction(variance)
     assert (
-        noise_sampler.sample_rational_gaussian(exact, 200, SeededRandomness(1)).var()
+        discrete_noise.sample_rational_gaussian(exact, 200, SeededRandomness(1)).var()
         < 4 * event.variance + 1
     )
     a, b = exact.numerator, exact.denominator
     t = math.isqrt(a // b) + 1
     proposals = [sign * (m * t + 1) for m in (0, 1, 3, 59, 60, 70) for sign in (-1, 1)]
     spy = Spy(monkeypatch, proposals)
-    noise_sampler.sample_rational_gaussian(exact, len(proposals), SeededRandomness(1))
+    discrete_noise.sample_rational_gaussian(exact, len(proposals), SeededRandomness(1))
     true = [divmod((abs(y) * b * t - a) ** 2, 2 * a * b * t * t) for y in proposals]
     assert list(zip(spy.wholes, spy.rests, strict=True)) == true
 
