@@ -93,7 +93,7 @@ def _write_table(draft: Path, name: str, spec: CommonSpec, product: Product) -> 
     data = product.table if spec.format == "parquet" else product.data  # in a text all is text
     data = data.respell_texts(escape_formula) if spec.formulas else data
     data.write(path)
-    suppresses = asked.method != "synthetic"
+    suppresses = spec.method != "synthetic"
     return Slice(
         parameters=product.parameters,
         scheme={
