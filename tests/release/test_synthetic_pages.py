@@ -81,10 +81,10 @@ def test_the_interval_of_a_mean_covers_the_mean(
         pl.DataFrame(
             {name[1]: [*map(str, x), ""], "count": true + noise, "sd": [sd] * cells}
         ).write_csv(file)
-        known: dict[str, float] = {}
-        exec(code, known)
-        means.append(known["mean"])
-        errors.append(known["error"])
+        variables: dict[str, float] = {}
+        exec(code, variables)
+        means.append(variables["mean"])
+        errors.append(variables["error"])
     mean = float((x * true[:-1]).sum() / true[:-1].sum())
     covered = np.abs(np.array(means) - mean) <= np.array(errors)
     assert 0.91 < covered.mean() < 0.985
@@ -99,6 +99,6 @@ def _find_recipe(*, centered: bool) -> tuple[str, str]:
             table["centered"] = table["columns"] if centered else []
     page = make_pages(Certificate.model_validate(text))["README.md"].decode()
     recipe = r"The mean of `\w+` and its.*?from `([^`]+)`.*?```python\n(.*?)```"
-    found = re.search(recipe, page, re.S)
-    assert found is not None
-    return found[1], found[2]
+    match = re.search(recipe, page, re.S)
+    assert match is not None
+    return match[1], match[2]

@@ -42,13 +42,13 @@ def has_counts(table: MeasuredTable, tables: Iterable[MeasuredTable]) -> bool:
 
     Margins of one column follow from its values; see :class:`CountEstimates`.
     """
-    measured = {(tuple(item.columns), tuple(item.levels)) for item in tables}
+    measured = {(tuple(other.columns), tuple(other.levels)) for other in tables}
     pairs = list(zip(table.columns, table.levels, strict=True))
     for size in range(len(table.centered) + 1):
         for missing in combinations(table.centered, size):
-            kept = [(name, level) for name, level in pairs if name not in missing]
-            margin = tuple(name for name, _ in kept), tuple(level for _, level in kept)
-            if len(kept) > 1 and margin not in measured:
+            remaining = [(name, level) for name, level in pairs if name not in missing]
+            margin = tuple(name for name, _ in remaining), tuple(level for _, level in remaining)
+            if len(remaining) > 1 and margin not in measured:
                 return False
     return True
 

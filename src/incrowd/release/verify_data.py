@@ -264,14 +264,14 @@ def _read_hierarchy(folder: Path, name: str, column: SchemeColumn) -> Hierarchy 
 
 
 def _find_absent_labels(
-    column: SchemeColumn, hierarchy: Hierarchy | None, shown: list[object]
+    column: SchemeColumn, hierarchy: Hierarchy | None, values: list[object]
 ) -> AbsentLabels | None:
     """Return the listed labels that no row of the data shows."""
     if hierarchy is None:
         return None
-    labels = {None if value is None else canonicalize_value(value) for value in shown}
+    labels = {None if value is None else canonicalize_value(value) for value in values}
     if column.labels != "numbers":
-        labels = {value for value in shown if isinstance(value, str)}
+        labels = {value for value in values if isinstance(value, str)}
     return find_absent(hierarchy, column.level, labels)
 
 
