@@ -92,6 +92,17 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     assert {item["attack"] for item in known["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
+def test_a_kept_column_is_read_by_its_values_where_labels_of_its_hierarchy_overlap() -> None:
+    """A diagnosis of three characters is a value, and the block of finer ones."""
+    table = TABLE.with_columns(
+        pl.col("ill").replace_strict({"no": "I10", "yes": "E11", "very": "E11.9"})
+    )
+    columns = {**COLUMNS, "ill": {"role": "sensitive", "hierarchy": {"icd": {"version": 10}}}}
+    file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    result = ic.attack(table, ic.publish(table, file), file, only=["inference"], seed=1)
+    assert "ill, knowing all other rows" in [estimate.name for estimate in result.estimates]
+
+
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
     file = spec(method="k-anonymity", k=5)
     result = attacked(ic.publish(TABLE, file), file, secrets=["town"])
@@ -102,7 +113,7 @@ def test_a_secret_can_be_named_and_is_then_not_known() -> None:
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
     result = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no column is sensitive" in note for note in result.notes)
+    assert any("no sensitive column" in note for note in result.notes)
     assert any("control group" in note for note in result.notes)
     assert all(estimate.control is None for estimate in result.estimates)
 
@@ -116,6 +127,7 @@ def test_without_a_secret_or_a_control_it_is_said() -> None:
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
         ({"seed": -1}, "seed"),
+        ({"only": ["inference"], "secrets": []}, "no sensitive column.*--secret COLUMN"),
         ({"identity": "age"}, "--id applies to `method: k-epsilon` only. Drop it."),
         ({"control": TABLE.drop("town")}, "table. Correct the table or the spec."),
     ],
@@ -170,7 +182,7 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
     assert all("(slice " in item["name"] for item in known["attacks"])
 
 
-def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
+def test_people_with_several_rows_are_attacked_by_the_row_that_was_used(tmp_path: Path) -> None:
     several = pl.concat([TABLE.with_columns(id=pl.int_range(3000) % 1500)])
     file = load_spec(
         {
@@ -179,9 +191,20 @@ def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
             "release": {"method": "k-anonymity", "k": 3},
         }
     )
-    result = ic.attack(several, ic.publish(several, file), file, seed=1)
-    assert any("several rows" in note for note in result.notes)
-    assert not any("everybody else" in estimate.name for estimate in result.estimates)
+    release = ic.publish(several, file, output=tmp_path / "out")
+    report = json.loads((release.curator / "attacks.json").read_text())
+    strongest = "ill, knowing all other rows"
+    (reported,) = [one for one in report["attacks"] if one["name"] == strongest]
+    known = ic.attack(several, tmp_path / "out", file, seed=1)
+    (found,) = [one for one in known.estimates if one.name == strongest]
+    assert found.succeeds
+    assert found.success.low <= reported["success"]["value"] <= found.success.high
+    moved = release.curator.rename(tmp_path / "elsewhere")
+    unknown = ic.attack(several, tmp_path / "out", file, seed=1)
+    assert any("stronger attackers" in note for note in unknown.notes)
+    assert strongest not in [one.name for one in unknown.estimates]
+    again = ic.attack(several, tmp_path / "out", file, curator=moved, seed=1)
+    assert again.estimates == known.estimates
 
 
 def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:

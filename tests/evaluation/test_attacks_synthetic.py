@@ -8,7 +8,7 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from support.synthetic import make_patients, make_spec
+from support.synthetic import BUDGET, COLUMNS, make_patients, make_spec
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
@@ -21,6 +21,7 @@ from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.product import RowsProduct
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import MethodResult
+from incrowd.spec.file import parse_spec
 
 
 @cache
@@ -122,3 +123,15 @@ def _query(one: object, made: MethodResult) -> np.ndarray:
 def test_a_second_draw_is_of_the_same_size() -> None:
     made = _make()
     assert len(_second_rows(made)) == _product(made).shown.frequencies.total
+
+
+def test_a_sensitive_column_of_a_large_domain_is_inferred() -> None:
+    """A public list has hundreds of codes, and the table few of them."""
+    codes = ", ".join(f"d{number}" for number in range(400))
+    columns = COLUMNS.replace("PATIENT", "key").replace('"@b", c]', f'"@b", c, {codes}]')
+    method = make_method(parse_spec(f"{columns}\nrelease: {{{BUDGET}}}\n"))
+    counted = method.count(local_engine().open(make_patients(500)))
+    made = method.make(counted, MakeContext(SeededRandomness(1), local_engine()))
+    found = attack_synthetic(made, tries=100, only=["inference"])
+    assert [one.name for one in found.estimates] == ["diagnosis, by matching rows"]
+    assert not any("Inference was not run" in note for note in found.notes)

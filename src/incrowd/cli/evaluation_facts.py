@@ -153,12 +153,27 @@ def _print_columns(found: LabelEvaluation, *, verbose: bool = False) -> None:
 
 def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
     """Print one line per attack; with ``verbose``, what it knows and what counts as success."""
-    from rich.table import Table
-
     control = f", {found.control:,} people of the control group" if found.control else ""
     print_text(
         f"Attacked {found.people:,} people of the table{control}. Intervals have 95 % confidence."
     )
+    if found.estimates:
+        _print_estimates(found)
+    else:
+        print_text("No attack was run.")
+    if verbose:
+        for estimate in found.estimates:
+            print_text()
+            print_text(f"{estimate.attack}: {estimate.name}")
+            print_facts([("Knows", estimate.knows), ("Success", estimate.says)])
+    for note in found.notes:
+        print_wrapped(f"Note: {note}", hanging=6)
+
+
+def _print_estimates(found: AttackReport) -> None:
+    """Print the success of each attack beside its baselines, and the rule that decides."""
+    from rich.table import Table
+
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("attack")
     names = ["success", "guessing", *(["control group"] if found.control else [])]
@@ -171,13 +186,6 @@ def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
             rates.append("" if estimate.control is None else _rate(estimate.control))
         table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
     make_console().print(table, markup=False)
-    if verbose:
-        for estimate in found.estimates:
-            print_text()
-            print_text(f"{estimate.attack}: {estimate.name}")
-            print_facts([("Knows", estimate.knows), ("Success", estimate.says)])
-    for note in found.notes:
-        print_wrapped(f"Note: {note}", hanging=6)
 
 
 def _rate(rate: Rate) -> str:
