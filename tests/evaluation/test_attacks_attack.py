@@ -151,6 +151,12 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
     successfully = run_successfully(*arguments, columns=160)
     assert "Attacked 2,000 people of the table, 2,000 people of the control group." in successfully
     assert "knowing all other rows" in successfully
+    assert (
+        "A gain is detected if the interval of success lies above those of guessing and of the "
+        "control group."
+    ) in " ".join(successfully.split())
+    (line,) = [line for line in successfully.splitlines() if "ill, by matching rows" in line]
+    assert line.count(" % [") == 3  # success, guessing and control group, each with its interval
     known = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
     assert [item["attack"] for item in known["attacks"]] == ["linkage"]
     assert run_command(*arguments, "--errors", "much").returncode == 2

@@ -67,7 +67,7 @@ def _print_synthetic(found: SyntheticEvaluation) -> None:
         if name in worst:
             value = worst[name]
             label = "null" if value.value is None else value.value
-            shares = [label, f"{value.original:.2%}", f"{value.released:.2%}"]
+            shares = [label, format_percent(value.original, 2), format_percent(value.released, 2)]
         table.add_row(name, f"{distance:.4f}", *shares)
     make_console().print(table, markup=False)
     if found.others:
@@ -91,10 +91,12 @@ def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
         ("Groups", f"{found.classes:,}, the smallest of {found.smallest_class:,} rows{average}"),
         ("Information loss", f"{found.loss:.4f} (0 = none, 1 = everything)"),
         ("Reidentification", (
-            f"highest risk {risk.highest:.2%}, mean {risk.mean:.2%} (prosecutor); journalist "
-            f"{risk.journalist:.2%}, marketer {risk.marketer:.2%}{some}"
+            f"highest risk {_percent(risk.highest)}, mean {_percent(risk.mean)} (prosecutor); "
+            f"journalist {_percent(risk.journalist)}, marketer {_percent(risk.marketer)}{some}"
         )),
-        ("Unique rows", f"{risk.uniques:.2%} released, {risk.uniques_original:.2%} original"),
+        ("Unique rows", (
+            f"{_percent(risk.uniques)} released, {_percent(risk.uniques_original)} original"
+        )),
         ("Associations", _describe_utility(found, "association_error", "mean error of V", ".4f")),
         ("Range counts", _describe_utility(found, "query_error", "median error", ".1%")),
         *_prediction_facts(useful),
@@ -123,8 +125,9 @@ def _prediction_facts(useful: Utility) -> Facts:
     if accuracy is None:
         return []
     text = (
-        f"'{accuracy.target}' correct for {accuracy.released:.1%} (trained on the release), "
-        f"{accuracy.original:.1%} (on the original), {accuracy.majority:.1%} (majority class)"
+        f"'{accuracy.target}' correct for {format_percent(accuracy.released)} (trained on the "
+        f"release), {format_percent(accuracy.original)} (on the original), "
+        f"{format_percent(accuracy.majority)} (majority class)"
     )
     facts = [("Prediction", text)]
     if accuracy.auc_released is not None and accuracy.auc_original is not None:
@@ -178,18 +181,26 @@ def _print_estimates(found: AttackReport) -> None:
     table.add_column("attack")
     names = ["success", "guessing", *(["control group"] if found.control else [])]
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("gain from the release")
     for estimate in found.estimates:
-        rates = [_rate(estimate.success), f"{estimate.guess.value:.1%}"]
+        rates = [_rate(estimate.success), _rate(estimate.guess)]
         if found.control:
             rates.append("" if estimate.control is None else _rate(estimate.control))
         table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
     make_console().print(table, markup=False)
+    print_wrapped(found.rule)
+
+
+def _percent(share: float) -> str:
+    return format_percent(share, 2)
 
 
 def _rate(rate: Rate) -> str:
-    return f"{rate.value:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    """Return a rate with its interval; one that is computed and not estimated has none."""
+    if rate.low == rate.high:
+        return format_percent(rate.value)
+    return f"{format_percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
 def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
@@ -197,8 +208,8 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
     if noise.linking is not None and noise.linking_shared is not None:
         text = (
-            f"{noise.linking.mean:.2%} of rows, measured on this release "
-            f"({noise.linking_shared.mean:.2%} with ties shared)"
+            f"{_percent(noise.linking.mean)} of rows, measured on this release "
+            f"({_percent(noise.linking_shared.mean)} with ties shared)"
         )
         facts.append(("Linked rows", text))
     else:
@@ -211,7 +222,7 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
 def _lost(loss: NoiseLoss) -> str:
     """Return the error that noise adds to a column, or a lower bound on it."""
     if loss.measured_error is not None:
-        return f"mean relative error {loss.measured_error:.2%}{_expected(loss)}"
+        return f"mean relative error {_percent(loss.measured_error)}{_expected(loss)}"
     if loss.least_error is None:
         return "not measured: no released value lies in a class of the original"
     return (
@@ -224,12 +235,13 @@ def describe_simulation(found: NoiseSimulation) -> Facts:
     """Return what fresh noise does, as one fact."""
     link, shared = found.linking, found.linking_shared
     parts = [
-        f"{name}: mean relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
+        f"{name}: mean relative error {_percent(loss.error)}, expected {_percent(loss.expected_error)}"
         for name, loss in found.columns.items()
     ]
     parts.append(
-        f"{link.mean:.2%} of rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} runs; "
-        f"{shared.mean:.2%} with ties shared)"
+        f"{_percent(link.mean)} of rows linked ({_percent(link.low)} to {_percent(link.high)}, "
+        f"{link.runs} runs; "
+        f"{_percent(shared.mean)} with ties shared)"
     )
     return [("Simulation", f"{found.note}: {'; '.join(parts)}")]
 
@@ -237,4 +249,4 @@ def describe_simulation(found: NoiseSimulation) -> Facts:
 def _expected(loss: NoiseLoss) -> str:
     if loss.expected_error is None or loss.mean_scale is None:
         return ""
-    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
+    return f", expected {_percent(loss.expected_error)}; mean scale {loss.mean_scale:.4g}"

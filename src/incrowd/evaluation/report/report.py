@@ -327,7 +327,7 @@ def _draw_attacks(attacked: AttackReport | None) -> str:
             ("people of the table", PAIR[1], item.success),
             ("guessing", "#999999", item.guess),
         ]
-        marks += [] if item.control is None else [("outside the table", "#e9a23b", item.control)]
+        marks += [] if item.control is None else [("control group", "#e9a23b", item.control)]
         rows[f"{item.attack}: {item.name}"] = [
             IntervalMark(label, color, rate.value, rate.low, rate.high)
             for label, color, rate in marks
