@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -16,12 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.cli.evaluation_facts import print_evaluation
 from incrowd.cli.main import main
 from incrowd.curate.demo_tables import make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.evaluate import evaluate_tables
+from incrowd.evaluation.evaluate import evaluate, evaluate_tables
 from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.measure.labels import LabelError
 from incrowd.publication import publish
@@ -469,3 +471,40 @@ def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str
     outcome["search"] = written["search"]  # which the file does not tell
     outcome["utility"]["accuracy"] = written["utility"]["accuracy"]  # of a target, if one is named
     alike(outcome, written)
+
+
+# Two scales ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["method: k-anonymity, k: 2", "epsilon: 5, delta: 1.0e-3"])
+def test_every_release_by_levels_is_measured_on_both_scales(
+    release: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels of a mask keep their shares; digits that it hides are spread over all values."""
+    codes = ["01"] * 500 + ["02"] * 100
+    original = pl.DataFrame({"zip": codes, "sex": ["f", "f", "m", "m"] * 150})
+    file = parse_spec(
+        "columns:\n  zip: {role: quasi, hierarchy: {mask: {length: 2}}}\n"
+        "  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}\n"
+        f"release: {{{release}, levels: {{zip: 1, sex: 0}}}}\n"
+    )
+    publish(original, file, output=tmp_path / "out")
+    found = evaluate(original, tmp_path / "out", file)
+    scales = found.utility_by_scale
+    assert list(scales) == ["at published levels", "by value"]
+    distances = [one.distance_by_column["zip"] for one in scales.values()]
+    assert distances[0] == 0.0
+    assert distances[1] > 0.3
+    print_evaluation(found)
+    page = " ".join(capsys.readouterr().out.split())
+    assert "distance at published levels distance by value" in page
+    assert re.search(r"median error \S+ % at published levels, \S+ % by value", page)
+
+
+def test_labels_of_several_levels_have_one_scale() -> None:
+    original = pl.DataFrame({"zip": ["11", "12", "21", "22"] * 10})
+    released = pl.DataFrame({"zip": ["11", "12", "2*", "2*"] * 10})
+    found = evaluated(
+        original, released, "columns: {zip: {role: quasi, hierarchy: {mask: {length: 2}}}}"
+    )
+    assert list(found.utility_by_scale) == ["by value"]

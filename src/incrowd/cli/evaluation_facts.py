@@ -97,8 +97,14 @@ def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
         ("Unique rows", (
             f"{_percent(risk.uniques)} released, {_percent(risk.uniques_original)} original"
         )),
-        ("Associations", _describe_utility(found, "association_error", "mean error of V", ".4f")),
-        ("Range counts", _describe_utility(found, "query_error", "median error", ".1%")),
+        ("Associations", "mean error of V " + ", ".join(
+            f"{utility.association_error:.4f} {scale}"
+            for scale, utility in found.utility_by_scale.items()
+        )),
+        ("Range counts", "median error " + ", ".join(
+            f"{format_percent(utility.query_error)} {scale}"
+            for scale, utility in found.utility_by_scale.items()
+        )),
         *_prediction_facts(useful),
     ]  # fmt: skip
     if verbose:
@@ -110,14 +116,6 @@ def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
     if found.noise is not None:
         facts += noise_facts(found.noise, verbose=verbose)
     return facts
-
-
-def _describe_utility(found: LabelEvaluation, name: str, words: str, form: str) -> str:
-    """Return an error of utility, by published labels and, where measured, by values."""
-    text = f"{words} {getattr(found.utility, name):{form}}"
-    if found.utility_of_values is None:
-        return text
-    return f"{text} at published levels, {getattr(found.utility_of_values, name):{form}} by value"
 
 
 def _prediction_facts(useful: Utility) -> Facts:
@@ -142,15 +140,16 @@ def _print_columns(found: LabelEvaluation, *, verbose: bool = False) -> None:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    names = ["column", "loss", "distance", *(["precision lost"] if verbose else [])]
-    for name in names:
+    scales = found.utility_by_scale
+    names = ["column", "loss", *(f"distance {scale}" for scale in scales)]
+    for name in [*names, *(["precision lost"] if verbose else [])]:
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in found.loss_by_column.items():
-        distance = "suppressed"
+        distances = ["suppressed"] * len(scales)
         if name not in found.lost.nothing_shown:
-            distance = f"{found.utility.distance_by_column[name]:.4f}"
+            distances = [f"{one.distance_by_column[name]:.4f}" for one in scales.values()]
         more = [f"{found.precision_by_column[name]:.4f}"] if verbose else []
-        table.add_row(name, f"{loss:.4f}", distance, *more)
+        table.add_row(name, f"{loss:.4f}", *distances, *more)
     make_console().print(table, markup=False)
 
 
@@ -235,7 +234,8 @@ def describe_simulation(found: NoiseSimulation) -> Facts:
     """Return what fresh noise does, as one fact."""
     link, shared = found.linking, found.linking_shared
     parts = [
-        f"{name}: mean relative error {_percent(loss.error)}, expected {_percent(loss.expected_error)}"
+        f"{name}: mean relative error {_percent(loss.error)}, expected "
+        f"{_percent(loss.expected_error)}"
         for name, loss in found.columns.items()
     ]
     parts.append(
