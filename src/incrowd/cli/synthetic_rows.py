@@ -41,6 +41,7 @@ def list_synthetic_facts(found: SyntheticEvaluation) -> Facts:
             f"mean error of V {utility.association_error:.4f}" if utility.associations else ""
         )),
         ("Range counts", f"median error {format_percent(utility.query_error)} by value"),
+        ("Target", found.target_advice),
         ("Equal rows", describe_equal_rows(found.equal_rows)),
     ]  # fmt: skip
     return [(name, text) for name, text in facts if text]

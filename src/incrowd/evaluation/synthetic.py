@@ -40,11 +40,27 @@ def measure_synthetic(
     result = product.measure()
     assert result.utility is not None
     utility = replace(result.utility, accuracy=measure_accuracy(product, held_out))
-    result = replace(result, utility=utility)
+    result = replace(
+        result, utility=utility, target=product.target, apart_from_target=list_apart(made)
+    )
     if source is not None and product.file is not None:
         tuples = len(product.original.frequencies)
         result = replace(result, others=compare_methods(product.file, source, result, tuples))
     return result, product.findings
+
+
+def list_apart(made: MethodResult) -> tuple[str, ...]:
+    """Return the columns that no measured table has together with the target.
+
+    None where there is no target, or no measured table is known.
+    """
+    product = get_rows(made)
+    target = product.target
+    if target is None or made.synthetic is None:
+        return ()
+    together = [table.columns for table in made.synthetic.measured if target in table.columns]
+    measured = {target}.union(*together)
+    return tuple(name for name in product.original.names if name not in measured)
 
 
 def get_rows(made: MethodResult) -> RowsProduct:
