@@ -85,8 +85,8 @@ def run_ours(domain: Domain, codes: Codes, epsilon: float, seed: int) -> Result:
     begin = time.process_time()
     plan = synthesize.plan_synthesis(len(domain), epsilon=epsilon, delta=DELTA)
     count = TableCounter(domain, codes)
-    made = synthesize.synthesize(domain, count, plan, bits=SeededRandomness(seed + 1))
-    return Result(made.rows, time.process_time() - begin, made.model.gap)
+    synthesis = synthesize.synthesize(domain, count, plan, bits=SeededRandomness(seed + 1))
+    return Result(synthesis.rows, time.process_time() - begin, synthesis.model.gap)
 
 
 def run_independent(domain: Domain, codes: Codes, epsilon: float, seed: int) -> Result:
@@ -98,28 +98,28 @@ def run_independent(domain: Domain, codes: Codes, epsilon: float, seed: int) -> 
         mock.patch.object(stage, "limit_choices", return_value=0),
         mock.patch.object(synthesize, "share_one_ways", return_value=1 - TOTAL_SHARE),
     ):
-        made = synthesize.synthesize(
+        synthesis = synthesize.synthesize(
             domain, TableCounter(domain, codes), plan, bits=SeededRandomness(seed + 1)
         )
-    return Result(made.rows, time.process_time() - begin, made.model.gap)
+    return Result(synthesis.rows, time.process_time() - begin, synthesis.model.gap)
 
 
 def run_peer(python: Path, name: str, domain: Domain, codes: Codes, epsilon: float) -> Result:
     """Return a mechanism of dpmm, in an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        given, made = Path(folder, "given.npz"), Path(folder, "made.npz")
+        input_path, output_path = Path(folder, "input.npz"), Path(folder, "output.npz")
         sizes = [column.sizes[0] for column in domain.columns]
-        np.savez(given, codes=codes, sizes=sizes)
+        np.savez(input_path, codes=codes, sizes=sizes)
         script = Path(__file__).with_name("synthetic_peers.py")
         done = subprocess.run(
-            [python, script, name, str(epsilon), str(DELTA), given, made],
+            [python, script, name, str(epsilon), str(DELTA), input_path, output_path],
             check=True,
             capture_output=True,
             text=True,
         )
-        told = json.loads(done.stdout.splitlines()[-1])
-        with np.load(made) as file:
-            return Result(file["codes"].astype(np.int32), told["seconds"])
+        answer = json.loads(done.stdout.splitlines()[-1])
+        with np.load(output_path) as file:
+            return Result(file["codes"].astype(np.int32), answer["seconds"])
 
 
 def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, ...]]:
@@ -127,27 +127,27 @@ def list_tables(domain: Domain, ways: int, most: int = 400) -> list[tuple[int, .
     every = list(combinations(range(len(domain)), ways))
     if len(every) <= most:
         return every
-    drawn = np.random.default_rng(0).choice(len(every), most, replace=False)
-    return [every[at] for at in drawn]
+    places = np.random.default_rng(0).choice(len(every), most, replace=False)
+    return [every[at] for at in places]
 
 
-def measure_distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
+def measure_distance(domain: Domain, first: Codes, second: Codes, ways: int) -> float:
     """Return the mean total variation distance of tables of so many columns."""
     distance = []
     for columns in list_tables(domain, ways):
         shape = domain.shape(columns, (0,) * ways)
-        keys = [np.ravel_multi_index([x[:, c] for c in columns], shape) for x in (one, other)]
+        keys = [np.ravel_multi_index([x[:, c] for c in columns], shape) for x in (first, second)]
         _, places = np.unique(np.concatenate(keys), return_inverse=True)
         size = int(places.max()) + 1
         shares = [
             np.bincount(part, minlength=size) / len(part)
-            for part in (places[: len(one)], places[len(one) :])
+            for part in (places[: len(first)], places[len(first) :])
         ]
         distance.append(float(np.abs(shares[0] - shares[1]).sum()) / 2)
     return float(np.mean(distance)) if distance else math.nan
 
 
-def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
+def measure_ranges(domain: Domain, first: Codes, second: Codes) -> float:
     """Return the mean error of the share of rows in random boxes over two columns."""
     rng = np.random.default_rng(1)
     if len(domain) < 2:
@@ -155,10 +155,10 @@ def measure_ranges(domain: Domain, one: Codes, other: Codes) -> float:
     result = []
     for _ in range(200):
         pair = rng.choice(len(domain), 2, replace=False)
-        inside = [np.ones(len(rows), dtype=bool) for rows in (one, other)]
+        inside = [np.ones(len(rows), dtype=bool) for rows in (first, second)]
         for column in pair:
             low, high = np.sort(rng.integers(0, domain.columns[column].sizes[0], 2))
-            for rows, mask in zip((one, other), inside, strict=True):
+            for rows, mask in zip((first, second), inside, strict=True):
                 mask &= (rows[:, column] >= low) & (rows[:, column] <= high)
         result.append(abs(float(inside[0].mean()) - float(inside[1].mean())))
     return float(np.mean(result))
@@ -175,23 +175,23 @@ def compute_cramers_v(domain: Domain, rows: Codes, pair: tuple[int, int]) -> flo
     return math.sqrt(float(((table - expected) ** 2 / expected).sum()) / smaller) if smaller else 0
 
 
-def measure_associations(domain: Domain, one: Codes, other: Codes) -> float:
+def measure_associations(domain: Domain, first: Codes, second: Codes) -> float:
     """Return the mean absolute error of Cramer's V over all pairs of columns."""
     pairs = combinations(range(len(domain)), 2)
     errors = [
-        abs(compute_cramers_v(domain, one, pair) - compute_cramers_v(domain, other, pair))
+        abs(compute_cramers_v(domain, first, pair) - compute_cramers_v(domain, second, pair))
         for pair in pairs
     ]
     return float(np.mean(errors)) if errors else math.nan
 
 
-def measure_classifier(rows: Codes, held: Codes) -> float:
+def measure_classifier(rows: Codes, held_out: Codes) -> float:
     """Return the AUC on held-back rows of a classifier of the last column; nan without a target."""
-    labels, truth = rows[:, -1] > 0, held[:, -1] > 0
-    if not len(held) or labels.all() or not labels.any() or truth.all() or not truth.any():
+    labels, truth = rows[:, -1] > 0, held_out[:, -1] > 0
+    if not len(held_out) or labels.all() or not labels.any() or truth.all() or not truth.any():
         return math.nan
     classifier = HistGradientBoostingClassifier(random_state=0).fit(rows[:, :-1], labels)
-    return float(roc_auc_score(truth, classifier.predict_proba(held[:, :-1])[:, 1]))
+    return float(roc_auc_score(truth, classifier.predict_proba(held_out[:, :-1])[:, 1]))
 
 
 def list_runs(
@@ -215,21 +215,21 @@ def make_table(rows: int, columns: int) -> tuple[Domain, Codes]:
     """Return a generated table: columns of 2 to 50 values that follow four hidden factors."""
     rng = np.random.default_rng(7)
     factors = rng.normal(size=(rows, 4)).astype(np.float32)
-    made: list[Codes] = []
+    table: list[Codes] = []
     domain = []
     for at in range(columns):
         leaves = int(rng.choice([2, 2, 3, 4, 5, 6, 8, 10, 16, 32, 50]))
         weights = rng.normal(size=4) * rng.choice([0, 0.3, 1], size=4)
         values = factors @ weights.astype(np.float32) + rng.normal(size=rows).astype(np.float32)
         if at > 2 and rng.random() < 0.5:
-            values += made[rng.integers(0, at)] * 0.3
+            values += table[rng.integers(0, at)] * 0.3
         cuts = np.quantile(values[:20_000], np.sort(rng.random(leaves - 1)))
-        made.append(np.searchsorted(cuts, values).astype(np.int32))
+        table.append(np.searchsorted(cuts, values).astype(np.int32))
         levels = [np.arange(leaves)]
         while levels[-1].max() >= 7:
             levels.append(levels[-1] // 2)
         domain.append(make_column(levels))
-    return Domain(tuple(domain)), np.column_stack(made)
+    return Domain(tuple(domain)), np.column_stack(table)
 
 
 def find_peak() -> int:
@@ -241,9 +241,9 @@ def print_large() -> None:
     """Print what generated tables take."""
     print("rows columns: seconds, gap, MB")
     for rows, columns in LARGE:
-        made = run_ours(*make_table(rows, columns), 1.0, 0)
+        result = run_ours(*make_table(rows, columns), 1.0, 0)
         print(
-            f"{rows} {columns}: {made.seconds:.1f} s, gap {made.gap:.2f}, {find_peak()} MB",
+            f"{rows} {columns}: {result.seconds:.1f} s, gap {result.gap:.2f}, {find_peak()} MB",
             flush=True,
         )
 
@@ -270,28 +270,28 @@ def print_few(paths: list[Path], seeds: int) -> None:
                 )
                 for run in (run_ours, run_independent)
             ]
-            shown = " ".join(f"{ratio:.3f}" for ratio in errors[0] / errors[1])
-            print(f"{path.stem} {len(codes)}: {shown}", flush=True)
+            ratios = " ".join(f"{ratio:.3f}" for ratio in errors[0] / errors[1])
+            print(f"{path.stem} {len(codes)}: {ratios}", flush=True)
 
 
 def print_table(path: Path, options: argparse.Namespace) -> None:
     """Print a line for each epsilon and mechanism."""
-    domain, codes, held = load(path, options.rows)
-    print(f"{path.stem} original: AUC {measure_classifier(codes, held):.4f}", flush=True)
+    domain, codes, held_out = load(path, options.rows)
+    print(f"{path.stem} original: AUC {measure_classifier(codes, held_out):.4f}", flush=True)
     for epsilon in options.epsilon:
         for name, run in list_runs(options.peers):
             figures = []
             for seed in range(options.seeds):
-                made = run(domain, codes, epsilon, seed)
-                errors = [measure_distance(domain, codes, made.rows, n) for n in (1, 2, 3)]
-                ranges = measure_ranges(domain, codes, made.rows)
-                association = measure_associations(domain, codes, made.rows)
-                auc = measure_classifier(made.rows, held)
-                figures.append([*errors, ranges, association, auc, made.seconds, made.gap])
+                result = run(domain, codes, epsilon, seed)
+                errors = [measure_distance(domain, codes, result.rows, n) for n in (1, 2, 3)]
+                ranges = measure_ranges(domain, codes, result.rows)
+                association = measure_associations(domain, codes, result.rows)
+                auc = measure_classifier(result.rows, held_out)
+                figures.append([*errors, ranges, association, auc, result.seconds, result.gap])
             mean = np.mean(figures, axis=0)
-            shown = " ".join(f"{error:.4f}" for error in mean[:6])
+            listing = " ".join(f"{error:.4f}" for error in mean[:6])
             print(
-                f"{path.stem} {epsilon:g} {name}: {shown}, {mean[6]:.1f} s, "
+                f"{path.stem} {epsilon:g} {name}: {listing}, {mean[6]:.1f} s, "
                 f"gap {np.max(figures, axis=0)[7]:.2f}, {find_peak()} MB",
                 flush=True,
             )
@@ -312,8 +312,8 @@ def main() -> None:
     if options.large:
         print_large()
         return
-    found = sorted(options.folder.glob("*.npz"))
-    paths = [path for path in found if not options.only or path.stem in options.only]
+    files = sorted(options.folder.glob("*.npz"))
+    paths = [path for path in files if not options.only or path.stem in options.only]
     if options.few:
         print_few(paths, options.seeds)
         return

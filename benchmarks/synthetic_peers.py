@@ -19,8 +19,8 @@ from dpmm.pipelines import AIMPipeline, MSTPipeline
 
 def main() -> None:
     """Fit, draw, and tell the seconds."""
-    name, epsilon, delta, given, made = sys.argv[1:]
-    with np.load(given) as file:
+    name, epsilon, delta, input_path, output_path = sys.argv[1:]
+    with np.load(input_path) as file:
         codes, sizes = file["codes"], file["sizes"].tolist()
     names = [f"c{at}" for at in range(codes.shape[1])]
     frame = pd.DataFrame(codes, columns=names)
@@ -32,7 +32,7 @@ def main() -> None:
     pipeline.fit(frame, domain)
     rows = pipeline.generate(n_records=len(frame))
     seconds = time.process_time() - begin
-    np.savez(made, codes=rows[names].astype(int).to_numpy())
+    np.savez(output_path, codes=rows[names].astype(int).to_numpy())
     print(json.dumps({"seconds": seconds}))
 
 

@@ -99,8 +99,8 @@ def read_adult(folder: Path) -> tuple[Any, list[list[Any]]]:
     for at, name in enumerate(head):
         with (folder / f"adult_hierarchy_{name}.csv").open(encoding="utf-8") as file:
             tree = list(csv.reader(file, delimiter=";"))
-        known = {row[0]: number for number, row in enumerate(tree)}
-        codes.append(np.array([known[row[at]] for row in rows], dtype=np.int32))
+        places = {row[0]: number for number, row in enumerate(tree)}
+        codes.append(np.array([places[row[at]] for row in rows], dtype=np.int32))
         upper = [np.unique(labels, return_inverse=True)[1] for labels in zip(*tree, strict=True)]
         levels.append([np.arange(len(tree)), *upper[1:]])
     return np.column_stack(codes), levels

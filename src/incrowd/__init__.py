@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
+    from incrowd.curate.synthesize import synthesize
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -65,6 +66,7 @@ _HOMES = {
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
+    "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 
 
@@ -125,5 +127,6 @@ __all__ = [
     "rehearse",
     "smooth_bound",
     "spark_engine",
+    "synthesize",
     "verify",
 ]

@@ -185,8 +185,8 @@ def make_release(run: RunContext) -> Release:
         history = opened.enter_context(_open_history(run, method, source))
 
         run.step("count")
-        counted = method.count(source)
-        refuse_outside_domain(counted)
+        counts = method.count(source)
+        refuse_outside_domain(counts)
         history.wait_for_fingerprints()
 
         run.step("book")
@@ -196,36 +196,41 @@ def make_release(run: RunContext) -> Release:
         findings += history.find_earlier_releases()
 
         people = _choose_people(run, source)
-        counted = counted if people.rows is source else method.count(people.rows)
+        counts = counts if people.rows is source else method.count(people.rows)
         context = MakeContext(run.bits, source.engine, run.step, run.progress)
-        made = method.make(counted, context)
+        outcome = method.make(counts, context)
 
         run.step("write")
         certificate = write_release(
-            draft, made, _get_release_spec(run.file), private=run.bits.private, key=run.key,
+            draft, outcome, _get_release_spec(run.file), private=run.bits.private, key=run.key,
             rehearsal=run.rehearsal,
         )  # fmt: skip
         if people.key is not None:
             write_key(private, certificate, people.key)
 
-        judgment = run.judge(made, counted, people.rows, certificate, step=run.step)
+        judgment = run.judge(outcome, counts, people.rows, certificate, step=run.step)
         run.step("report")
-        findings += _find_weaknesses(run, source, made)
+        findings += _find_weaknesses(run, source, outcome)
         origin = _describe_origin(run, spent.booking, people.unused)
         write_judgment(
-            private, certificate, judgment, reasons=made.reasons, findings=findings, origin=origin
+            private,
+            certificate,
+            judgment,
+            reasons=outcome.reasons,
+            findings=findings,
+            origin=origin,
         )
         run.step("appear")
         findings += history.remember_release(findings)
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
-        tables=tuple(product.table for product in made.products),
+        tables=tuple(product.table for product in outcome.products),
         findings=(*findings, *judgment.findings),
         folder=run.output,
         curator=run.private_folder,
         booking=spent.booking,
-        reasons=made.reasons,
+        reasons=outcome.reasons,
         library=type(run.table).__module__.partition(".")[0],
         examples=judgment.examples,
         unused=people.unused,
@@ -269,9 +274,11 @@ def _choose_people(run: RunContext, source: Table) -> _People:
     return _People(rows, key, source.rows() - rows.rows())
 
 
-def _find_weaknesses(run: RunContext, source: Table, made: MethodResult) -> list[Finding]:
+def _find_weaknesses(run: RunContext, source: Table, outcome: MethodResult) -> list[Finding]:
     """Find parameters that guarantee little, and expectations that promise little."""
-    weak = find_weak_parameters(run.file.spec.release, made.promise.epsilon, made.promise.delta)
+    weak = find_weak_parameters(
+        run.file.spec.release, outcome.promise.epsilon, outcome.promise.delta
+    )
     expected = expect(source, run.file).warnings() if run.file.spec.size is not None else []
     return [*weak, *expected]
 

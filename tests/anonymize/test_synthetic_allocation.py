@@ -68,9 +68,9 @@ def make_domain(columns: int) -> Domain:
     return Domain(tuple(make_column(nested(2 + 3 * at % 8)) for at in range(columns)))
 
 
-def measure_errors(domain: Domain, one: Codes, other: Codes) -> list[float]:
+def measure_errors(domain: Domain, first: Codes, second: Codes) -> list[float]:
     """Return the mean total variation distance of all one-way and of all two-way tables."""
-    found = []
+    errors = []
     for ways in (1, 2):
         distances = []
         for columns in combinations(range(len(domain)), ways):
@@ -81,11 +81,11 @@ def measure_errors(domain: Domain, one: Codes, other: Codes) -> list[float]:
                     minlength=math.prod(shape),
                 )
                 / len(rows)
-                for rows in (one, other)
+                for rows in (first, second)
             ]
             distances.append(np.abs(shares[0] - shares[1]).sum() / 2)
-        found.append(float(np.mean(distances)))
-    return found
+        errors.append(float(np.mean(distances)))
+    return errors
 
 
 def synthesize_rows(domain: Domain, codes: Codes, plan: InformationPlan, seed: int) -> Codes:

@@ -79,15 +79,15 @@ def test_what_does_not_fit_leaves_the_law() -> None:
     scores = np.array([50, 40, 30, 20], dtype=np.int64)
     weights = np.ones(4, dtype=np.int64)
     bits = SeededRandomness(2)
-    drawn = [
+    choices = [
         choose_fitting(
             scores, weights, epsilon=Fraction(1, 20), fits=lambda at: at in (1, 3), bits=bits
         )
         for _ in range(1200)
     ]
     share = 1 / (1 + math.exp(-1))
-    assert set(drawn) == {1, 3}
-    assert abs(drawn.count(1) - 1200 * share) < 5 * math.sqrt(1200 * share * (1 - share))
+    assert set(choices) == {1, 3}
+    assert abs(choices.count(1) - 1200 * share) < 5 * math.sqrt(1200 * share * (1 - share))
     nothing = choose_fitting(scores, weights, epsilon=Fraction(1), fits=lambda _: False, bits=bits)
     assert nothing is None
 
@@ -96,12 +96,12 @@ def test_weights_keep_the_range() -> None:
     """With weights 2 and 1 the rate is halved: a row still moves the exponent by epsilon."""
     scores, weights = np.array([10, 10], dtype=np.int64), np.array([2, 1], dtype=np.int64)
     bits = SeededRandomness(3)
-    drawn = [
+    choices = [
         choose_fitting(scores, weights, epsilon=Fraction(1, 5), fits=lambda _: True, bits=bits)
         for _ in range(1200)
     ]
     share = 1 / (1 + math.exp(-1))  # e^(0.1 (20 - 10))
-    assert abs(drawn.count(0) - 1200 * share) < 5 * math.sqrt(1200 * share * (1 - share))
+    assert abs(choices.count(0) - 1200 * share) < 5 * math.sqrt(1200 * share * (1 - share))
 
 
 # The exact cost of a whole synthesis in little: a choice among two tables, its measurement, and
@@ -125,13 +125,13 @@ def loss_law(
     weights /= weights.sum()
     law, loss, first = np.ones(1), np.zeros(1), np.zeros(1)
     for at, step in enumerate(moved.tolist()):
-        own = (step * step + 2 * step * y) / (2 * variance)
+        cell_loss = (step * step + 2 * step * y) / (2 * variance)
         if at == 0:
             first = y + int(query[0]) + step
-            law, loss = weights, own
+            law, loss = weights, cell_loss
         elif step:
             law = np.multiply.outer(law, weights).ravel()
-            loss = np.add.outer(loss, own).ravel()
+            loss = np.add.outer(loss, cell_loss).ravel()
             first = np.repeat(first, len(y))
     return [first, law], loss
 
@@ -158,13 +158,13 @@ def exact_delta(epsilon: float, *, length: int | None = None, choice: float = CH
     total = 0.0
     for at in range(2):
         start = math.log(chosen[at] / before[at])
-        (first, here), loss = loss_law(COUNTS[at], grown[at], PARTS[0], length)
+        (first, first_law), loss = loss_law(COUNTS[at], grown[at], PARTS[0], length)
         (_, there), further = loss_law(COUNTS[1 - at], grown[1 - at], PARTS[1], length)
         values, heaps = heap_losses(further, there)
         on = first > 0
-        stopped, weights = heap_losses(loss[~on], here[~on])
+        stopped, weights = heap_losses(loss[~on], first_law[~on])
         stop = np.maximum(-np.expm1(epsilon - start - stopped), 0) * weights
-        reached, weights = heap_losses(loss[on], here[on])
+        reached, weights = heap_losses(loss[on], first_law[on])
         deep = np.add.outer(reached, values) + start
         go_on = np.maximum(-np.expm1(epsilon - deep), 0) * np.multiply.outer(weights, heaps)
         total += float(chosen[at]) * (float(stop.sum()) + float(go_on.sum()))

@@ -48,30 +48,30 @@ def make_binary_model(seed: int) -> Model:
 def draw_plain(model: Model, count: int, seed: int) -> Codes:
     """Rows as drawn, before any exchange."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "exchange_values", lambda _model, drawn, _rng: drawn)
+        patch.setattr(rows, "exchange_values", lambda _model, positions, _rng: positions)
         return rows.draw_rows(model, count, np.random.default_rng(seed))
 
 
-def exchange_seeded(model: Model, drawn: Codes, seed: int) -> Codes:
-    return exchange_values(model, drawn, np.random.default_rng(seed))
+def exchange_seeded(model: Model, positions: Codes, seed: int) -> Codes:
+    return exchange_values(model, positions, np.random.default_rng(seed))
 
 
-def count_cliques(model: Model, drawn: Codes) -> list[Counts]:
+def count_cliques(model: Model, positions: Codes) -> list[Counts]:
     """The table of every clique and separator, at the model's levels, then of every leaf."""
     structure = model.structure
     # The columns of small domains have their positions as codes.
-    count = TableCounter(structure.domain, drawn)
+    count = TableCounter(structure.domain, positions)
     sets: list[Columns] = [*structure.tree.cliques, *structure.tree.separators]
     tables = [count(columns, tuple(structure.levels[x] for x in columns)) for columns in sets]
     return [*tables, *(count((x,), (0,)) for x in range(len(structure.domain)))]
 
 
-def measure_error(model: Model, drawn: Codes) -> float:
+def measure_error(model: Model, positions: Codes) -> float:
     """What all counts of two columns are more than a row away from the model's."""
-    count = TableCounter(model.structure.domain, drawn)
+    count = TableCounter(model.structure.domain, positions)
     error = 0.0
-    for pair in combinations(range(drawn.shape[1]), 2):
-        excess: Floats = count(pair, (0, 0)) - model.table(pair, (0, 0)) * len(drawn)
+    for pair in combinations(range(positions.shape[1]), 2):
+        excess: Floats = count(pair, (0, 0)) - model.table(pair, (0, 0)) * len(positions)
         error += float(np.maximum(np.abs(excess) - 1, 0).sum())
     return error
 
@@ -134,16 +134,20 @@ def test_exchanging_all_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch
 def test_every_exchange_of_one_pair_lowers_the_error_or_is_not_made() -> None:
     """Pair by pair; the tables that decide stay those of the rows."""
     model = make_model(CHAIN, 4)
-    drawn = draw_plain(model, 60, 4)
+    positions = draw_plain(model, 60, 4)
     sizes = [column.sizes[0] for column in model.structure.domain.columns]
-    tables = exchange._ExcessTables(model, drawn, sizes)
+    tables = exchange._ExcessTables(model, positions, sizes)
     rng = np.random.default_rng(4)
-    error, made = measure_error(model, drawn), 0
+    error, exchanges = measure_error(model, positions), 0
     for separator, moved in exchange._list_moves(model):
         groups = np.zeros(60, dtype=np.int64)
         for column in separator:
-            own = model.structure.domain.columns[column].groups[model.structure.levels[column]]
-            groups = groups * model.structure.sizes[column] + own[tables.values[:, column]]
+            column_groups = model.structure.domain.columns[column].groups[
+                model.structure.levels[column]
+            ]
+            groups = (
+                groups * model.structure.sizes[column] + column_groups[tables.values[:, column]]
+            )
         first, second = exchange._pair_up(groups, rng)
         assert (groups[first] == groups[second]).all()
         assert len({*first.tolist(), *second.tolist()}) == 2 * len(first)
@@ -154,8 +158,8 @@ def test_every_exchange_of_one_pair_lowers_the_error_or_is_not_made() -> None:
             now = measure_error(model, after.astype(np.int32))
             changed = (after != before).any()
             assert now < error - 1e-9 if changed else now == pytest.approx(error)
-            error, made = now, made + int(changed)
-    assert made > 5
+            error, exchanges = now, exchanges + int(changed)
+    assert exchanges > 5
     fresh = exchange._ExcessTables(model, tables.values.astype(np.int32), sizes)
     assert tables._excess == pytest.approx(fresh._excess, abs=1e-9)
 
@@ -174,9 +178,9 @@ def make_ruled_model(seed: int) -> Model:
     return fit_pairs(domain, law / law.sum(), 600.0, pairs, [0, 0, 0, 0])
 
 
-def count_broken_rules(model: Model, drawn: Codes) -> int:
+def count_broken_rules(model: Model, positions: Codes) -> int:
     rules = model.structure.domain.rules.items()
-    return sum(int((~allowed[tuple(drawn[:, columns].T)]).sum()) for columns, allowed in rules)
+    return sum(int((~allowed[tuple(positions[:, columns].T)]).sum()) for columns, allowed in rules)
 
 
 def test_every_row_keeps_to_the_rules_and_to_the_domain() -> None:
@@ -199,8 +203,8 @@ def test_exchanging_across_separators_would_be_noticed(monkeypatch: pytest.Monke
     after = exchange_seeded(model, before, 1)
     assert not equals(count_cliques(model, before), count_cliques(model, after))
     ruled = make_ruled_model(1)
-    drawn = draw_plain(ruled, 600, 1)
-    assert count_broken_rules(ruled, exchange_seeded(ruled, drawn, 1)) > 0
+    positions = draw_plain(ruled, 600, 1)
+    assert count_broken_rules(ruled, exchange_seeded(ruled, positions, 1)) > 0
 
 
 def test_moving_a_clique_without_those_below_it_would_be_noticed(
@@ -224,9 +228,9 @@ def test_moving_a_clique_without_those_below_it_would_be_noticed(
 
 def test_a_seed_decides_the_exchange() -> None:
     model = make_model(CHAIN, 2)
-    drawn = draw_plain(model, 600, 2)
-    assert (exchange_seeded(model, drawn, 5) == exchange_seeded(model, drawn, 5)).all()
-    assert (exchange_seeded(model, drawn, 5) != exchange_seeded(model, drawn, 6)).any()
+    positions = draw_plain(model, 600, 2)
+    assert (exchange_seeded(model, positions, 5) == exchange_seeded(model, positions, 5)).all()
+    assert (exchange_seeded(model, positions, 5) != exchange_seeded(model, positions, 6)).any()
 
 
 @pytest.mark.parametrize("limit", ["_MOST_CELLS", "_MOST_WORK"])
@@ -234,6 +238,6 @@ def test_rows_stay_as_they_are_where_exchanging_takes_too_long(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_model(CHAIN, 2)
-    drawn = draw_plain(model, 600, 2)
+    positions = draw_plain(model, 600, 2)
     monkeypatch.setattr(exchange, limit, 100)
-    assert (exchange_seeded(model, drawn, 5) == drawn).all()
+    assert (exchange_seeded(model, positions, 5) == positions).all()

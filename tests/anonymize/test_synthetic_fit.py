@@ -27,8 +27,8 @@ def test_the_model_agrees_with_what_it_is_fitted_to() -> None:
     for pair in pairs:
         others = tuple(axis for axis in range(4) if axis not in pair)
         levels = (0, 1) if 3 in pair else (0, 0)
-        wanted = domain.roll_up(law.sum(axis=others), pair, (0, 0), levels)
-        assert model.table(pair, levels) == pytest.approx(wanted, abs=2e-5)
+        expected = domain.roll_up(law.sum(axis=others), pair, (0, 0), levels)
+        assert model.table(pair, levels) == pytest.approx(expected, abs=2e-5)
     assert joint.sum(axis=(0, 1, 2)) == pytest.approx(law.sum(axis=(0, 1, 2)), abs=2e-5)
 
 
@@ -54,8 +54,8 @@ def test_the_minimum_is_that_of_a_general_optimizer() -> None:
 
     best = optimize.minimize(objective, np.zeros(19), method="BFGS", options={"gtol": 1e-7}).x
     logits = best[:3, None] + best[None, 3:7] + center(best[7:].reshape(3, 4), (0, 1))
-    wanted = np.exp(logits) / np.exp(logits).sum()
-    assert model.marginals[0] == pytest.approx(wanted, abs=1e-5)
+    expected = np.exp(logits) / np.exp(logits).sum()
+    assert model.marginals[0] == pytest.approx(expected, abs=1e-5)
 
 
 def test_descent_reaches_the_minimum_within_the_space_and_tells_the_gap() -> None:
@@ -106,7 +106,9 @@ def test_a_step_of_a_pair_is_the_best_centered_one(shape: tuple[int, int]) -> No
 def test_a_step_of_another_table_is_centered_and_symmetric(axes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(2)
     solve = make_centered_solver(10.0 ** rng.uniform(-3, 1, (2, 3, 4)), axes)
-    one, other = rng.normal(size=(2, 2, 3, 4))
-    assert float((solve(one) * other).sum()) == pytest.approx(float((one * solve(other)).sum()))
+    first, second = rng.normal(size=(2, 2, 3, 4))
+    assert float((solve(first) * second).sum()) == pytest.approx(
+        float((first * solve(second)).sum())
+    )
     for axis in axes:
-        assert np.abs(solve(one).sum(axis=axis)).max() < 1e-12
+        assert np.abs(solve(first).sum(axis=axis)).max() < 1e-12

@@ -25,12 +25,12 @@ def read_cells(clique: Columns, table: Floats, columns: Columns) -> Floats:
 
 
 def put_cells(
-    clique: Columns, shape: Sequence[int], tables: dict[Columns, Floats], wanted: Sequence[Columns]
+    clique: Columns, shape: Sequence[int], tables: dict[Columns, Floats], subsets: Sequence[Columns]
 ) -> Floats:
     """The sum of all tables at each cell of a clique."""
     result = np.zeros(shape)
     for cell in product(*map(range, shape)):
-        for columns in wanted:
+        for columns in subsets:
             result[cell] += tables[columns][tuple(cell[clique.index(x)] for x in columns)]
     return result
 
@@ -41,8 +41,8 @@ def cliques(draw: st.DrawFn) -> tuple[Columns, list[int], list[Columns], int]:
     clique = tuple(sorted(draw(st.sets(st.integers(0, 12), min_size=1, max_size=5))))
     shape = draw(st.lists(st.integers(1, 4), min_size=len(clique), max_size=len(clique)))
     subsets = [some for n in range(1, len(clique) + 1) for some in combinations(clique, n)]
-    wanted = draw(st.lists(st.sampled_from(subsets), max_size=8, unique=True))
-    return clique, shape, wanted, draw(st.integers(0, 1000))
+    chosen = draw(st.lists(st.sampled_from(subsets), max_size=8, unique=True))
+    return clique, shape, chosen, draw(st.integers(0, 1000))
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,24 +50,24 @@ def cliques(draw: st.DrawFn) -> tuple[Columns, list[int], list[Columns], int]:
 def test_margins_equal_sums_over_cells(
     given_clique: tuple[Columns, list[int], list[Columns], int],
 ) -> None:
-    clique, shape, wanted, seed = given_clique
+    clique, shape, subsets, seed = given_clique
     rng = np.random.default_rng(seed)
     sizes = dict(zip(clique, shape, strict=True))
-    margins = CliqueMargins(clique, shape, wanted)
+    margins = CliqueMargins(clique, shape, subsets)
     table = rng.normal(size=shape)
     before = table.copy()
     read = margins.read(table)
-    assert set(read) == set(wanted)
+    assert set(read) == set(subsets)
     assert (table == before).all()
-    for columns in wanted:
+    for columns in subsets:
         assert read[columns] == pytest.approx(read_cells(clique, table, columns), abs=1e-12)
-    parts = {columns: rng.normal(size=[sizes[x] for x in columns]) for columns in wanted}
+    parts = {columns: rng.normal(size=[sizes[x] for x in columns]) for columns in subsets}
     put = margins.put(parts)
     assert put.shape == tuple(shape)
-    assert put == pytest.approx(put_cells(clique, shape, parts, wanted), abs=1e-12)
+    assert put == pytest.approx(put_cells(clique, shape, parts, subsets), abs=1e-12)
     # Each is the other's transpose: the gradient of a fit rests on it.
     assert float((put * table).sum()) == pytest.approx(
-        sum(float((parts[x] * read[x]).sum()) for x in wanted), abs=1e-9
+        sum(float((parts[x] * read[x]).sum()) for x in subsets), abs=1e-9
     )
 
 
@@ -75,10 +75,10 @@ def test_margins_equal_sums_over_cells(
 def test_every_table_of_a_large_clique_takes_its_way(shape: tuple[int, ...]) -> None:
     """All pairs and triples at once: without one large column, without the other, with both."""
     clique = (1, 3, 4, 8)
-    wanted = [some for n in (1, 2, 3, 4) for some in combinations(clique, n)]
-    margins = CliqueMargins(clique, shape, wanted)
+    subsets = [some for n in (1, 2, 3, 4) for some in combinations(clique, n)]
+    margins = CliqueMargins(clique, shape, subsets)
     assert len(margins._ways) == 3
-    assert sorted(columns for some in margins._ways.values() for columns in some) == sorted(wanted)
+    assert sorted(columns for some in margins._ways.values() for columns in some) == sorted(subsets)
     assert all(set(columns) <= set(way) for way, some in margins._ways.items() for columns in some)
     table = np.random.default_rng(3).random(shape)
     for columns, sums in margins.read(table).items():

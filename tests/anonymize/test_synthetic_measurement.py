@@ -73,12 +73,12 @@ def test_measurements_of_one_table_are_weighted_by_precision() -> None:
 def test_pooling_is_least_squares_over_the_tree() -> None:
     column = make_column(nested(6, 2, 3)[:2])
     rng = np.random.default_rng(2)
-    known = {0: (rng.normal(50, 9, 6), 0.3), 1: (rng.normal(100, 9, 3), 0.8)}
-    result = pool_one_way(column, known, 310.0)
+    estimates = {0: (rng.normal(50, 9, 6), 0.3), 1: (rng.normal(100, 9, 3), 0.8)}
+    result = pool_one_way(column, estimates, 310.0)
     groups = np.kron(np.eye(3), np.ones((1, 2)))
     rows = np.vstack([np.eye(6) * 0.3**0.5, groups * 0.8**0.5])
-    wanted = np.concatenate([known[0][0] * 0.3**0.5, known[1][0] * 0.8**0.5])
+    targets = np.concatenate([estimates[0][0] * 0.3**0.5, estimates[1][0] * 0.8**0.5])
     # With the sum as a constraint, by Lagrange.
     system = np.block([[rows.T @ rows, np.ones((6, 1))], [np.ones((1, 6)), np.zeros((1, 1))]])
-    solution = np.linalg.solve(system, np.append(rows.T @ wanted, 310.0))[:6]
+    solution = np.linalg.solve(system, np.append(rows.T @ targets, 310.0))[:6]
     assert result.leaves == pytest.approx(solution)

@@ -15,12 +15,12 @@ def test_counts_are_near_those_of_the_model() -> None:
     )
     rows = draw_rows(model, 5_000, np.random.default_rng(1))
     assert rows.shape == (5_000, 4)
-    for column, own in enumerate(domain.columns):
+    for column, model_column in enumerate(domain.columns):
         assert rows[:, column].min() >= 0
-        assert rows[:, column].max() < own.sizes[0]
-        counts = np.bincount(rows[:, column], minlength=own.sizes[0])
-        wanted = model.table((column,), (0,)) * 5_000
-        assert np.abs(counts - wanted).max() <= 8
+        assert rows[:, column].max() < model_column.sizes[0]
+        counts = np.bincount(rows[:, column], minlength=model_column.sizes[0])
+        expected = model.table((column,), (0,)) * 5_000
+        assert np.abs(counts - expected).max() <= 8
     for pair, levels in (((0, 1), (0, 1)), ((1, 2), (1, 0)), ((2, 3), (0, 1))):
         table = model.table(pair, levels)
         groups = [domain.columns[x].groups[y] for x, y in zip(pair, levels, strict=True)]

@@ -151,20 +151,20 @@ def accepts(seen: Counts, law: dict[int | None, float]) -> bool:
 
 def test_the_sampler_has_this_law_and_no_other() -> None:
     bits, times = SeededRandomness(8), 12_000
-    asked: list[int] = []
+    queried: list[int] = []
 
     def fits(at: int) -> bool:
-        asked.append(at)
+        queried.append(at)
         return at in FITTING
 
     seen = np.zeros(6, dtype=np.int64)
     for _ in range(times):
-        asked.clear()
+        queried.clear()
         place = choose_fitting(
             SCORES, WEIGHTS, epsilon=Fraction(1, 2), fits=fits, alike=ALIKE, bits=bits
         )
         assert place is not None
-        assert len({int(ALIKE[at]) for at in asked}) == len(asked)
+        assert len({int(ALIKE[at]) for at in queried}) == len(queried)
         seen[place] += 1
     assert seen[sorted(FITTING)].sum() == times
 
@@ -200,17 +200,20 @@ def test_candidates_of_one_number_all_fit_or_none_does() -> None:
     domain = small_domain()
     candidates = [*list_pairs(domain, 48), *list_triples(domain, (48, 12), lambda _: True)]
     stage, released = make_stage(domain, candidates)
-    for held in [(), ((0, 1), (0, 0)), ((2, 3), (0, 1)), ((1, 3), (0, 0))]:
-        if held:
-            released.hold(*held)
+    for key in [(), ((0, 1), (0, 0)), ((2, 3), (0, 1)), ((1, 3), (0, 0))]:
+        if key:
+            released.hold(*key)
         numbers = stage._number_models(np.arange(len(candidates)))
         results: dict[int, set[tuple[bool, ...]]] = {}
-        for number, one in zip(numbers.tolist(), candidates, strict=True):
-            fits = [released.fits(one.columns, one.levels, cells) for cells in range(10, 120)]
+        for number, candidate in zip(numbers.tolist(), candidates, strict=True):
+            fits = [
+                released.fits(candidate.columns, candidate.levels, cells)
+                for cells in range(10, 120)
+            ]
             results.setdefault(number, set()).add(tuple(fits))
         assert all(len(some) == 1 for some in results.values())
     # With leaves in the model, all levels of a pair make the same one.
-    assert len(results) == len({one.columns for one in candidates})
+    assert len(results) == len({candidate.columns for candidate in candidates})
 
 
 def wide_domain(columns: int) -> Domain:

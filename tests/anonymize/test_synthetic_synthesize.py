@@ -47,13 +47,13 @@ def run(
     return synthesize(domain, count, plan, bits=bits, tables=tables, target=target)
 
 
-def distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
+def distance(domain: Domain, first: Codes, second: Codes, ways: int) -> float:
     """The mean total variation distance of all tables of so many columns."""
     result = []
     for columns in combinations(range(len(domain)), ways):
         shape = domain.shape(columns, (0,) * ways)
         shares = []
-        for rows in (one, other):
+        for rows in (first, second):
             keys = np.ravel_multi_index([rows[:, x] for x in columns], shape)
             shares.append(np.bincount(keys, minlength=math.prod(shape)) / len(rows))
         result.append(np.abs(shares[0] - shares[1]).sum() / 2)
@@ -62,27 +62,27 @@ def distance(domain: Domain, one: Codes, other: Codes, ways: int) -> float:
 
 def test_measurements_spend_the_budget_and_no_more() -> None:
     domain = small_domain()
-    made = run(domain, related_rows(domain, 20_000, 1))
-    information = sum(measurement.information for measurement in made.measurements)
+    synthesis = run(domain, related_rows(domain, 20_000, 1))
+    information = sum(measurement.information for measurement in synthesis.measurements)
     plan = plan_synthesis(4, epsilon=1.0, delta=1e-6)
     assert 0.999 * plan.information < information <= plan.information
-    for item in made.measurements:
+    for item in synthesis.measurements:
         length = make_query(np.zeros(item.numbers.shape, dtype=np.int64))[1]
         assert item.variance == whole_variance(length, item.information)
-    assert Accountant(made.events).delta(epsilon=1.0) <= 1e-6
-    assert made.model.gap <= FINAL_GAP
+    assert Accountant(synthesis.events).delta(epsilon=1.0) <= 1e-6
+    assert synthesis.model.gap <= FINAL_GAP
 
 
 def test_relations_are_kept_and_better_than_independent_columns() -> None:
     domain = small_domain()
     codes = related_rows(domain, 20_000, 1)
-    made = run(domain, codes)
+    synthesis = run(domain, codes)
     shuffled = np.column_stack(
         [np.random.default_rng(at).permutation(x) for at, x in enumerate(codes.T)]
     )
-    assert distance(domain, codes, made.rows, 1) < 0.01
-    assert distance(domain, codes, made.rows, 2) < 0.3 * distance(domain, codes, shuffled, 2)
-    assert distance(domain, codes, made.rows, 3) < 0.4 * distance(domain, codes, shuffled, 3)
+    assert distance(domain, codes, synthesis.rows, 1) < 0.01
+    assert distance(domain, codes, synthesis.rows, 2) < 0.3 * distance(domain, codes, shuffled, 2)
+    assert distance(domain, codes, synthesis.rows, 3) < 0.4 * distance(domain, codes, shuffled, 3)
 
 
 def test_the_number_of_rows_is_what_was_measured_not_the_true_one() -> None:
@@ -90,17 +90,19 @@ def test_the_number_of_rows_is_what_was_measured_not_the_true_one() -> None:
     codes = related_rows(domain, 700, 3)
     sizes = set()
     for seed in range(4):
-        made = run(domain, codes, seed=seed, epsilon=0.5)
-        assert len(made.rows) == max(round(made.model.rows), 1)
+        synthesis = run(domain, codes, seed=seed, epsilon=0.5)
+        assert len(synthesis.rows) == max(round(synthesis.model.rows), 1)
         totals = [
-            combine([measurement]) for measurement in made.measurements if not measurement.columns
+            combine([measurement])
+            for measurement in synthesis.measurements
+            if not measurement.columns
         ]
-        told = [measurement for measurement in made.measurements if not measurement.centered]
+        plain = [measurement for measurement in synthesis.measurements if not measurement.centered]
         assert totals
         # No table of this domain but the total tells the number of rows: all axes are centered.
-        assert len(told) == 1
-        assert made.model.rows == pytest.approx(float(totals[0].cells))
-        sizes.add(len(made.rows))
+        assert len(plain) == 1
+        assert synthesis.model.rows == pytest.approx(float(totals[0].cells))
+        sizes.add(len(synthesis.rows))
     assert len(sizes - {700}) >= 3
 
 
@@ -114,9 +116,9 @@ def test_rules_hold_in_every_row() -> None:
     codes[:, 4] = np.minimum(codes[:, 2], codes[:, 1] % 3)
     codes = codes.astype(np.int32)
     codes = codes[allowed[codes[:, 0], codes[:, 3]]]
-    made = run(domain, codes)
-    assert allowed[made.rows[:, 0], made.rows[:, 3]].all()
-    assert chain[made.rows[:, 2], made.rows[:, 4]].all()
+    synthesis = run(domain, codes)
+    assert allowed[synthesis.rows[:, 0], synthesis.rows[:, 3]].all()
+    assert chain[synthesis.rows[:, 2], synthesis.rows[:, 4]].all()
 
 
 def test_contradictory_rules_are_refused_before_anything_is_counted() -> None:
@@ -141,10 +143,10 @@ def test_required_tables_are_measured() -> None:
     domain = small_domain()
     rng = np.random.default_rng(1)
     codes = np.column_stack([rng.integers(0, n, 900) for n in (2, 6, 3, 8)]).astype(np.int32)
-    made = run(domain, codes, tables=((2, 0), (0, 1, 3)))
-    assert {(0, 2), (0, 1, 3)} <= {measurement.columns for measurement in made.measurements}
-    for wanted in ((0, 2), (0, 1, 3)):
-        assert any(set(wanted) <= set(clique) for clique in made.model.structure.tree.cliques)
+    synthesis = run(domain, codes, tables=((2, 0), (0, 1, 3)))
+    assert {(0, 2), (0, 1, 3)} <= {measurement.columns for measurement in synthesis.measurements}
+    for columns in ((0, 2), (0, 1, 3)):
+        assert any(set(columns) <= set(clique) for clique in synthesis.model.structure.tree.cliques)
 
 
 def test_tables_with_the_target_are_chosen_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +161,10 @@ def test_tables_with_the_target_are_chosen_more_often(monkeypatch: pytest.Monkey
     def first_with_target(target: int | None) -> int:
         result = 0
         for seed in range(4):
-            made = run(domain, codes, seed=seed, target=target)
+            synthesis = run(domain, codes, seed=seed, target=target)
             pairs = [
                 measurement.columns
-                for measurement in made.measurements
+                for measurement in synthesis.measurements
                 if len(measurement.columns) == 2
             ]
             result += sum(6 in pair for pair in pairs[:3])
@@ -174,10 +176,12 @@ def test_tables_with_the_target_are_chosen_more_often(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("rows", [0, 1, 40, 500])
 def test_few_rows_give_independent_columns_that_are_not_worse(rows: int) -> None:
     domain = small_domain()
-    made = run(domain, related_rows(domain, rows, 1))
-    assert len(made.rows) >= 1
-    assert all(len(measurement.columns) < 2 for measurement in made.measurements) or rows == 500
-    assert made.rows.shape[1] == 4
+    synthesis = run(domain, related_rows(domain, rows, 1))
+    assert len(synthesis.rows) >= 1
+    assert (
+        all(len(measurement.columns) < 2 for measurement in synthesis.measurements) or rows == 500
+    )
+    assert synthesis.rows.shape[1] == 4
 
 
 def test_without_relations_the_budget_goes_to_the_one_ways() -> None:
@@ -185,20 +189,20 @@ def test_without_relations_the_budget_goes_to_the_one_ways() -> None:
     domain = small_domain()
     rng = np.random.default_rng(7)
     codes = np.column_stack([rng.integers(0, n, 1_200) for n in (2, 6, 3, 8)]).astype(np.int32)
-    made = run(domain, codes)
+    synthesis = run(domain, codes)
     alone = sum(
         measurement.information
-        for measurement in made.measurements
+        for measurement in synthesis.measurements
         if len(measurement.columns) == 1
     )
-    assert alone > 0.75 * sum(measurement.information for measurement in made.measurements)
+    assert alone > 0.75 * sum(measurement.information for measurement in synthesis.measurements)
 
 
 def test_one_column_and_very_many() -> None:
-    item = Domain(small_domain().columns[3:])
-    made = run(item, related_rows(small_domain(), 5_000, 4)[:, 3:])
-    assert made.rows.shape[1] == 1
-    assert Accountant(made.events).delta(epsilon=1.0) <= 1e-6
+    domain = Domain(small_domain().columns[3:])
+    synthesis = run(domain, related_rows(small_domain(), 5_000, 4)[:, 3:])
+    assert synthesis.rows.shape[1] == 1
+    assert Accountant(synthesis.events).delta(epsilon=1.0) <= 1e-6
     wide = Domain(tuple(make_column(nested(3)) for _ in range(171)))
     codes = np.random.default_rng(1).integers(0, 3, (500, 171)).astype(np.int32)
     assert run(wide, codes).rows.shape[1] == 171

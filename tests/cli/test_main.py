@@ -57,10 +57,10 @@ def test_plan_in_words() -> None:
     assert "k = 5, r = 14 k = 14, β = 0.2537" in text
     assert "19 people 56 people" in text
     assert "25.4 %, drawn at random" in text
-    kept = " ".join(
+    text_with_keep = " ".join(
         run_successfully("plan", "--epsilon", "1", "--delta", "1e-6", "--keep", "0.6").split()
     )
-    assert "51 sampled rows" in kept
+    assert "51 sampled rows" in text_with_keep
 
 
 def test_plan_table() -> None:
@@ -120,16 +120,58 @@ def test_help_lists_the_journey_first_and_completion_last() -> None:
 
 
 def test_a_wrong_call_names_the_help() -> None:
-    done = run_command("publish")
+    done = run_command("publish", "-o", "out")
     assert done.returncode == status.WRONG_USE
     assert done.stderr == "incrowd: Missing argument 'SPEC'. See `incrowd publish --help`.\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("publish", "Missing: SPEC, --output FOLDER. See `incrowd publish --help`."),
+        (
+            "evaluate",
+            "Missing: --original TABLE, --released TABLE, --spec SPEC. "
+            "See `incrowd evaluate --help`.",
+        ),
+        (
+            "evaluate --spec s.yaml",
+            "Missing: --original TABLE, --released TABLE. See `incrowd evaluate --help`.",
+        ),
+        (
+            "publish s.yaml -o out --method synthetic",
+            "No such option: --method. The method is in the spec: `release: {method: …}`.",
+        ),
+        ("version", "No such command 'version'. Use `incrowd --version`."),
+        (
+            "ledger budget people.ledger",
+            "Missing: --epsilon NUMBER, --delta NUMBER. "
+            "To print the budget, use `incrowd ledger show FILE`.",
+        ),
+    ],
+)
+def test_a_wrong_call_names_what_is_missing_and_where_it_is(call: str, message: str) -> None:
+    done = run_command(*call.split())
+    assert (done.returncode, done.stderr) == (status.WRONG_USE, f"incrowd: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "first"),
+    [
+        ("--k 20 --beta 0.1 --epsilon 1", "δ  2.77e-15\n"),
+        ("--k 20 --beta 0.1 --delta 1e-6", "ε  "),
+        ("--epsilon 1 --delta 1e-6", " "),
+    ],
+)
+def test_a_plan_begins_with_what_it_was_asked_for(call: str, first: str) -> None:
+    assert run_successfully("plan", *call.split()).startswith(first)
 
 
 def test_every_exit_status_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
     listed = re.findall(r"^\| (\d+) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    known = [value for name, value in vars(status).items() if name.isupper()]
-    assert [int(item) for item in listed] == sorted(known)
+    statuses = [value for name, value in vars(status).items() if name.isupper()]
+    assert [int(item) for item in listed] == sorted(statuses)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -187,11 +229,11 @@ def test_reproduce_writes_a_whole_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert re.findall(r'class="single">\s*<img src="([^"]+)"', page) == ["figure-8.svg"]
     # a second run replaces the first, and the figures are the same to the byte
     before = (folder / "figure-2.svg").read_bytes()
-    drawn = paper_a_figures.save_figure
+    save_figure = paper_a_figures.save_figure
 
     def the_second_alone(figure: paper_a_figures.Figure, draft: Path) -> None:
         if figure.name == "figure-2":
-            drawn(figure, draft)
+            save_figure(figure, draft)
         else:
             for form in ("svg", "png"):
                 (draft / f"{figure.name}.{form}").touch()

@@ -10,9 +10,10 @@ from support.findings import list_codes
 from typer.testing import CliRunner
 
 from incrowd.cli.commands import build_parser
-from incrowd.curate.check import check
+from incrowd.curate.check import check, find_refusals
 from incrowd.curate.draft.draft import draft
 from incrowd.engine.source import local_engine
+from incrowd.findings import Finding
 from incrowd.spec.file import load_spec, parse_spec, read_spec_file
 
 
@@ -69,11 +70,11 @@ def test_a_column_wholly_outside_its_domain_is_wrong() -> None:
 def test_check_counts_people() -> None:
     table = local_engine().from_columns({"id": ["1", "1.0 ", "2", None], "x": ["a"] * 4})
     file = parse_spec("unit: {id: id}\ncolumns: {id: {role: identifier}, x: {role: drop}}")
-    missing, counted = check(table, file)
+    missing, people = check(table, file)
     assert (missing.code, missing.values) == ("ROWS_WITHOUT_ID", {"rows": 1, "id": "id"})
     assert "`unit: {id: id, without_id: drop}`" in missing.remedy
-    assert counted.code == "PEOPLE_COUNTED"
-    assert counted.values == {"people": 2, "rows": 4, "median": 1.5, "largest": 2}
+    assert people.code == "PEOPLE_COUNTED"
+    assert people.values == {"people": 2, "rows": 4, "median": 1.5, "largest": 2}
 
 
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_noisy_column_needs_a_precision() -> None:
     assert [item for item in check(table, parse_spec(sure)) if item.severity == "error"] == []
 
 
-def test_spellings_of_one_value_are_a_warning_until_they_are_joined(tmp_path: Path) -> None:
+def test_spellings_of_one_value_are_a_warning_while_they_can_be_published(tmp_path: Path) -> None:
     lines = ["ward,size"] + ["W,low", "w,mid", "K,low", "new  town,mid", "New Town,low"] * 20
     table = tmp_path / "t.csv"
     table.write_text("\n".join(lines) + "\n")
@@ -126,7 +127,11 @@ def test_spellings_of_one_value_are_a_warning_until_they_are_joined(tmp_path: Pa
     assert "VALUES_ALIKE" in list_codes(check(table, drafted))
     groups = {"New Town": ["new  town", "New Town"], "W": ["W", "w"], "K": ["K"]}
     joined = load_spec(drafted).with_entry(("columns", "ward", "hierarchy"), {"groups": groups})
-    assert "VALUES_ALIKE" not in list_codes(check(table, joined))
+    (still,) = [item for item in check(table, joined) if item.code == "VALUES_ALIKE"]
+    assert still.values["listed"] == ["'new  town' and 'New Town'", "'W' and 'w'"]
+    assert still.remedy == "Use one spelling in the table and the spec."
+    grouped = joined.with_entry(("release", "levels"), {"ward": 1})
+    assert "VALUES_ALIKE" not in list_codes(check(table, grouped))
 
 
 def test_what_is_not_confirmed_is_named_with_the_file(tmp_path: Path) -> None:
@@ -137,3 +142,19 @@ def test_what_is_not_confirmed_is_named_with_the_file(tmp_path: Path) -> None:
     assert f"incrowd confirm '{path}'" in unit.remedy
     assert column.values["correct"] == ["role"]
     assert "range from the data" not in path.read_text()
+
+
+def test_a_size_that_moves_the_budget_is_noted_as_printed(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("ward,town\n" + "a,x\nb,y\n" * 20)
+    flat = "{role: quasi, hierarchy: {flat: {values: [VALUES]}}}"
+    columns = f"ward: {flat.replace('VALUES', 'a, b')}, town: {flat.replace('VALUES', 'x, y')}"
+    release = "release: {method: safe, epsilon: 1, delta: 1.0e-6}"
+
+    def find(size: str) -> list[Finding]:
+        text = f"table: t.csv\n{size}\ncolumns: {{{columns}}}\n{release}\n"
+        return [item for item in find_refusals(parse_spec(text)) if item.code == "SIZE_PRINTED"]
+
+    (printed,) = find("size: 6200")
+    assert printed.values == {"size": 6200}
+    assert "printed in the certificate" in str(printed)
+    assert find("size: public") == find("") == []

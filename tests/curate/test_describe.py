@@ -49,7 +49,7 @@ def test_many_numbers_are_put_into_ranges_of_a_round_width() -> None:
     assert labels[0] == "-10 to 0"
     assert labels[-1] == "90 to 100"
     assert dict(result.bars)["0 to 10"] == 10
-    assert sum(held for _, held in result.bars) == 100
+    assert sum(count for _, count in result.bars) == 100
 
 
 def test_many_days_are_put_together_by_month_or_years() -> None:
@@ -72,7 +72,7 @@ def test_of_a_large_table_the_first_rows_are_drawn(monkeypatch: pytest.MonkeyPat
     values: list[object] = [at // 3 for at in range(30)] + [None] * 5
     result = described(values)
     assert (result.rows, result.nulls, result.distinct, result.looked_at) == (35, 5, 10, 10)
-    assert sum(held for _, held in result.bars) == 10
+    assert sum(count for _, count in result.bars) == 10
     assert not result.large
     monkeypatch.setattr(module, "LARGE", 20)
     result = described(values)

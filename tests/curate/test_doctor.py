@@ -164,9 +164,9 @@ def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_tries_a_release() -> None:
-    known = json.loads(run_successfully("doctor", "--try", "--json"))
-    assert (known["works"], known["problems"], known["tried"]) == (True, [], True)
-    assert {"numpy", "polars", "typer"} <= {package["name"] for package in known["packages"]}
+    diagnosis = json.loads(run_successfully("doctor", "--try", "--json"))
+    assert (diagnosis["works"], diagnosis["problems"], diagnosis["tried"]) == (True, [], True)
+    assert {"numpy", "polars", "typer"} <= {package["name"] for package in diagnosis["packages"]}
 
 
 def test_a_release_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

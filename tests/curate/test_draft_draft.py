@@ -113,8 +113,8 @@ def test_drafts_of_awkward_columns_fit_their_tables() -> None:
         }
     )
     file = parse_spec(draft(table, name="t.csv").yaml())
-    known = ("confirmation", "forecast")
-    result = [item for item in check(table, file) if item.topic not in known]
+    expected_topics = ("confirmation", "forecast")
+    result = [item for item in check(table, file) if item.topic not in expected_topics]
     # the sentinel lies a thousand years before the other dates and stays outside
     assert [finding.column for finding in result] == ["sentinel"]
 
@@ -173,11 +173,11 @@ def test_a_table_and_a_folder_of_arx_files_together(tmp_path: Path) -> None:
 def test_codes_are_small_integers() -> None:
     table = make_demo_table("voters", rows=1000)
     columns = parse_spec(draft(table, name="x").yaml()).spec.columns
-    counted = count_tuples(
+    counted_table = count_tuples(
         table, ColumnHierarchies({name: columns[name] for name in ("zip", "sex", "birth_year")})
     )
-    assert counted.frequencies.codes.dtype == np.int32
-    assert [h.height for h in counted.hierarchies] == [6, 2, 5]
+    assert counted_table.frequencies.codes.dtype == np.int32
+    assert [h.height for h in counted_table.hierarchies] == [6, 2, 5]
 
 
 def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path) -> None:
@@ -186,14 +186,14 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
     path = tmp_path / "visits.csv"
     path.write_text(f",row,pidnum,age\n{rows}")
     table = open_table(path)
-    made = draft(table, name="visits.csv")
-    roles = {guess.column: (guess.role, guess.reason) for guess in made.guesses}
+    drafted = draft(table, name="visits.csv")
+    roles = {guess.column: (guess.role, guess.reason) for guess in drafted.guesses}
     assert roles["unnamed"] == ("drop", "row numbers")
     assert roles["row"] == ("drop", "row numbers")
     reason = "id shared by several rows: 30 values in 90 rows"
     assert roles["pidnum"] == ("identifier", reason)
     assert roles["age"][0] == "quasi"
-    file = parse_spec(made.yaml())
+    file = parse_spec(drafted.yaml())
     assert file.spec.unit == PersonId(id="pidnum")
     assert not [item for item in check(table, file) if item.severity == "error"]
 
@@ -201,9 +201,9 @@ def test_row_numbers_are_dropped_and_ids_that_repeat_are_proposed(tmp_path: Path
 @pytest.mark.parametrize("name", ["code", "children_no", "zip", "score"])
 def test_not_everything_that_repeats_is_an_id(name: str) -> None:
     frame = pl.DataFrame({name: [at // 3 for at in range(90)], "b": ["x", "y", "z"] * 30})
-    made = draft(open_table(frame), name="t.csv")
-    assert "unit: one row per person" in made.yaml()
-    assert made.guesses[0].role == "quasi"
+    drafted = draft(open_table(frame), name="t.csv")
+    assert "unit: one row per person" in drafted.yaml()
+    assert drafted.guesses[0].role == "quasi"
 
 
 # Random tables -----------------------------------------------------------------------------------

@@ -29,10 +29,10 @@ FIFTY = [*STATES.split(), *(f"New {item}" for item in STATES.split()[:10])]
     "name", ["patient_id", "PatientID", "pid", "subject_no", "id", "user_uuid"]
 )
 def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
-    made = guess_column(name, [f"P{at:03}" for at in range(50)], 150)
-    made = made.with_counts(RowsPerId(50, 3, 3), 150)
-    assert (made.role, made.has_repeated_ids) == ("identifier", True)
-    file = parse_spec(Draft("t.csv", (made,)).yaml())
+    guess = guess_column(name, [f"P{at:03}" for at in range(50)], 150)
+    guess = guess.with_counts(RowsPerId(50, 3, 3), 150)
+    assert (guess.role, guess.has_repeated_ids) == ("identifier", True)
+    file = parse_spec(Draft("t.csv", (guess,)).yaml())
     assert file.spec.unit == PersonId(id=name)
 
 
@@ -45,17 +45,17 @@ def test_an_id_that_repeats_says_whose_rows_they_are(name: str) -> None:
     ],
 )
 def test_other_ids_leave_one_row_to_each(name: str, values: list[str], rows: int) -> None:
-    made = guess_column(name, values, rows)
-    if made.identifies is not None:
-        made = made.with_counts(RowsPerId(len(values), 1, -(-rows // len(values))), rows)
-    assert not made.has_repeated_ids
-    assert parse_spec(Draft("t.csv", (made,)).yaml()).spec.unit == "one row per person"
+    guess = guess_column(name, values, rows)
+    if guess.identifies is not None:
+        guess = guess.with_counts(RowsPerId(len(values), 1, -(-rows // len(values))), rows)
+    assert not guess.has_repeated_ids
+    assert parse_spec(Draft("t.csv", (guess,)).yaml()).spec.unit == "one row per person"
 
 
 @pytest.mark.parametrize("first", [0, 1, 1000])
 def test_row_numbers_are_dropped(first: int) -> None:
-    made = guess_column("n", list(range(first, first + 200)), 200)
-    assert (made.role, made.reason) == ("drop", "row numbers")
+    guess = guess_column("n", list(range(first, first + 200)), 200)
+    assert (guess.role, guess.reason) == ("drop", "row numbers")
     gap = [*range(first, first + 199), first + 5000]
     assert guess_column("n", gap, 200).reason != "row numbers"
     assert (
@@ -66,8 +66,8 @@ def test_row_numbers_are_dropped(first: int) -> None:
 def test_uuids_are_identifiers_however_often_they_occur() -> None:
     result = [str(uuid.UUID(int=at * 7919 + 1)) for at in range(40)]
     for values in (result, [f"{{{item.upper()}}}" for item in result]):
-        made = guess_column("key", values, 1000)
-        assert (made.role, made.hipaa) == ("identifier", "any other unique number")
+        guess = guess_column("key", values, 1000)
+        assert (guess.role, guess.hipaa) == ("identifier", "any other unique number")
 
 
 def test_an_id_that_could_be_a_diagnosis_is_an_id() -> None:
@@ -176,12 +176,12 @@ def test_few_numbers_are_ordered_and_many_have_intervals() -> None:
 
 
 def test_a_description_is_kept_with_the_reason() -> None:
-    made = guess_column("v101", ["yes", "no"], 50, "Ever #smoked:\n 'daily'")
-    assert made.reason.endswith("'Ever #smoked:\n 'daily''")
-    assert parse_guess(made).role == "quasi"  # it is a comment, of one line
+    guess = guess_column("v101", ["yes", "no"], 50, "Ever #smoked:\n 'daily'")
+    assert guess.reason.endswith("'Ever #smoked:\n 'daily''")
+    assert parse_guess(guess).role == "quasi"  # it is a comment, of one line
 
 
 def test_a_number_that_no_computer_holds_is_text() -> None:
     values: list[object] = ["9" * 1_000_001, "2", "4"]
-    made = guess_column("amount", values, 3)
-    assert made.hierarchy is None or "intervals" not in made.hierarchy
+    guess = guess_column("amount", values, 3)
+    assert guess.hierarchy is None or "intervals" not in guess.hierarchy

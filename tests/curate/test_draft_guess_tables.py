@@ -52,9 +52,9 @@ def test_numbers_as_r_writes_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("small", ["1e-07", "1E-7", "-2.5e-03"])
 def test_one_small_number_does_not_drop_a_column(small: str) -> None:
-    made = guess_column("dose", [small, *(f"{at / 8:.2f}" for at in range(1, 800))], 5000)
-    assert made.role == "quasi"
-    column = parse_guess(made)
+    guess = guess_column("dose", [small, *(f"{at / 8:.2f}" for at in range(1, 800))], 5000)
+    assert guess.role == "quasi"
+    column = parse_guess(guess)
     assert get_intervals(column).step >= Decimal("0.0001")
 
 
@@ -79,8 +79,8 @@ def test_bounds_are_round(top: float) -> None:
     values = [draw.random() * top for _ in range(3000)]
     column = draft_column("dur", values)
     declared = get_intervals(column)
-    made = guess_column("dur", values, len(values))
-    assert re.search(r"to: -?\d+(\.\d{1,5})?,", made.hierarchy or ""), made.hierarchy
+    guess = guess_column("dur", values, len(values))
+    assert re.search(r"to: -?\d+(\.\d{1,5})?,", guess.hierarchy or ""), guess.hierarchy
     assert declared.high % declared.step == 0
     assert not find_outside_values(column, values)
 
@@ -90,8 +90,8 @@ def test_bounds_of_amounts_and_degrees_are_round() -> None:
     amounts = [10 ** (6 * draw.random()) for _ in range(2000)]
     for name, values in (("cost", amounts), ("lat", [47 + draw.random() for _ in range(500)])):
         column = draft_column(name, values)
-        made = guess_column(name, values, len(values))
-        assert re.search(r"to: -?\d+(\.\d{1,5})?,", made.hierarchy or ""), made.hierarchy
+        guess = guess_column(name, values, len(values))
+        assert re.search(r"to: -?\d+(\.\d{1,5})?,", guess.hierarchy or ""), guess.hierarchy
         assert not find_outside_values(column, values)
 
 
@@ -122,8 +122,8 @@ def test_names_of_people_identify(name: str) -> None:
 def test_an_index_with_gaps_is_a_row_number(name: str) -> None:
     """Rows were left out after pandas or R had numbered them."""
     numbers = [at for at in range(3000) if at % 7]
-    made = guess_column(name, numbers, len(numbers))
-    assert (made.role, made.reason) == ("drop", "row numbers")
+    guess = guess_column(name, numbers, len(numbers))
+    assert (guess.role, guess.reason) == ("drop", "row numbers")
 
 
 # Order -------------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ def test_every_kind_has_a_ladder_for_every_column(kind: str, name: str) -> None:
 def test_values_that_are_listed_are_those_of_the_column() -> None:
     column, _ = built(TABLE, "flat", "odd")
     assert column.hierarchy is not None
-    made = build_hierarchy(column, folder=Path())
-    assert not (made.encode(TABLE.values("odd")) == made.outside).any()
+    hierarchy = build_hierarchy(column, folder=Path())
+    assert not (hierarchy.encode(TABLE.values("odd")) == hierarchy.outside).any()
 
 
 def test_what_was_guessed_comes_first() -> None:

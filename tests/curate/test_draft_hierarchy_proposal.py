@@ -70,10 +70,10 @@ def assert_nested(column: Column) -> None:
 @FEWER
 @given(COLUMNS)
 def test_every_number_that_was_met_lies_inside(numbers: list[Decimal]) -> None:
-    drawn = make_quasi_column(hierarchy_proposal.propose_numbers(numbers))
-    assert find_outside_values(drawn, numbers) == []
-    assert find_outside_values(drawn, [float(x) for x in numbers]) == []
-    declared = get_intervals(drawn)
+    column = make_quasi_column(hierarchy_proposal.propose_numbers(numbers))
+    assert find_outside_values(column, numbers) == []
+    assert find_outside_values(column, [float(x) for x in numbers]) == []
+    declared = get_intervals(column)
     assert (declared.high - declared.low) / declared.step <= 200_000
 
 
@@ -89,9 +89,9 @@ def test_widths_rise_and_divide_one_another(numbers: list[Decimal]) -> None:
 def test_the_coarsest_is_about_half_the_range(numbers: list[Decimal]) -> None:
     """More would be one interval and a rest, less would leave many at the last step to nothing."""
     declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_numbers(numbers)))
-    whole = declared.high - declared.low
-    assume(whole > 10 * declared.step)
-    assert whole / 2 <= declared.widths[-1] <= whole * Decimal("0.7")
+    spread = declared.high - declared.low
+    assume(spread > 10 * declared.step)
+    assert spread / 2 <= declared.widths[-1] <= spread * Decimal("0.7")
 
 
 @given(COLUMNS)
@@ -106,8 +106,8 @@ def test_the_range_is_not_far_beyond_the_data(numbers: list[Decimal]) -> None:
 
 @FEWER
 @given(st.lists(st.integers(0, 500), min_size=13, max_size=40, unique=True))
-def test_no_level_says_what_another_does(found: list[int]) -> None:
-    numbers = [Decimal(canonicalize_value(x / 10) or "0") for x in found]
+def test_no_level_says_what_another_does(tenths: list[int]) -> None:
+    numbers = [Decimal(canonicalize_value(x / 10) or "0") for x in tenths]
     assert_nested(make_quasi_column(hierarchy_proposal.propose_numbers(numbers)))
 
 
@@ -132,8 +132,8 @@ def test_ages_need_nobody() -> None:
     assert find_outside_values(young, [0, 17, 89, 90, 104]) == []
     assert_nested(young)
     hierarchy = build_hierarchy(young, folder=Path())
-    shown = [hierarchy.values[code] for code in hierarchy.encode([88, 89, 90, 104])]
-    assert shown == ["88", "89", ">89", ">89"]
+    labels = [hierarchy.values[code] for code in hierarchy.encode([88, 89, 90, 104])]
+    assert labels == ["88", "89", ">89", ">89"]
 
 
 @pytest.mark.parametrize("name", ["age", "Age", "age_at_death", "patient_age", "AgeYears"])
@@ -152,15 +152,15 @@ def test_ages_that_nobody_has_are_none() -> None:
 
 
 @given(st.lists(st.integers(1800, 2100), min_size=1, unique=True))
-def test_years_go_by_decades(found: list[int]) -> None:
-    drawn = make_quasi_column(hierarchy_proposal.propose_years([Decimal(year) for year in found]))
-    assert find_outside_values(drawn, found) == []
-    declared = get_intervals(drawn)
+def test_years_go_by_decades(years: list[int]) -> None:
+    column = make_quasi_column(hierarchy_proposal.propose_years([Decimal(year) for year in years]))
+    assert find_outside_values(column, years) == []
+    declared = get_intervals(column)
     assert declared.low % 10 == 0
-    assert declared.high % 10 == 9
-    assert declared.low > min(found) - 10
-    assert declared.high < max(found) + 10
-    assert_nested(drawn)
+    assert declared.high % 10 == 9 or declared.high == dt.datetime.now(dt.UTC).year
+    assert declared.low > min(years) - 10
+    assert declared.high < max(years) + 10
+    assert_nested(column)
 
 
 def test_years_by_their_name_and_by_their_values() -> None:
@@ -175,10 +175,10 @@ def test_years_by_their_name_and_by_their_values() -> None:
 
 
 @given(st.lists(st.decimals(-180, 179, places=4), min_size=2, max_size=40, unique=True))
-def test_degrees_east_and_west(found: list[Decimal]) -> None:
-    declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_degrees(found)))
-    assert declared.low <= min(found) <= max(found) <= declared.high  # both ends are included
-    assert declared.high - declared.low <= max(found) - min(found) + 2
+def test_degrees_east_and_west(degrees: list[Decimal]) -> None:
+    declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_degrees(degrees)))
+    assert declared.low <= min(degrees) <= max(degrees) <= declared.high  # both ends are included
+    assert declared.high - declared.low <= max(degrees) - min(degrees) + 2
     assert declared.step == Decimal("0.01")
     for narrow, wide in itertools.pairwise((declared.step, *declared.widths)):
         assert narrow < wide
@@ -194,8 +194,8 @@ def test_west_of_greenwich() -> None:
     st.lists(st.decimals(1, 1000, places=2), min_size=19, max_size=60, unique=True),
     st.decimals(10**5, 10**8, places=2),
 )
-def test_skewed_amounts_have_cuts_that_nest(found: list[Decimal], largest: Decimal) -> None:
-    numbers = [*found, largest]
+def test_skewed_amounts_have_cuts_that_nest(amounts: list[Decimal], largest: Decimal) -> None:
+    numbers = [*amounts, largest]
     assert hierarchy_proposal.is_skewed(numbers)
     declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_amounts(numbers)))
     assert declared.low <= min(numbers) <= max(numbers) <= declared.high  # both ends are included
@@ -228,15 +228,15 @@ def test_the_largest_amount_lies_inside_though_it_is_next_to_a_power_of_ten() ->
 
 
 @given(st.lists(st.dates(dt.date(1300, 1, 1), dt.date(2200, 1, 1)), min_size=1))
-def test_every_day_that_was_met_lies_inside(found: list[dt.date]) -> None:
-    declared = dates(make_quasi_column(hierarchy_proposal.propose_days(found)))
-    assert declared.low <= min(found) <= max(found) <= declared.high
-    short = max(found).year - min(found).year <= 2
+def test_every_day_that_was_met_lies_inside(days: list[dt.date]) -> None:
+    declared = dates(make_quasi_column(hierarchy_proposal.propose_days(days)))
+    assert declared.low <= min(days) <= max(days) <= declared.high
+    short = max(days).year - min(days).year <= 2
     assert ("decade" in declared.levels) is not short
     assert (declared.low.month, declared.low.day) == (1, 1)
     assert (declared.high.month, declared.high.day) == (12, 31)
-    assert min(found).year - declared.low.year <= (0 if short else 9)
-    assert declared.high.year - max(found).year <= (0 if short else 9)
+    assert min(days).year - declared.low.year <= (0 if short else 9)
+    assert declared.high.year - max(days).year <= (0 if short else 9)
 
 
 def test_early_days_have_a_ladder() -> None:
@@ -295,10 +295,29 @@ def test_words_that_have_an_order() -> None:
 
 
 @given(st.lists(st.integers(-50, 50), min_size=3, max_size=12, unique=True))
-def test_runs_of_ordered_values_nest(found: list[int]) -> None:
-    ladder = hierarchy_proposal.propose_number_order([str(x) for x in found])
+def test_runs_of_ordered_values_nest(values: list[int]) -> None:
+    ladder = hierarchy_proposal.propose_number_order([str(x) for x in values])
     assert ladder is not None
-    drawn = make_quasi_column(ladder)
-    assert ordered(drawn) == tuple(str(x) for x in sorted(found))
-    build_hierarchy(drawn, folder=Path())
-    assert find_outside_values(drawn, found) == []
+    column = make_quasi_column(ladder)
+    assert ordered(column) == tuple(str(x) for x in sorted(values))
+    build_hierarchy(column, folder=Path())
+    assert find_outside_values(column, values) == []
+
+
+def test_a_drafted_range_ends_in_the_future_only_where_values_do() -> None:
+    now = dt.datetime.now(dt.UTC).year
+    days = [dt.date(now - 30, 1, 1), dt.date(now, 1, 1)]
+    assert f"to: {now}-12-31" in hierarchy_proposal.propose_days(days).hierarchy
+    assert (
+        f"to: {now},"
+        in hierarchy_proposal.propose_years([Decimal(now - 30), Decimal(now)]).hierarchy
+    )
+    ahead = now + 21
+    assert f"to: {ahead // 10 * 10 + 9}-12-31" in (
+        hierarchy_proposal.propose_days([*days, dt.date(ahead, 1, 1)]).hierarchy
+    )
+    assert f"to: {(now - 20) // 10 * 10 + 9}-12-31" in (
+        hierarchy_proposal.propose_days(
+            [dt.date(now - 40, 1, 1), dt.date(now - 20, 1, 1)]
+        ).hierarchy
+    )

@@ -30,12 +30,12 @@ from incrowd.spec.file import parse_spec
 from incrowd.spec.value_format import ValueFormat
 
 
-def written(**known: Any) -> ValueFormat:
-    return ValueFormat.model_validate(known)
+def written(**fields: Any) -> ValueFormat:
+    return ValueFormat.model_validate(fields)
 
 
 @pytest.mark.parametrize(
-    ("texts", "known"),
+    ("texts", "fields"),
     [
         (["1,234", "999.5", "12"], {"thousands": ","}),
         (["1.234.567,5", "2.000", "3"], {"thousands": ".", "decimal": ","}),
@@ -55,9 +55,9 @@ def written(**known: Any) -> ValueFormat:
         (["April 13, 2020", "Dec 1, 2021"], {"dates": "month-day-year"}),
     ],
 )
-def test_messy_columns(texts: list[str], known: dict[str, str]) -> None:
-    assert propose_format(texts) == written(**known)
-    with_nulls = written(nulls=["-", "NA"], **known)
+def test_messy_columns(texts: list[str], fields: dict[str, str]) -> None:
+    assert propose_format(texts) == written(**fields)
+    with_nulls = written(nulls=["-", "NA"], **fields)
     assert propose_format([*texts, "NA", "-"]) == with_nulls
 
 
@@ -166,7 +166,7 @@ def test_trailing_zeros_do_not_hide_thousands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "ambiguous"),
     [
         (["3/4/2020", "5/6/2021"], True),
         (["3.4.2020", "12.12.2021", "-"], True),
@@ -177,20 +177,20 @@ def test_trailing_zeros_do_not_hide_thousands() -> None:
         (["2020-03-04", "2021-05-06"], False),
     ],
 )
-def test_days_and_months_that_could_be_swapped_are_said(texts: list[str], said: bool) -> None:
-    known = propose_format(texts)
-    assert (known is not None and has_ambiguous_dates(known, texts)) is said
-    made = guess_column("seen", texts, 60)
-    assert ("; day and month may be swapped" in made.reason) is said
-    drafted = parse_guess(made)
+def test_days_and_months_that_could_be_swapped_are_said(texts: list[str], ambiguous: bool) -> None:
+    form = propose_format(texts)
+    assert (form is not None and has_ambiguous_dates(form, texts)) is ambiguous
+    guess = guess_column("seen", texts, 60)
+    assert ("; day and month may be swapped" in guess.reason) is ambiguous
+    drafted = parse_guess(guess)
     assert get_hierarchy_kind(drafted) == "dates"
     assert ("written" in drafted.confirm) is (drafted.written is not None)
 
 
 def test_what_is_left_out_need_not_be_read() -> None:
-    made = guess_column("person_id", [*(f"P{at}" for at in range(50)), "NA"], 51)
-    made = made.with_counts(RowsPerId(50, 1, 1), 51)
-    assert (made.role, made.written, made.confirm) == ("identifier", None, ("role",))
+    guess = guess_column("person_id", [*(f"P{at}" for at in range(50)), "NA"], 51)
+    guess = guess.with_counts(RowsPerId(50, 1, 1), 51)
+    assert (guess.role, guess.written, guess.confirm) == ("identifier", None, ("role",))
 
 
 @given(
@@ -205,8 +205,8 @@ def test_a_proposal_reads_what_was_meant(
     assume(any(x != x.to_integral_value() for x in numbers))
     swap = {",": marks[0], ".": marks[1]}
     texts = ["".join(swap.get(letter, letter) for letter in f"{x:,.2f}{sign}") for x in numbers]
-    known = propose_format(texts)
-    read = known.make_reader() if known is not None else canonicalize_value
+    form = propose_format(texts)
+    read = form.make_reader() if form is not None else canonicalize_value
     assert [canonicalize_value(read(text)) for text in texts] == [
         canonicalize_value(x) for x in numbers
     ]
@@ -218,10 +218,10 @@ def test_a_proposal_reads_the_days_that_were_meant(
 ) -> None:
     form = "{0.day}-{0.month}-{0.year}" if first else "{0.month}-{0.day}-{0.year}"
     texts = [form.format(day).replace("-", mark) for day in days]
-    known = propose_format(texts)
-    assert known is not None
-    read = [known.make_reader()(text) for text in texts]
-    assert read == [day.isoformat() for day in days] or has_ambiguous_dates(known, texts)
+    proposal = propose_format(texts)
+    assert proposal is not None
+    read = [proposal.make_reader()(text) for text in texts]
+    assert read == [day.isoformat() for day in days] or has_ambiguous_dates(proposal, texts)
 
 
 @given(
@@ -231,8 +231,8 @@ def test_a_proposal_reads_the_days_that_were_meant(
 )  # fmt: skip
 def test_a_proposal_survives_the_spec(nulls: list[str], more: dict[str, str]) -> None:
     assume(nulls or more)
-    known = written(nulls=nulls, **more)
+    form = written(nulls=nulls, **more)
     columns = parse_spec(
-        f"columns: {{x: {{role: drop, written: {format_as_yaml(known)}}}}}"
+        f"columns: {{x: {{role: drop, written: {format_as_yaml(form)}}}}}"
     ).spec.columns
-    assert columns["x"].written == known
+    assert columns["x"].written == form

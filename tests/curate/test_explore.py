@@ -49,12 +49,12 @@ def by_hand(levels: Node, k: int) -> tuple[int, int, int]:
         (age // width, sex if levels[1] == 0 else "*")
         for age, sex in zip(PEOPLE["age"], PEOPLE["sex"], strict=True)
     )
-    shown = [held for held in looks.values() if held >= k]
-    return len(PEOPLE) - sum(shown), len(shown), min(shown, default=0)
+    sizes = [size for size in looks.values() if size >= k]
+    return len(PEOPLE) - sum(sizes), len(sizes), min(sizes, default=0)
 
 
-def figures(one: SchemeFigures) -> tuple[int, int, int]:
-    return one.suppressed, one.classes, one.smallest
+def figures(scheme: SchemeFigures) -> tuple[int, int, int]:
+    return scheme.suppressed, scheme.classes, scheme.smallest
 
 
 def test_every_scheme_has_the_figures_of_a_count_by_hand() -> None:
@@ -87,17 +87,17 @@ def test_the_best_comes_first_and_is_what_is_published() -> None:
 def test_of_many_schemes_those_near_the_best_and_to_both_ends_are_looked_at() -> None:
     long = COLUMNS.replace("to: 15, widths: [4, 8]", "to: 127, widths: [2, 4, 8, 16, 32, 64]")
     file = spec(columns=long)
-    whole, part = (
+    full, part = (
         explore_schemes(file, open_table(PEOPLE)),
         explore_schemes(file, open_table(PEOPLE), most=3),
     )
     assert not part.is_complete
-    assert part.size == whole.size
-    assert part.best == whole.best
+    assert part.size == full.size
+    assert part.best == full.best
     levels = {scheme.levels for scheme in part.schemes}
     assert {(0, 0), (7, 1)} <= levels
     for item in part.schemes:
-        assert item == whole.find_scheme(item.levels)
+        assert item == full.find_scheme(item.levels)
 
 
 def test_a_scheme_that_is_fixed_is_one_among_all() -> None:
@@ -156,10 +156,10 @@ def test_the_command_lists_the_best_and_prints_json(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Compared 8 schemes with k = 4." in done.stdout
     assert "levels: {age: " in done.stdout
-    known = json.loads(run_command("explore", str(path), "--json").stdout)
-    assert known["whole"] is True
-    assert len(known["schemes"]) == 8
-    assert known["schemes"][0]["holds"] is True
+    document = json.loads(run_command("explore", str(path), "--json").stdout)
+    assert document["whole"] is True
+    assert len(document["schemes"]) == 8
+    assert document["schemes"][0]["holds"] is True
 
 
 def test_the_command_says_no_where_nothing_holds(tmp_path: Path) -> None:

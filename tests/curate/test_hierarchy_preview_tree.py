@@ -36,7 +36,7 @@ def nodes(top: tuple[TreeNode, ...]) -> Iterator[TreeNode]:
 
 
 def test_counts_add_up_at_every_level() -> None:
-    got = build_tree(parse_spec(SPEC), "town", counted=True, table=TABLE)
+    got = build_tree(parse_spec(SPEC), "town", with_counts=True, table=TABLE)
     (root,) = got.top
     assert (root.label, root.values, root.rows) == ("*", 3, 4)
     assert [(member.label, member.rows) for member in root.members] == [("North", 3), ("South", 1)]
@@ -51,7 +51,7 @@ def test_counts_add_up_at_every_level() -> None:
 
 
 def test_groups_without_rows_are_no_smallest_ones() -> None:
-    got = build_tree(parse_spec(SPEC), "age", counted=True, table=TABLE)
+    got = build_tree(parse_spec(SPEC), "age", with_counts=True, table=TABLE)
     assert [(level.groups, level.held, level.smallest) for level in got.levels] == [
         (10, 3, 1), (5, 2, 1), (3, 2, 1), (1, 1, 4),
     ]  # fmt: skip
@@ -59,11 +59,11 @@ def test_groups_without_rows_are_no_smallest_ones() -> None:
 
 
 def test_a_large_domain_is_folded_and_nothing_is_lost() -> None:
-    got = build_tree(parse_spec(SPEC), "ill", counted=False)
-    shown = list(nodes(got.top))
-    assert 100 < len(shown) <= 200
-    assert any(not item.members and not item.more for item in shown), "no value is shown"
-    for first in shown:
+    got = build_tree(parse_spec(SPEC), "ill", with_counts=False)
+    tree_nodes = list(nodes(got.top))
+    assert 100 < len(tree_nodes) <= 200
+    assert any(not item.members and not item.more for item in tree_nodes), "no value is shown"
+    for first in tree_nodes:
         if first.members or first.more:
             inside = sum(member.values for member in first.members)
             assert (inside == first.values) == (first.more == 0)
@@ -72,12 +72,12 @@ def test_a_large_domain_is_folded_and_nothing_is_lost() -> None:
 
 def test_an_open_domain_shows_its_rule_and_reads_nothing() -> None:
     file = parse_spec(SPEC)  # its table does not exist
-    got = build_tree(file, "zip", counted=False)
+    got = build_tree(file, "zip", with_counts=False)
     assert (got.top, got.values) == ((), None)
     assert [level.words for level in got.levels] == [
         "unchanged", "first 2 of 3 characters", "first 1 of 3 characters", "suppressed",
     ]  # fmt: skip
-    met = build_tree(file, "zip", counted=True, table=TABLE)
+    met = build_tree(file, "zip", with_counts=True, table=TABLE)
     assert met.values == 3
     assert met.outside == 1
     assert met.top[0].rows == 5

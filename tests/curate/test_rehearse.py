@@ -110,13 +110,13 @@ columns:
     done = rehearse(spec(tmp_path, release, columns), size=300, output=tmp_path / "out")
     assert_rehearsed(done, tmp_path / "out")
     assert set(done.certificate.noisy) == {"weight", "height"}
-    made = (
+    weights = (
         make_fictional_table(spec(tmp_path, release, columns), 2000)
         .to_frame()["weight"]
         .cast(float)
     )
-    assert 40 <= made.min() < 45
-    assert 155 < made.max() <= 160
+    assert 40 <= weights.min() < 45
+    assert 155 < weights.max() <= 160
 
 
 @pytest.mark.parametrize("unit", ["{id: who}", "{id: who, without_id: drop}"])
@@ -125,8 +125,8 @@ def test_people_are_told_by_their_id(tmp_path: Path, unit: str) -> None:
     done = rehearse(file, size=2000, output=tmp_path / "out")
     assert_rehearsed(done, tmp_path / "out")
     assert done.certificate.guarantee.unit == "one person"
-    made = make_fictional_table(file, 50).to_frame()
-    assert made["who"].n_unique() == len(made) == 50
+    frame = make_fictional_table(file, 50).to_frame()
+    assert frame["who"].n_unique() == len(frame) == 50
 
 
 def test_an_id_that_is_shown_otherwise_or_dropped_is_still_one(tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_the_size_is_that_of_the_spec_unless_another_is_given(tmp_path: Path) ->
     release = "method: k-anonymity, k: 1, algorithm: mondrian"
     columns = "columns: {sex: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}"
     stated = spec(tmp_path, release, columns, more="size: 321")
-    for given, rows in ((None, 321), (54, 54)):
-        done = rehearse(stated, size=given, output=tmp_path / f"out{rows}")
+    for size, rows in ((None, 321), (54, 54)):
+        done = rehearse(stated, size=size, output=tmp_path / f"out{rows}")
         assert done.certificate.table.release.rows == rows
 
 
@@ -247,9 +247,9 @@ def test_the_commands_say_that_it_is_a_rehearsal(tmp_path: Path) -> None:
     command = run_command("verify", str(tmp_path / "out"), columns=1000)
     assert command.returncode == 1
     assert SAID in command.stdout + command.stderr
-    told = run_command("verify", str(tmp_path / "out"), "--json")
-    assert told.returncode == 1
-    assert json.loads(told.stdout)["ok"] is False
+    verdict = run_command("verify", str(tmp_path / "out"), "--json")
+    assert verdict.returncode == 1
+    assert json.loads(verdict.stdout)["ok"] is False
     again = run_command(
         "rehearse", str(path), "-o", str(tmp_path / "two"), "--size", "3000", "--json"
     )
@@ -295,3 +295,13 @@ def test_older_formats_know_no_rehearsal(tmp_path: Path) -> None:
 def test_rehearse_is_not_for_a_spec_that_would_be_refused(tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="release"):
         rehearse(parse_spec("columns: {x: {role: quasi, hierarchy: flat}}"), size=10)
+
+
+def test_findings_about_fictional_people_say_so(tmp_path: Path) -> None:
+    spec(tmp_path, "epsilon: 0.1, delta: 0.01, k: 20", more="size: 30")
+    done = run_command("rehearse", str(tmp_path / "spec.yaml"), "-o", str(tmp_path / "dry"))
+    lines = [line for line in done.stderr.splitlines() if line.endswith("]")]
+    fictional = [line for line in lines if "In the fictional table: " in line]
+    assert any("[RELEASE_LIKELY_EMPTY]" in line for line in fictional)
+    assert [line for line in lines if "[DELTA_TOO_LARGE]" in line]
+    assert not [line for line in fictional if "[DELTA_TOO_LARGE]" in line]

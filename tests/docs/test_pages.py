@@ -87,12 +87,12 @@ def test_the_code_for_test_data_takes_numbers_dates_and_counts(
     (tmp_path / "release").mkdir()
     pl.DataFrame(labels).write_parquet(tmp_path / "release" / "data.parquet")
     monkeypatch.chdir(tmp_path)
-    known: dict[str, object] = {}
-    exec(code, known)
-    made = known["made"]
-    assert isinstance(made, pl.DataFrame)
-    assert made["age"].to_list() == [61, 61, 44, None, None, None]
-    assert "count" not in made.columns
-    assert all(re.fullmatch(r"48\d{3}", text) for text in made["zip"][:2])
-    assert all(20.5 <= float(text) <= 60 for text in made["weight"][:2])
-    assert made["seen"].to_list()[:3] == ["2021-03", "2021-03", "2021"]
+    namespace: dict[str, object] = {}
+    exec(code, namespace)
+    frame = namespace["made"]
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["age"].to_list() == [61, 61, 44, None, None, None]
+    assert "count" not in frame.columns
+    assert all(re.fullmatch(r"48\d{3}", text) for text in frame["zip"][:2])
+    assert all(20.5 <= float(text) <= 60 for text in frame["weight"][:2])
+    assert frame["seen"].to_list()[:3] == ["2021-03", "2021-03", "2021"]

@@ -55,7 +55,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     """A page that fails if anything but files is asked for."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     request: list[str] = []
-    context.on("request", lambda one: request.append(one.url))
+    context.on("request", lambda sent_request: request.append(sent_request.url))
     yield context.new_page()
     context.close()
     assert [url for url in request if not url.startswith(("file:", "data:", "blob:"))] == []

@@ -85,16 +85,16 @@ BAD = {
 def test_a_page_that_is_right_is_built(tmp_path: Path) -> None:
     done = build_page(tmp_path, GOOD, "-b", "text")
     assert (done.status, done.complaints) == (0, "")
-    shown = (done.pages / "index.txt").read_text(encoding="utf-8")
-    assert "hello to ../words.txt\n   2\n" in shown
-    assert '"k": 14' in shown
-    assert "The 'epsilon' parameter must be a finite number" in shown
-    assert "one\n   two\n" in shown
-    assert "\n   5\n" in shown
-    assert "ZeroDivisionError: division by zero" in shown
-    assert "not run here: needs a cluster" in shown
-    assert "GREETING=hello" not in shown
-    assert "Measured by" in shown
+    text = (done.pages / "index.txt").read_text(encoding="utf-8")
+    assert "hello to ../words.txt\n   2\n" in text
+    assert '"k": 14' in text
+    assert "The 'epsilon' parameter must be a finite number" in text
+    assert "one\n   two\n" in text
+    assert "\n   5\n" in text
+    assert "ZeroDivisionError: division by zero" in text
+    assert "not run here: needs a cluster" in text
+    assert "GREETING=hello" not in text
+    assert "Measured by" in text
 
 
 def test_everything_wrong_is_found_at_once_and_where_it_stands(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_everything_wrong_is_found_at_once_and_where_it_stands(tmp_path: Path) -
     assert done.status == 1
     for name, (_, complaint) in BAD.items():
         place = f"{name.replace(' ', '-')}.md:"
-        own = [line for line in done.complaints.splitlines() if place in line]
-        assert any(complaint in line for line in own), (name, done.complaints)
+        lines = [line for line in done.complaints.splitlines() if place in line]
+        assert any(complaint in line for line in lines), (name, done.complaints)
 
 
 @pytest.mark.parametrize("name", ["a command that fails", "a block that raises", "a broken link"])

@@ -54,9 +54,9 @@ def attacked(released: Any, file: SpecFile, **more: Any) -> dict[str, Any]:
 def test_k_anonymity_keeps_no_secret_from_who_knows_the_others(algorithm: str) -> None:
     file = spec(method="k-anonymity", algorithm=algorithm, k=5)
     result = attacked(ic.publish(TABLE, file), file)
-    known = result["inference: ill, knowing all other rows"]
-    assert known.success.value > 0.9
-    assert known.succeeds
+    estimate = result["inference: ill, knowing all other rows"]
+    assert estimate.success.value > 0.9
+    assert estimate.succeeds
 
 
 @pytest.mark.parametrize("draw", ["sample", "counts"])
@@ -74,9 +74,9 @@ def test_any_file_can_be_attacked(tmp_path: Path) -> None:
     """Whoever made it: here a table without a single change, and one with wide labels."""
     file = spec(method="k-anonymity", k=2)
     TABLE.write_csv(tmp_path / "whole.csv")
-    whole = attacked(tmp_path / "whole.csv", file)
-    assert whole["linkage: all quasi-identifiers"].success.value > 0.3
-    assert whole["inference: ill, by matching rows"].succeeds
+    unchanged = attacked(tmp_path / "whole.csv", file)
+    assert unchanged["linkage: all quasi-identifiers"].success.value > 0.3
+    assert unchanged["inference: ill, by matching rows"].succeeds
     wide = TABLE.with_columns(age=pl.lit("0-99"), town=pl.lit("*"))
     rough = attacked(wide, file)
     assert rough["linkage: all quasi-identifiers"].success.value < 0.01
@@ -88,8 +88,8 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
     release = ic.publish(TABLE, file)
     assert "inference: ill, knowing all other rows" in attacked(release, file)
-    known = json.loads((release.curator / "attacks.json").read_text())
-    assert {item["attack"] for item in known["attacks"]} >= {"linkage", "inference", "extreme"}
+    content = json.loads((release.curator / "attacks.json").read_text())
+    assert {item["attack"] for item in content["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
 def test_a_kept_column_is_read_by_its_values_where_labels_of_its_hierarchy_overlap() -> None:
@@ -157,8 +157,8 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
     ) in " ".join(successfully.split())
     (line,) = [line for line in successfully.splitlines() if "ill, by matching rows" in line]
     assert line.count(" % [") == 3  # success, guessing and control group, each with its interval
-    known = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
-    assert [item["attack"] for item in known["attacks"]] == ["linkage"]
+    content = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
+    assert [item["attack"] for item in content["attacks"]] == ["linkage"]
     assert run_command(*arguments, "--errors", "much").returncode == 2
 
 
@@ -183,9 +183,9 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
     release = ic.publish(
         table, {"columns": columns, "release": {"epsilon": 2.0, "delta": 1e-5, "slices": 2}}
     )
-    known = json.loads((release.curator / "attacks.json").read_text())
-    assert [item["attack"] for item in known["attacks"]] == ["linkage", "join", "membership"]
-    assert all("(slice " in item["name"] for item in known["attacks"])
+    content = json.loads((release.curator / "attacks.json").read_text())
+    assert [item["attack"] for item in content["attacks"]] == ["linkage", "join", "membership"]
+    assert all("(slice " in item["name"] for item in content["attacks"])
 
 
 def test_people_with_several_rows_are_attacked_by_the_row_that_was_used(tmp_path: Path) -> None:
@@ -200,17 +200,17 @@ def test_people_with_several_rows_are_attacked_by_the_row_that_was_used(tmp_path
     release = ic.publish(several, file, output=tmp_path / "out")
     report = json.loads((release.curator / "attacks.json").read_text())
     strongest = "ill, knowing all other rows"
-    (reported,) = [one for one in report["attacks"] if one["name"] == strongest]
-    known = ic.attack(several, tmp_path / "out", file, seed=1)
-    (found,) = [one for one in known.estimates if one.name == strongest]
-    assert found.succeeds
-    assert found.success.low <= reported["success"]["value"] <= found.success.high
+    (in_report,) = [item for item in report["attacks"] if item["name"] == strongest]
+    by_folder = ic.attack(several, tmp_path / "out", file, seed=1)
+    (estimate,) = [item for item in by_folder.estimates if item.name == strongest]
+    assert estimate.succeeds
+    assert estimate.success.low <= in_report["success"]["value"] <= estimate.success.high
     moved = release.curator.rename(tmp_path / "elsewhere")
-    unknown = ic.attack(several, tmp_path / "out", file, seed=1)
-    assert any("stronger attackers" in note for note in unknown.notes)
-    assert strongest not in [one.name for one in unknown.estimates]
+    by_chance = ic.attack(several, tmp_path / "out", file, seed=1)
+    assert any("stronger attackers" in note for note in by_chance.notes)
+    assert strongest not in [item.name for item in by_chance.estimates]
     again = ic.attack(several, tmp_path / "out", file, curator=moved, seed=1)
-    assert again.estimates == known.estimates
+    assert again.estimates == by_folder.estimates
 
 
 def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:
@@ -262,10 +262,10 @@ def test_two_releases_of_one_table_are_intersected() -> None:
     assert both.success.value > 2 * max(float(x) for x in both.details.values())
     safe = spec(method="safe", epsilon=0.5, delta=1e-6)
     twice = [ic.publish(TABLE, safe, bits=PinnedRandomness(at)) for at in range(2)]
-    held = ic.attack(
+    safe_report = ic.attack(
         TABLE, twice[0], safe, control=CONTROL, also=twice[1:], seed=1, only=["inference"]
     )
-    assert not held.estimates[-1].succeeds
+    assert not safe_report.estimates[-1].succeeds
 
 
 def test_a_classifier_and_shadows_are_tried_on_request() -> None:

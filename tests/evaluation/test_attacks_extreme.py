@@ -12,11 +12,11 @@ AGES = {"intervals": {"from": 0, "to": 99, "widths": [1, 10]}}
 TOWNS = {"flat": {"values": ["a", "b"]}}
 
 
-def at_ends_of(rows: list[list[object]], shown: list[list[object]], **more: object) -> Estimate:
-    here = build_scene({"age": AGES, "town": TOWNS}, rows, shown, **more)  # type: ignore[arg-type]
+def at_ends_of(rows: list[list[object]], published: list[list[object]], **more: object) -> Estimate:
+    scene = build_scene({"age": AGES, "town": TOWNS}, rows, published, **more)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
     interval_ends = attack_interval_ends(
-        here.release, here.everybody, ordered=[0], control=here.control, tries=500, rng=rng
+        scene.release, scene.everybody, ordered=[0], control=scene.control, tries=500, rng=rng
     )
     assert interval_ends is not None
     return interval_ends
@@ -29,13 +29,13 @@ def people_of(number: int, seed: int) -> list[list[object]]:
 
 def around(rows: list[list[object]], size: int) -> list[list[object]]:
     """Classes of neighbors of a town, each shown by its lowest and highest age."""
-    shown: list[list[object]] = []
+    published: list[list[object]] = []
     for place in "ab":
         ages = sorted(int(str(age)) for age, where in rows if where == place)
         for start in range(0, len(ages) - size + 1, size):
-            own = ages[start : start + size]
-            shown += [[f"{own[0]}-{own[-1]}", place]] * size
-    return shown
+            class_ages = ages[start : start + size]
+            published += [[f"{class_ages[0]}-{class_ages[-1]}", place]] * size
+    return published
 
 
 def test_ends_drawn_around_people_are_theirs() -> None:
@@ -50,8 +50,8 @@ def test_ends_drawn_around_people_are_theirs() -> None:
 def test_public_ends_are_those_of_people_by_chance_alone() -> None:
     """Thirty people in steps of ten: some have the first or last age of one, others as often."""
     rows = people_of(30, 1)
-    shown = [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", t] for a, t in rows]
-    result = at_ends_of(rows, shown, control=people_of(3000, 2))  # thinned to thirty
+    published = [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", t] for a, t in rows]
+    result = at_ends_of(rows, published, control=people_of(3000, 2))  # thinned to thirty
     assert not result.succeeds
     assert result.control is not None
     assert 0 < result.success.value < 0.6
@@ -63,8 +63,8 @@ def test_public_ends_are_those_of_people_by_chance_alone() -> None:
 
 def test_without_intervals_there_are_no_ends() -> None:
     rows = people_of(20, 1)
-    here = build_scene({"age": AGES, "town": TOWNS}, rows, rows)
+    scene = build_scene({"age": AGES, "town": TOWNS}, rows, rows)
     rng = np.random.default_rng(1)
     assert (
-        attack_interval_ends(here.release, here.everybody, ordered=[0], tries=10, rng=rng) is None
+        attack_interval_ends(scene.release, scene.everybody, ordered=[0], tries=10, rng=rng) is None
     )

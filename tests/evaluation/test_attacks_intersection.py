@@ -20,9 +20,9 @@ def patients(number: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
     return result, rng.integers(0, VALUES, number).astype(np.int32)
 
 
-def published(known: Codes, sensitive: Codes, k: int, weights: Floats) -> SensitiveBoxes:
+def published(codes: Codes, sensitive: Codes, k: int, weights: Floats) -> SensitiveBoxes:
     axes = [make_number_axis(size) for size in PLACES]
-    clusters = recode_clusters(axes, known, k=k, by="mondrian", weights=weights)
+    clusters = recode_clusters(axes, codes, k=k, by="mondrian", weights=weights)
     return SensitiveBoxes.from_classes(clusters.boxes, clusters.members, sensitive, VALUES)
 
 
@@ -49,12 +49,12 @@ def test_what_two_releases_have_in_common_is_said() -> None:
 
 def test_two_k_anonymous_releases_do_not_compose() -> None:
     rng = np.random.default_rng(1)
-    known, sensitive = patients(2000, rng)
-    members, others = KnownPeople(known[:500], sensitive[:500]), KnownPeople(*patients(500, rng))
-    first = published(known, sensitive, 5, np.array([50.0, 1.0]))
-    second = published(known, sensitive, 6, np.array([1.0, 50.0]))
+    codes, sensitive = patients(2000, rng)
+    members, others = KnownPeople(codes[:500], sensitive[:500]), KnownPeople(*patients(500, rng))
+    first = published(codes, sensitive, 5, np.array([50.0, 1.0]))
+    second = published(codes, sensitive, 6, np.array([1.0, 50.0]))
     for release in (first, second):
-        left = release.list_candidates(known)
+        left = release.list_candidates(codes)
         assert left[np.arange(2000), sensitive].all()  # a member's value is never ruled out
     result = intersect_boxes([first, second], members, others, name="Mondrian twice")
     # With classes of 5 to 11 rows and 60 values, most others are ruled out: far from any chance.
@@ -69,19 +69,19 @@ def test_two_k_anonymous_releases_do_not_compose() -> None:
 
 def test_two_safe_releases_compose() -> None:
     rng = np.random.default_rng(2)
-    known, sensitive = patients(40_000, rng)
-    table = np.column_stack([known, sensitive]).astype(np.int32)
+    codes, sensitive = patients(40_000, rng)
+    table = np.column_stack([codes, sensitive]).astype(np.int32)
     # Few values survive in each cell, as they are about as rare as what is dropped.
     schemes = [
         SteppedRelease((10, 60, 1), SafeRelease(k=33, beta=0.2)),
         SteppedRelease((50, 12, 1), SafeRelease(k=33, beta=0.2)),
     ]
-    shown = [
+    releases = [
         SensitiveBoxes.from_cells(scheme.publish(table, make_bits(rng)), VALUES)
         for scheme in schemes
     ]
-    members, others = KnownPeople(known[:1500], sensitive[:1500]), KnownPeople(*patients(1500, rng))
-    result = intersect_boxes(shown, members, others, name="safe")
+    members, others = KnownPeople(codes[:1500], sensitive[:1500]), KnownPeople(*patients(1500, rng))
+    result = intersect_boxes(releases, members, others, name="safe")
     assert result.control is not None
     # Two intervals of 95 % about the same share: they miss each other with probability below 0.01.
     assert result.success.low <= result.control.high

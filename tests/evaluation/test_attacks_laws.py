@@ -29,9 +29,9 @@ def drawn(n: int, k: int, beta: Fraction) -> Outcomes:
     """How likely each count is shown of n rows, each drawn with beta; 0 stands for none."""
     result: dict[int, Fraction] = {}
     for z in range(n + 1):
-        shown = z if z >= k else 0
+        count = z if z >= k else 0
         chance = comb(n, z) * beta**z * (1 - beta) ** (n - z)
-        result[shown] = result.get(shown, Fraction(0)) + chance
+        result[count] = result.get(count, Fraction(0)) + chance
     return {z: float(chance) for z, chance in result.items()}
 
 
@@ -41,8 +41,8 @@ def noisy(n: int, k: int, r: int, weights: dict[int, float]) -> Outcomes:
         return {0: 1.0}
     total, result = sum(weights.values()), {0: 0.0}
     for x, weight in weights.items():
-        shown = n + x if n + x >= r + k else 0
-        result[shown] = result.get(shown, 0.0) + weight / total
+        count = n + x if n + x >= r + k else 0
+        result[count] = result.get(count, 0.0) + weight / total
     return result
 
 
@@ -93,16 +93,16 @@ def test_no_other_cut_does_better(law: ReleaseLaw, outcomes: list[Outcomes]) -> 
             for cut in range(1, max(*p, *q, 1) + 2)
         ]
         least = int(law.decision_threshold(one(n))[0])
-        own = gains[least - 1] if least <= len(gains) else 0.0
-        assert own == pytest.approx(max(gains), abs=1e-12)
+        gain = gains[least - 1] if least <= len(gains) else 0.0
+        assert gain == pytest.approx(max(gains), abs=1e-12)
 
 
 @pytest.mark.parametrize(("law", "outcomes"), list(cases()))
 def test_chances_and_what_is_possible(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     for n, p in enumerate(outcomes):
-        shown = one(*range(max(p) + 4))
-        possible = [p.get(int(z), 0.0) > 0 for z in shown]
-        assert law.allows_shown(np.full(len(shown), n), shown).tolist() == possible
+        counts = one(*range(max(p) + 4))
+        possible = [p.get(int(z), 0.0) > 0 for z in counts]
+        assert law.allows_shown(np.full(len(counts), n), counts).tolist() == possible
         for cut in range(int(law.decision_threshold(one(n))[0]), max(p) + 3):
             expected = sum(chance for z, chance in p.items() if z >= cut)
             assert law.tail_probability(one(n), one(cut))[0] == pytest.approx(expected, abs=1e-12)
@@ -113,10 +113,10 @@ def test_draws_have_the_law(law: ReleaseLaw, outcomes: list[Outcomes]) -> None:
     """Of 20,000 draws each share is off by less than 0.025 [1e-8 for a random seed]."""
     rng = np.random.default_rng(1)
     for n in (0, 1, 5, 11, 24):
-        drawn = law.draw_rows(np.full(20_000, n), rng)
-        assert law.allows_shown(np.full(20_000, n), drawn).all()
+        counts = law.draw_rows(np.full(20_000, n), rng)
+        assert law.allows_shown(np.full(20_000, n), counts).all()
         for z, chance in outcomes[n].items():
-            assert (drawn == z).mean() == pytest.approx(chance, abs=0.025)
+            assert (counts == z).mean() == pytest.approx(chance, abs=0.025)
 
 
 def best(law: ReleaseLaw, most_rows: int = 3000) -> float:
@@ -156,7 +156,7 @@ def test_what_the_profile_allows_is_attained_and_not_passed(event: Event, law: R
 
 def test_a_coin_is_known_and_averaged() -> None:
     event = Coin(GeometricCounts(3, 1.0), GeometricCounts(4, 1.0), 0.25)
-    told: dict[str, float | str] = {
+    parameters: dict[str, float | str] = {
         "k": 2.0,
         "noise": "geometric",
         "noise_epsilon": 1.0,
@@ -167,15 +167,15 @@ def test_a_coin_is_known_and_averaged() -> None:
     n = np.arange(1, 40)
     mean = 0.25 * sides[0].total_variation(n) + 0.75 * sides[1].total_variation(n)
     for r, side in zip((3.0, 4.0), sides, strict=True):
-        law = law_from_parameters({**told, "r": r})
+        law = law_from_parameters({**parameters, "r": r})
         assert isinstance(law, CoinLaw)
         assert law.total_variation(n) == pytest.approx(mean)
         assert law.decision_threshold(n).tolist() == side.decision_threshold(n).tolist()
         assert law.tail_probability(n, law.decision_threshold(n)) == pytest.approx(
             side.tail_probability(n, side.decision_threshold(n))
         )
-        shown = np.full(len(n), 6)
-        assert law.allows_shown(n, shown).tolist() == side.allows_shown(n, shown).tolist()
+        counts = np.full(len(n), 6)
+        assert law.allows_shown(n, counts).tolist() == side.allows_shown(n, counts).tolist()
     allowed = max_success_of_events([event])
     assert allowed is not None
     assert best(law) == pytest.approx(allowed, rel=1e-9)

@@ -56,9 +56,9 @@ def shown_of(rows: Counts, event: SafeRelease | GeometricCounts, seed: int) -> C
         noisy_counts = sample_cells(table, k=event.k, beta=event.beta, bits=bits)
     else:
         noisy_counts = draw_noisy_counts(table, event, k=K, bits=bits)
-    shown = np.zeros(len(rows), dtype=np.int64)
-    shown[noisy_counts.codes[:, 0]] = noisy_counts.counts
-    return shown
+    counts = np.zeros(len(rows), dtype=np.int64)
+    counts[noisy_counts.codes[:, 0]] = noisy_counts.counts
+    return counts
 
 
 def law_of(event: SafeRelease | GeometricCounts) -> SampleLaw | CountLaw:
@@ -76,14 +76,14 @@ def cells(event: SafeRelease | GeometricCounts, seed: int, number: int = 2000) -
 @pytest.mark.parametrize("event", [SAMPLE, COUNTS])
 def test_what_is_measured_is_what_is_expected(event: SafeRelease | GeometricCounts) -> None:
     """Of 40 intervals of at least 95 %, at least 34 hold the exact value [0.004]."""
-    held = 0
+    covered = 0
     for seed in range(40):
         result = attack_by_law(law_of(event), cells(event, seed), rng=np.random.default_rng(seed))
         assert result.success.tries == 2000
         expected = result.details["expected_of_tries"]
         assert isinstance(expected, float)
-        held += result.success.low <= expected <= result.success.high
-    assert held >= 34
+        covered += result.success.low <= expected <= result.success.high
+    assert covered >= 34
 
 
 @pytest.mark.parametrize("event", [SAMPLE, COUNTS])
@@ -140,10 +140,10 @@ def test_a_law_that_is_one_row_off_is_seen() -> None:
 
 def test_who_shares_a_cell_is_tried_once() -> None:
     """A thousand people of one cell are one try, not a thousand."""
-    rows, shown = np.array([30, 20, 25, 9]), np.array([29, 20, 27, 0])
+    rows, counts = np.array([30, 20, 25, 9]), np.array([29, 20, 27, 0])
     law = law_of(COUNTS)
     crowd = np.repeat(np.arange(4), 1000)
-    members = MembershipTargets(crowd, rows[crowd], shown[crowd])
+    members = MembershipTargets(crowd, rows[crowd], counts[crowd])
     assert attack_by_law(law, members, rng=np.random.default_rng(5)).success.tries == 4
     outside = MembershipTargets(
         np.array([3, 8, 9, 9]), np.array([9, 0, 0, 0]), np.zeros(4, np.int64)
@@ -152,7 +152,7 @@ def test_who_shares_a_cell_is_tried_once() -> None:
     assert (result.success.tries, result.guess.hits, result.guess.tries) == (6, 3, 6)
     odd = members.select_targets(np.arange(3000))  # as many in as out: of three cells, two
     assert attack_by_law(law, odd, rng=np.random.default_rng(5)).success.tries == 2
-    none = MembershipTargets(crowd[:0], rows[:0], shown[:0])
+    none = MembershipTargets(crowd[:0], rows[:0], counts[:0])
     assert attack_by_law(law, none, rng=np.random.default_rng(5)).success.tries == 0
 
 
@@ -182,9 +182,11 @@ def test_people_find_their_cells() -> None:
     rng = np.random.default_rng(14)
     people = rng.integers(0, 4, (60, 2)).astype(np.int32)
     table = merge_tuples(people[:40], np.ones(40, dtype=np.int64))
-    shown = sample_cells(table, k=2, beta=0.7, bits=SeededRandomness(14))
-    result = MembershipTargets.from_tables(table, shown, people)
-    seen = {tuple(c): int(n) for c, n in zip(shown.codes.tolist(), shown.counts, strict=True)}
+    published = sample_cells(table, k=2, beta=0.7, bits=SeededRandomness(14))
+    result = MembershipTargets.from_tables(table, published, people)
+    seen = {
+        tuple(c): int(n) for c, n in zip(published.codes.tolist(), published.counts, strict=True)
+    }
     for at, person in enumerate(people.tolist()):
         assert result.rows[at] == (people[:40] == person).all(axis=1).sum()
         assert result.shown[at] == seen.get(tuple(person), 0)
@@ -194,8 +196,8 @@ def test_people_find_their_cells() -> None:
         result.select_targets(np.arange(40)),
         result.select_targets(np.arange(40, 60)),
     )
-    told = attack_by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
-    assert told.success.tries == len(np.unique(result.cells)) // 2 * 2
+    estimate = attack_by_law(SampleLaw(2, 0.7), members, outside, rng=rng)
+    assert estimate.success.tries == len(np.unique(result.cells)) // 2 * 2
 
 
 def test_of_what_is_never_shown_nobody_can_tell() -> None:
@@ -209,8 +211,8 @@ def test_of_what_is_never_shown_nobody_can_tell() -> None:
 
 def test_what_epsilon_and_delta_allow() -> None:
     for epsilon, delta in ((0.0, 0.0), (0.0, 0.1), (1.0, 0.01), (3.0, 1e-6)):
-        wanted = (exp(epsilon) + delta) / (1 + exp(epsilon))
-        assert max_success_rate(epsilon, delta) == pytest.approx(wanted)
+        expected = (exp(epsilon) + delta) / (1 + exp(epsilon))
+        assert max_success_rate(epsilon, delta) == pytest.approx(expected)
     assert max_success_rate(1.0, 1.0) == max_success_rate(900.0, 0.5) == 1.0
     with pytest.raises(ParameterError, match="epsilon"):
         max_success_rate(-1.0, 0.0)
@@ -249,8 +251,8 @@ def drawn_people(number: int, rng: np.random.Generator) -> Codes:
 
 def seen_of(labels: list[list[Any]], codes: Codes, counts: Counts) -> AttackerView:
     axis = Axis(numbers(), ordered=True)
-    held = np.ones(WIDE + 2)
-    covers = tuple(read_labels(f"c{at}", axis, texts, held) for at, texts in enumerate(labels))
+    weights = np.ones(WIDE + 2)
+    covers = tuple(read_labels(f"c{at}", axis, texts, weights) for at, texts in enumerate(labels))
     return seen_as(("c0", "c1", "c2"), Frequencies(codes, counts), covers)
 
 
@@ -262,14 +264,14 @@ def test_tight_boxes_tell_who_is_in_them() -> None:
     classes = partition_points([axis] * 3, table.codes, table.counts, k=5)
     result = bound_classes(table.codes, table.counts, classes)
     looks = [axis.make_labels(result.low[:, at], result.high[:, at]) for at in range(3)]
-    codes = np.column_stack([own for _, own in looks])
+    codes = np.column_stack([box_codes for _, box_codes in looks])
     seen = seen_of([texts for texts, _ in looks], codes, result.sizes)
-    told = attack_by_fit(seen, People(members), People(outside), rng=rng)
-    assert told.details["fits_members"] == 1.0
-    assert told.success.tries == 1000
-    assert told.succeeds
-    assert told.success.value > 0.6
-    assert told.success.value == pytest.approx(1 - float(told.details["fits_outside"]) / 2)
+    estimate = attack_by_fit(seen, People(members), People(outside), rng=rng)
+    assert estimate.details["fits_members"] == 1.0
+    assert estimate.success.tries == 1000
+    assert estimate.succeeds
+    assert estimate.success.value > 0.6
+    assert estimate.success.value == pytest.approx(1 - float(estimate.details["fits_outside"]) / 2)
 
 
 def test_a_safe_release_does_not_tell_who_is_in_it() -> None:
@@ -278,15 +280,15 @@ def test_a_safe_release_does_not_tell_who_is_in_it() -> None:
     hierarchy = numbers()
     members, outside = drawn_people(4000, rng), drawn_people(4000, rng)
     cells_ = merge_tuples(hierarchy.groups[1][members], np.ones(4000, dtype=np.int64))
-    shown = sample_cells(cells_, k=event.k, beta=event.beta, bits=SeededRandomness(9))
-    seen = seen_of([list(hierarchy.labels[1])[:-2]] * 3, shown.codes, shown.counts)
+    published = sample_cells(cells_, k=event.k, beta=event.beta, bits=SeededRandomness(9))
+    seen = seen_of([list(hierarchy.labels[1])[:-2]] * 3, published.codes, published.counts)
     bound = max_success_of_events([event], replaced=True)
-    told = attack_by_fit(seen, People(members), People(outside), rng=rng, bound=bound)
-    assert 0.1 < float(told.details["fits_members"]) < 0.99
-    assert told.success.low <= 0.5 <= told.success.high
-    assert not told.succeeds
+    estimate = attack_by_fit(seen, People(members), People(outside), rng=rng, bound=bound)
+    assert 0.1 < float(estimate.details["fits_members"]) < 0.99
+    assert estimate.success.low <= 0.5 <= estimate.success.high
+    assert not estimate.succeeds
     assert bound is not None
-    assert told.success.value <= bound
+    assert estimate.success.value <= bound
     # Nothing shown, or rows of stars alone, fit nobody: all are said to be out.
     for rows in (seen.codes[:0], np.zeros((1, 3), dtype=np.int32)):
         star = seen_of([["*"]] * 3, rows, np.full(len(rows), 9))

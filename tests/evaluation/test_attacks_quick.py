@@ -7,8 +7,7 @@ import pytest
 from support.scenes import make_columns
 
 import incrowd as ic
-from incrowd.evaluation.attacks import quick as own
-from incrowd.evaluation.attacks import trial
+from incrowd.evaluation.attacks import quick, trial
 from incrowd.evaluation.attacks.scene import AttackScene
 from incrowd.measure.estimate import AttackReport
 from incrowd.publication import Release
@@ -21,8 +20,8 @@ ROWS = make_columns(("age", "ill"), [[at % 100, "no" if at % 3 else "yes"] for a
 
 
 def released(**release: object) -> tuple[Release, str]:
-    made = ic.publish(pl.DataFrame(ROWS), {"columns": COLUMNS, "release": release})
-    return made, made.report().html
+    published = ic.publish(pl.DataFrame(ROWS), {"columns": COLUMNS, "release": release})
+    return published, published.report().html
 
 
 def test_a_release_does_not_fail_by_what_is_tried_against_it(
@@ -33,14 +32,14 @@ def test_a_release_does_not_fail_by_what_is_tried_against_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a table nobody thought of\nand more")
 
-    monkeypatch.setattr(own, "make_scene", broken)
+    monkeypatch.setattr(quick, "make_scene", broken)
     _, page = released(method="safe", epsilon=1.0, delta=1e-6)
     assert "could not be run (ZeroDivisionError: a table nobody thought of)" in page
 
 
 def test_where_nothing_is_shown_nothing_is_attacked() -> None:
-    made, page = released(method="safe", epsilon=0.01, delta=1e-9)
-    assert made.is_empty
+    release, page = released(method="safe", epsilon=0.01, delta=1e-9)
+    assert release.is_empty
     assert "No attack was run: nothing is published." in page
 
 
@@ -56,8 +55,8 @@ def test_levels_above_the_values_are_attacked_by_one_value_of_each_group(
 
 
 def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "_TUPLES", 50)
-    monkeypatch.setattr(own, "_SOME", 40)
+    monkeypatch.setattr(quick, "_TUPLES", 50)
+    monkeypatch.setattr(quick, "_SOME", 40)
     _, page = released(method="k-anonymity", algorithm="mondrian", k=5)
     assert "a random sample of 40 rows" in page
     assert "linkage: all quasi-identifiers" in page
@@ -66,15 +65,15 @@ def test_of_a_large_table_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatc
 
 def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many slices the best is often good by chance."""
-    told = []
+    confidences = []
 
     def tried(scene: AttackScene, **how: Any) -> AttackReport:
-        told.append(how["confidence"])
+        confidences.append(how["confidence"])
         return trial.run_attacks(scene, **how)
 
-    monkeypatch.setattr(own, "run_attacks", tried)
+    monkeypatch.setattr(quick, "run_attacks", tried)
     safe = {"method": "safe", "epsilon": 2.0, "delta": 1e-4}
     released(**safe, slices=[["age"], ["ill"]])
-    assert told == pytest.approx([0.975, 0.975])
+    assert confidences == pytest.approx([0.975, 0.975])
     released(**safe)
-    assert told[2:] == pytest.approx([0.95])
+    assert confidences[2:] == pytest.approx([0.95])

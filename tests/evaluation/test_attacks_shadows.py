@@ -63,16 +63,16 @@ def oldest(shadows: ShadowReleases) -> int:
 @pytest.mark.parametrize("release", [MONDRIAN, SEARCH])
 def test_a_neighbor_is_the_table_counted_without_the_row(release: dict[str, Any]) -> None:
     frame = pl.concat([table(60), table(60)[:20]])  # so that some tuples have two rows
-    whole = shadows_of(frame, release)
-    assert set(whole.frequencies.counts.tolist()) >= {1, 2}
+    shadows = shadows_of(frame, release)
+    assert set(shadows.frequencies.counts.tolist()) >= {1, 2}
     for row in (0, 17, 59):
-        counted = shadows_of(frame[[row]], release).counted  # a table of that row alone
-        code = counted.frequencies.codes[0].copy()
-        if isinstance(whole.counted, DistinctRows):  # kept values are numbered as they are met
-            assert isinstance(counted, DistinctRows)
-            code[-1] = whole.counted.kept["ill"].index(counted.kept["ill"][0])
-        (at,) = np.flatnonzero((whole.frequencies.codes == code).all(axis=1))
-        less = whole.remove_row(int(at))
+        counts = shadows_of(frame[[row]], release).counted  # a table of that row alone
+        code = counts.frequencies.codes[0].copy()
+        if isinstance(shadows.counted, DistinctRows):  # kept values are numbered as they are met
+            assert isinstance(counts, DistinctRows)
+            code[-1] = shadows.counted.kept["ill"].index(counts.kept["ill"][0])
+        (at,) = np.flatnonzero((shadows.frequencies.codes == code).all(axis=1))
+        less = shadows.remove_row(int(at))
         anew = shadows_of(frame[[other for other in range(80) if other != row]], release).counted
         assert less.frequencies.codes.tolist() == anew.frequencies.codes.tolist()
         assert less.frequencies.counts.tolist() == anew.frequencies.counts.tolist()
@@ -82,9 +82,9 @@ def test_a_neighbor_is_the_table_counted_without_the_row(release: dict[str, Any]
             item, other = less.counted.frequencies, anew.counted.frequencies
             assert item.codes.tolist() == other.codes.tolist()
             assert item.counts.tolist() == other.counts.tolist()
-    for wrong in (-1, len(whole.frequencies)):
+    for wrong in (-1, len(shadows.frequencies)):
         with pytest.raises(ParameterError, match="place of a tuple"):
-            whole.remove_row(wrong)
+            shadows.remove_row(wrong)
 
 
 def test_who_is_alone_at_an_end_is_most_exposed() -> None:
@@ -123,9 +123,9 @@ class Counting:
     def __init__(self, method: Method) -> None:
         self.method, self.made = method, 0
 
-    def make(self, counted: Any, context: MakeContext) -> Any:
+    def make(self, counts: Any, context: MakeContext) -> Any:
         self.made += 1
-        return self.method.make(counted, context)
+        return self.method.make(counts, context)
 
 
 def test_what_draws_nothing_is_made_once() -> None:
@@ -172,20 +172,22 @@ def covers(label: object, value: str) -> bool:
 def test_rows_that_fit_are_counted_in_what_is_published(release: dict[str, Any]) -> None:
     shadows, rng = shadows_of(table(100), release), np.random.default_rng(7)
     assert isinstance(shadows.counted, DistinctRows)
-    made = shadows.method.make(shadows.counted, MakeContext(SeededRandomness(1), shadows.engine))
-    shown = made.products[0].data.to_frame().select("age", "sex", "town")
+    outcome = shadows.method.make(shadows.counted, MakeContext(SeededRandomness(1), shadows.engine))
+    published = outcome.products[0].data.to_frame().select("age", "sex", "town")
     stars = ("*",) * 3  # rows that show nothing fit everybody, and are not counted
     hierarchies = shadows.counted.counted.hierarchies
-    told = set()
+    numbers = set()
     for place in range(0, len(shadows.frequencies), 5):
         codes = shadows.frequencies.codes[place].tolist()[:3]
         person = [h.values[code] for h, code in zip(hierarchies, codes, strict=True)]
-        fitting = [row for row in shown.rows() if row != stars and all(map(covers, row, person))]
+        fitting = [
+            row for row in published.rows() if row != stars and all(map(covers, row, person))
+        ]
         described = shadows.make_shadow(place)(True, rng)
-        assert described[:2] == (len(shown), len({*shown.rows()} - {stars}))
+        assert described[:2] == (len(published), len({*published.rows()} - {stars}))
         assert described[FIELDS.index("rows that fit")] == len(fitting)
-        told.add(len(fitting))
-    assert len(told) > 2
+        numbers.add(len(fitting))
+    assert len(numbers) > 2
 
 
 def test_every_kind_of_release_has_its_shadows() -> None:

@@ -31,10 +31,10 @@ def shown(table: Frequencies, widths: list[int]) -> AttackerView:
     return make_value_view(np.repeat(table.codes, table.counts, axis=0), widths)
 
 
-def off(one: float, other: float, tries: int) -> float:
+def off(first: float, second: float, tries: int) -> float:
     """How many standard deviations two shares of so many tries are apart."""
-    mean = (one + other) / 2
-    return abs(one - other) / math.sqrt(2 * max(mean * (1 - mean), 1 / tries) / tries)
+    mean = (first + second) / 2
+    return abs(first - second) / math.sqrt(2 * max(mean * (1 - mean), 1 / tries) / tries)
 
 
 # By rows
@@ -89,7 +89,7 @@ def test_what_no_other_row_may_be_isolates_whatever_labels_show() -> None:
     rng = np.random.default_rng(4)
     sets = [[0], [1], [2], [3], [4], [0, 1], [2, 3], [0, 2], [1, 4], [0, 2, 4], [0, 1, 2, 3, 4]]
     members = [np.array([value in item for item in sets]) for value in range(5)]
-    kept = 0
+    hits = 0
     for _ in range(150):
         points = rng.integers(0, 5, (int(rng.integers(2, 6)), 3))
         labels = np.array(
@@ -104,8 +104,8 @@ def test_what_no_other_row_may_be_isolates_whatever_labels_show() -> None:
             seen, count_points(points), None, columns=columns, tries=10, rng=rng, ordered=ordered
         )
         assert result.success.hits == result.details["predicates"]
-        kept += result.success.hits
-    assert kept > 200
+        hits += result.success.hits
+    assert hits > 200
 
 
 def test_values_in_order_are_taken_from_the_near_end() -> None:
@@ -199,9 +199,9 @@ def tight(
     return make_box_view(low, high, np.full(len(groups), k)), count_points(points)
 
 
-def value_of(found: Estimate) -> tuple[float, float, float]:
-    assert found.control is not None
-    return found.success.value, found.control.value, found.guess.value
+def value_of(estimate: Estimate) -> tuple[float, float, float]:
+    assert estimate.control is not None
+    return estimate.success.value, estimate.control.value, estimate.guess.value
 
 
 @pytest.mark.parametrize("k", [2, 5, 10])
@@ -225,9 +225,9 @@ def test_classes_of_a_safe_release_single_out_as_in_the_control(seed: int) -> No
     original, control = (count_points(rng.integers(0, 64, (4000, 4))) for _ in range(2))
     eighths = (np.arange(64) // 8).astype(np.int32)
     cells = original.roll_up([eighths, eighths, 0 * eighths, 0 * eighths])
-    shown = draw_noisy_counts(cells, GeometricCounts(14, 1.0), k=1, bits=SeededRandomness(seed))
-    low = shown.codes * 8
-    seen = make_box_view(low, low + np.array([7, 7, 63, 63]), shown.counts)
+    published = draw_noisy_counts(cells, GeometricCounts(14, 1.0), k=1, bits=SeededRandomness(seed))
+    low = published.codes * 8
+    seen = make_box_view(low, low + np.array([7, 7, 63, 63]), published.counts)
     result = isolate_by_classes(seen, original, control, tries=8000, rng=rng)
     success, others, guess = value_of(result)
     for value in (success, others, guess):  # off by 4 deviations of 0.0054 with a chance of 6e-5

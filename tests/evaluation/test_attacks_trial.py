@@ -34,12 +34,12 @@ def people_like(number: int, seed: int) -> list[Row]:
 TABLE, OTHERS = people_like(400, 1), people_like(400, 2)
 
 
-def attacked(here: AttackScene, **more: Any) -> AttackReport:
-    return run_attacks(here, rng=np.random.default_rng(1), **more)
+def attacked(scene: AttackScene, **more: Any) -> AttackReport:
+    return run_attacks(scene, rng=np.random.default_rng(1), **more)
 
 
-def named(here: AttackScene, name: str, **more: Any) -> Estimate:
-    return next(estimate for estimate in attacked(here, **more).estimates if name in estimate.name)
+def named(scene: AttackScene, name: str, **more: Any) -> Estimate:
+    return next(estimate for estimate in attacked(scene, **more).estimates if name in estimate.name)
 
 
 @pytest.mark.parametrize("name", ["all quasi-identifiers", "homogeneous classes", "a matching row"])
@@ -49,35 +49,37 @@ def test_rows_that_show_secrets_alone_hide_nobody(name: str) -> None:
     plain = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
     texts: list[Row] = [[str(age), *rest] for age, *rest in TABLE]
     starred = build_scene(COLUMNS, TABLE, [*texts, *stars], control=OTHERS, secrets=["ill"])
-    item, other = (named(here, name).success.value for here in (plain, starred))
+    item, other = (named(scene, name).success.value for scene in (plain, starred))
     assert other == pytest.approx(item, abs=0.05)
 
 
 def test_a_label_for_what_is_outside_covers_nothing_else() -> None:
     """At a level that is known; as the root it would fit everybody, and hide the class."""
     rows: list[Row] = [*TABLE, *[[5, "zz", "yes"]] * 20]
-    shown = [[f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", "*" if t == "zz" else t, i]
-             for a, t, i in rows]  # fmt: skip
-    here = build_scene(
-        COLUMNS, rows, shown, secrets=["ill"], levels={"age": 1, "town": 0, "ill": 0}
+    published = [
+        [f"{int(str(a)) // 10 * 10}-{int(str(a)) // 10 * 10 + 9}", "*" if t == "zz" else t, i]
+        for a, t, i in rows
+    ]
+    scene = build_scene(
+        COLUMNS, rows, published, secrets=["ill"], levels={"age": 1, "town": 0, "ill": 0}
     )
-    assert here.release.find_class(here.everybody.codes) is not None
-    assert named(here, "knowing all other rows").success.value == 1.0
+    assert scene.release.find_class(scene.everybody.codes) is not None
+    assert named(scene, "knowing all other rows").success.value == 1.0
 
 
 def test_missing_rows_do_not_make_an_attacker_worse_than_guessing() -> None:
     """Labels overlap, and one row in fifty is not shown: then he says what is most frequent."""
-    shown: list[Row] = [
+    published: list[Row] = [
         ["0-99" if at % 2 else "10-99", "*", ill] for at, (_, _, ill) in enumerate(TABLE) if at % 50
     ]
-    here = build_scene(COLUMNS, TABLE, shown, secrets=["ill"])
-    result = named(here, "knowing all other rows")
+    scene = build_scene(COLUMNS, TABLE, published, secrets=["ill"])
+    result = named(scene, "knowing all other rows")
     assert result.success.value >= result.guess.value - 0.02
 
 
 def test_a_small_control_group_is_no_measure_of_numbers_of_people() -> None:
-    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS[:40], secrets=["ill"])
-    result = attacked(here)
+    scene = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS[:40], secrets=["ill"])
+    result = attacked(scene)
     for item in result.estimates:
         if item.attack in ("singling-out", "extreme"):
             assert item.control is None
@@ -92,25 +94,25 @@ def test_a_small_control_group_is_no_measure_of_numbers_of_people() -> None:
 
 def test_a_promise_about_a_population_is_not_one_about_the_table() -> None:
     """Who is attacked is known to be in it; so the bound is that of the release alone."""
-    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
-    drawn = replace(here, promise=(0.1, 0.0), events=(SampledEvent(Selection(2.0), 0.01),))
-    result = named(drawn, "by matching rows")
+    scene = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
+    sampled = replace(scene, promise=(0.1, 0.0), events=(SampledEvent(Selection(2.0), 0.01),))
+    result = named(sampled, "by matching rows")
     assert result.bound == 1.0  # e^2 times the control, not e^0.1
-    own = replace(here, promise=(0.1, 0.0), events=(Selection(0.1),))
-    bound = named(own, "by matching rows").bound
+    direct = replace(scene, promise=(0.1, 0.0), events=(Selection(0.1),))
+    bound = named(direct, "by matching rows").bound
     assert bound is not None
     assert bound < 0.8
 
 
 def test_columns_are_chosen_on_other_people_than_they_are_tried_on() -> None:
-    here = build_scene(COLUMNS, TABLE, TABLE, secrets=["ill"])
-    every, some = (estimate for estimate in attacked(here, knows=1, only=["linkage"]).estimates)
+    scene = build_scene(COLUMNS, TABLE, TABLE, secrets=["ill"])
+    every, some = (estimate for estimate in attacked(scene, knows=1, only=["linkage"]).estimates)
     assert (every.success.tries, some.success.tries) == (400, 200)
 
 
 def test_the_confidence_is_that_of_every_interval() -> None:
-    here = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
-    wide, narrow = (attacked(here, confidence=x).estimates for x in (0.999, 0.5))
+    scene = build_scene(COLUMNS, TABLE, TABLE, control=OTHERS, secrets=["ill"])
+    wide, narrow = (attacked(scene, confidence=x).estimates for x in (0.999, 0.5))
     assert {item.attack for item in wide} == set(ATTACKS) - {"extreme"}  # nothing shows an interval
     for first, other in zip(wide, narrow, strict=True):
         if 0 < first.success.value < 1:
@@ -118,10 +120,10 @@ def test_the_confidence_is_that_of_every_interval() -> None:
 
 
 def test_of_an_empty_table_nobody_can_be_attacked() -> None:
-    here = build_scene(COLUMNS, TABLE, TABLE)
+    scene = build_scene(COLUMNS, TABLE, TABLE)
     nobody = replace(
-        here, everybody=replace(here.everybody, codes=here.everybody.codes[:0],
-                                counts=here.everybody.counts[:0])
+        scene, everybody=replace(scene.everybody, codes=scene.everybody.codes[:0],
+                                counts=scene.everybody.counts[:0])
     )  # fmt: skip
     with pytest.raises(IncrowdError, match="no rows"):
         attacked(nobody)

@@ -30,8 +30,8 @@ def by_levels() -> AttackerView:
 
 
 def overlapping() -> AttackerView:
-    shown = [["0-19", "f"], ["10-29", "f"], ["5", "m"], ["0-39", "*"], ["20-39", "m"]]
-    return build_scene(COLUMNS, TABLE, shown).release
+    published = [["0-19", "f"], ["10-29", "f"], ["5", "m"], ["0-39", "*"], ["20-39", "m"]]
+    return build_scene(COLUMNS, TABLE, published).release
 
 
 def nearest(seen: AttackerView, points: Codes) -> list[tuple[int, set[int]]]:
@@ -131,8 +131,8 @@ def test_a_part_has_the_rows_of_the_whole() -> None:
 
 
 def test_rows_of_stars_are_nobodys() -> None:
-    shown = [["*", "*"], ["0-19", "f"], ["0-19", "f"]]
-    seen = build_scene(COLUMNS, TABLE, shown).release
+    published = [["*", "*"], ["0-19", "f"], ["0-19", "f"]]
+    seen = build_scene(COLUMNS, TABLE, published).release
     assert (seen.rows, len(seen)) == (2, 1)
     assert [cover.labels for cover in seen.covers] == [("0-19",), ("f",)]
 
@@ -153,9 +153,9 @@ def test_people_are_rows_and_none_is_drawn_twice() -> None:
     rng = np.random.default_rng(1)
     assert np.bincount(sample_people(table, 100, rng).points[:, 0]).tolist() == [5, 1, 4]
     for _ in range(50):
-        drawn = np.bincount(sample_people(table, 7, rng).points[:, 0], minlength=3)
-        assert drawn.sum() == 7
-        assert (drawn <= [5, 1, 4]).all()
+        counts = np.bincount(sample_people(table, 7, rng).points[:, 0], minlength=3)
+        assert counts.sum() == 7
+        assert (counts <= [5, 1, 4]).all()
 
 
 def test_fewer_rows_are_rows_of_the_table() -> None:

@@ -116,8 +116,8 @@ def test_the_tables_are_the_worst_ones() -> None:
             other = CellPair(pair.counted, n, pair.event, pair.threshold, pair.share, pair.rate)
             return compute_expected_bound(*other.laws(), 10**10, delta=0.01 / pair.share)
 
-        here = shown(pair.n)
-        assert all(shown(pair.n + by) <= here * (1 + 1e-4) for by in (-8, -3, -1, 1, 3, 8))
+        bound = shown(pair.n)
+        assert all(shown(pair.n + by) <= bound * (1 + 1e-4) for by in (-8, -3, -1, 1, 3, 8))
         for law in pair.laws():
             assert law.sum() == pytest.approx(1.0)
 

@@ -46,7 +46,11 @@ _SPECS = {
 
 
 def _pair(file: SpecFile) -> RepeatedTablesPair:
-    (pair,) = (one for one in synthetic_pairs(make_method(file)) if "copies" in one.description)
+    (pair,) = (
+        candidate
+        for candidate in synthetic_pairs(make_method(file))
+        if "copies" in candidate.description
+    )
     assert isinstance(pair, RepeatedTablesPair)
     return pair
 
@@ -56,12 +60,12 @@ def test_what_is_shown_is_what_the_law_lets_one_expect(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(synthetic, "_OUTCOMES", 1000)
-    found = audit(_SPECS[name], runs=24, bits=SeededRandomness(3))
-    assert not found.is_above_claim
-    assert found.expected is not None
-    assert found.accounted is not None
-    assert abs(found.epsilon - found.expected) < 0.3 * found.accounted
-    assert "copies" in found.tables
+    result = audit(_SPECS[name], runs=24, bits=SeededRandomness(3))
+    assert not result.is_above_claim
+    assert result.expected is not None
+    assert result.accounted is not None
+    assert abs(result.epsilon - result.expected) < 0.3 * result.accounted
+    assert "copies" in result.tables
 
 
 @pytest.mark.parametrize("name", _SPECS)
@@ -69,10 +73,10 @@ def test_a_minute_shows_most_of_what_is_accounted(name: str) -> None:
     """Of nine columns it has 350,000 outcomes that test the event, of three a million."""
     file = _SPECS[name]
     accounted = Accountant(make_method(file).events).epsilon(delta=0.01)
-    shown = compute_expected_bound(*_pair(file).laws(), 200_000, delta=0.01)
-    assert 0.75 * accounted < shown < accounted
-    shown = compute_expected_bound(*_pair(file).laws(), 350_000, delta=0.01)
-    assert 0.8 * accounted < shown < accounted
+    bound = compute_expected_bound(*_pair(file).laws(), 200_000, delta=0.01)
+    assert 0.75 * accounted < bound < accounted
+    bound = compute_expected_bound(*_pair(file).laws(), 350_000, delta=0.01)
+    assert 0.8 * accounted < bound < accounted
 
 
 @pytest.mark.parametrize("name", _SPECS)
@@ -84,19 +88,19 @@ def test_copies_have_the_law_of_a_run(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(synthetic, "_OUTCOMES", 1500)
     monkeypatch.setattr(synthetic, "_STEP", 0.001)
     monkeypatch.setattr(synthetic, "_MOST", 10_000)
-    copies, whole = _pair(file), WholeRunPair(method)  # type: ignore[arg-type]
+    copies, complete_runs = _pair(file), WholeRunPair(method)  # type: ignore[arg-type]
     root = np.sqrt(copies.information)
     for first in (True, False):
         mean = root / 2 if first else -root / 2
         scores = [copies.run_once(method, context, first=first) for _ in range(2)]
         assert kstest(_list_scores(scores), "norm", args=(mean, 1.0)).pvalue > 0.001
-        scores = [whole.run_once(method, context, first=first) for _ in range(25)]
+        scores = [complete_runs.run_once(method, context, first=first) for _ in range(25)]
         assert kstest(_list_scores(scores), "norm", args=(mean, 1.0)).pvalue > 0.001
 
 
 def _list_scores(counters: list) -> np.ndarray:  # type: ignore[type-arg]
     return np.concatenate(
-        [[0.001 * step] * times for one in counters for (step,), times in one.items()]
+        [[0.001 * step] * times for counter in counters for (step,), times in counter.items()]
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -17,13 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.cli.evaluation_facts import print_evaluation
 from incrowd.cli.main import main
 from incrowd.curate.demo_tables import make_demo_table
 from incrowd.engine.source import open_table
 from incrowd.engine.table import TableError
 from incrowd.errors import IncrowdError
-from incrowd.evaluation.evaluate import evaluate, evaluate_tables
+from incrowd.evaluation.evaluate import evaluate_tables
 from incrowd.measure.evaluation import LabelEvaluation
 from incrowd.measure.labels import LabelError
 from incrowd.publication import publish
@@ -100,42 +98,44 @@ def covers(name: str, label: Any, value: Any) -> bool:
 def by_rows(original: pl.DataFrame, released: list[dict[str, Any]]) -> dict[str, Any]:
     """All losses, one row and one column at a time."""
     rows = original.select(QUASI).to_dicts()
-    shown = [row for row in released if any(row[name] != "*" for name in QUASI)]
-    classes = Counter(tuple(row[name] for name in QUASI) for row in shown)
-    n, missing = len(rows), len(rows) - len(shown)
-    loss = {name: (sum(cost(name, row[name])[0] for row in shown) + missing) / n for name in QUASI}
-    precision = {name: sum(cost(name, row[name])[1] for row in shown) for name in QUASI}
+    published = [row for row in released if any(row[name] != "*" for name in QUASI)]
+    classes = Counter(tuple(row[name] for name in QUASI) for row in published)
+    n, missing = len(rows), len(rows) - len(published)
+    loss = {
+        name: (sum(cost(name, row[name])[0] for row in published) + missing) / n for name in QUASI
+    }
+    precision = {name: sum(cost(name, row[name])[1] for row in published) for name in QUASI}
     bits = []
     for name in QUASI:
         alike = Counter(row[name] for row in rows)
         fits = {
             label: sum(covers(name, label, row[name]) for row in rows)
-            for label in {row[name] for row in shown}
+            for label in {row[name] for row in published}
         }
-        spent = sum(math.log2(fits[row[name]]) for row in shown) + missing * math.log2(n)
+        spent = sum(math.log2(fits[row[name]]) for row in published) + missing * math.log2(n)
         floor = sum(math.log2(alike[row[name]]) for row in rows)
         most = n * math.log2(n) - floor
         bits.append((spent - floor) / most if most else 0.0)
     return {
         "rows_original": n,
-        "rows_released": len(shown),
+        "rows_released": len(published),
         "suppressed": missing,
         "classes": len(classes),
         "smallest_class": min(classes.values(), default=0),
         "loss": sum(loss.values()) / 3,
         "loss_by_column": loss,
-        "precision_by_column": {name: x / max(len(shown), 1) for name, x in precision.items()},
+        "precision_by_column": {name: x / max(len(published), 1) for name, x in precision.items()},
         "losses": {
             "precision": sum((x + missing) / n for x in precision.values()) / 3,
             "entropy": sum(bits) / 3,
             "discernibility": (sum(x * x for x in classes.values()) + missing * n) / n**2,
-            "average_class_size": len(shown) / len(classes) if classes else None,
+            "average_class_size": len(published) / len(classes) if classes else None,
         },
     }
 
 
-def same(found: LabelEvaluation, expected: dict[str, Any]) -> None:
-    got = found.as_dict()
+def same(evaluation: LabelEvaluation, expected: dict[str, Any]) -> None:
+    got = evaluation.as_dict()
     alike({name: got[name] for name in expected}, expected)
 
 
@@ -150,8 +150,8 @@ def alike(got: Any, expected: Any, where: str = "") -> None:
 
 
 def labels_of(name: str, value: Any, draw: st.DataObject) -> Any:
-    known: list[Any] = [*(AGES if name == "age" else CITIES if name == "city" else ZIPS)]
-    fitting = [label for label in known if covers(name, label, value)]
+    labels: list[Any] = [*(AGES if name == "age" else CITIES if name == "city" else ZIPS)]
+    fitting = [label for label in labels if covers(name, label, value)]
     return draw.draw(st.sampled_from([*fitting, "*"]))
 
 
@@ -423,10 +423,10 @@ def test_wrong_use_is_said_in_one_line(
     (files / "none.csv").write_text("name\nAnn\n")
     (files / "counted.csv").write_text("city,count\na,several\n")
     assert run(monkeypatch, *options(files, **changed)) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert part in shown.err
-    assert shown.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert part in output.err
+    assert output.err.count("\n") == 1
 
 
 def test_a_holdout_without_a_target_is_wrong_use(
@@ -471,40 +471,3 @@ def test_the_curators_figures_are_those_of_the_file(tmp_path: Path, release: str
     outcome["search"] = written["search"]  # which the file does not tell
     outcome["utility"]["accuracy"] = written["utility"]["accuracy"]  # of a target, if one is named
     alike(outcome, written)
-
-
-# Two scales ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", ["method: k-anonymity, k: 2", "epsilon: 5, delta: 1.0e-3"])
-def test_every_release_by_levels_is_measured_on_both_scales(
-    release: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Labels of a mask keep their shares; digits that it hides are spread over all values."""
-    codes = ["01"] * 500 + ["02"] * 100
-    original = pl.DataFrame({"zip": codes, "sex": ["f", "f", "m", "m"] * 150})
-    file = parse_spec(
-        "columns:\n  zip: {role: quasi, hierarchy: {mask: {length: 2}}}\n"
-        "  sex: {role: quasi, hierarchy: {flat: {values: [f, m]}}}\n"
-        f"release: {{{release}, levels: {{zip: 1, sex: 0}}}}\n"
-    )
-    publish(original, file, output=tmp_path / "out")
-    found = evaluate(original, tmp_path / "out", file)
-    scales = found.utility_by_scale
-    assert list(scales) == ["at published levels", "by value"]
-    distances = [one.distance_by_column["zip"] for one in scales.values()]
-    assert distances[0] == 0.0
-    assert distances[1] > 0.3
-    print_evaluation(found)
-    page = " ".join(capsys.readouterr().out.split())
-    assert "distance at published levels distance by value" in page
-    assert re.search(r"median error \S+ % at published levels, \S+ % by value", page)
-
-
-def test_labels_of_several_levels_have_one_scale() -> None:
-    original = pl.DataFrame({"zip": ["11", "12", "21", "22"] * 10})
-    released = pl.DataFrame({"zip": ["11", "12", "2*", "2*"] * 10})
-    found = evaluated(
-        original, released, "columns: {zip: {role: quasi, hierarchy: {mask: {length: 2}}}}"
-    )
-    assert list(found.utility_by_scale) == ["by value"]

@@ -28,16 +28,16 @@ def published(table: pl.DataFrame, release: str, folder: Path) -> Release:
     return ic.publish(table, make_voter_spec(release), output=folder, bits=SeededRandomness(3))
 
 
-def same(one: Any, other: Any) -> bool:
-    return bool(one == pytest.approx(other, rel=1e-9))
+def same(first: Any, second: Any) -> bool:
+    return bool(first == pytest.approx(second, rel=1e-9))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_slices_are_measured_as_a_whole(way: str, voters: pl.DataFrame, tmp_path: Path) -> None:
     """From the folder, from the release, and when it was published: the same figures."""
-    made = published(voters, WAYS[way], tmp_path / "out")
-    evaluation = made.evaluation
-    for released in (made, tmp_path / "out", str(tmp_path / "out")):
+    release = published(voters, WAYS[way], tmp_path / "out")
+    evaluation = release.evaluation
+    for released in (release, tmp_path / "out", str(tmp_path / "out")):
         result = ic.evaluate(voters, released, make_voter_spec(WAYS[way]))
         assert result.columns == evaluation.columns
         assert result.rows_original == evaluation.rows_original == len(voters)
@@ -53,7 +53,7 @@ def test_slices_are_measured_as_a_whole(way: str, voters: pl.DataFrame, tmp_path
             for association in evaluation.associations
         ]
         assert [item.rows_released for item in result.slices] == [
-            table.release.rows for table in made.certificate.tables
+            table.release.rows for table in release.certificate.tables
         ]
         assert all(item.risk and item.utility and item.losses for item in result.slices)
 
@@ -71,41 +71,41 @@ def test_the_command_takes_the_folder_of_a_release(voters: pl.DataFrame, tmp_pat
             "--released", str(released), "--spec", str(tmp_path / f"{name}.yaml"), *more,
         )  # fmt: skip
 
-    whole = json.loads(asked("one", tmp_path / "one", "--json").stdout)
+    by_folder = json.loads(asked("one", tmp_path / "one", "--json").stdout)
     by_file = json.loads(asked("one", tmp_path / "one" / "data.parquet", "--json").stdout)
-    assert whole == by_file
+    assert by_folder == by_file
     sliced = json.loads(asked("many", tmp_path / "many", "--json").stdout)
     assert len(sliced["slices"]) == 3
-    shown = asked("many", tmp_path / "many").stdout
+    output = asked("many", tmp_path / "many").stdout
     for number, names in enumerate(["zip, sex", "birth_year, race", "sex, birth_year"], 1):
-        assert f"Table {number}: {names}" in shown
-    assert "Cramér's V" in shown
+        assert f"Table {number}: {names}" in output
+    assert "Cramér's V" in output
     first = asked("many", tmp_path / "many" / "data-2.parquet", "--json")
     assert json.loads(first.stdout)["rows_released"] == sliced["slices"][1]["rows_released"]
 
 
 def test_a_folder_of_one_table_can_be_attacked(voters: pl.DataFrame, tmp_path: Path) -> None:
     few = voters.head(3000)
-    made = ic.publish(few, make_voter_spec(), output=tmp_path / "out")
-    known = ic.attack(few, made, make_voter_spec(), only=["linkage"], tries=50, seed=1)
+    release = ic.publish(few, make_voter_spec(), output=tmp_path / "out")
+    report = ic.attack(few, release, make_voter_spec(), only=["linkage"], tries=50, seed=1)
     result = ic.attack(few, tmp_path / "out", make_voter_spec(), only=["linkage"], tries=50, seed=1)
-    assert result.estimates == known.estimates
+    assert result.estimates == report.estimates
 
 
 def test_what_is_asked_of_one_table_is_refused_of_slices(
     voters: pl.DataFrame, tmp_path: Path
 ) -> None:
     file = make_voter_spec(WAYS["counts"])
-    made = published(voters.head(3000), WAYS["counts"], tmp_path / "out")
+    release = published(voters.head(3000), WAYS["counts"], tmp_path / "out")
     with pytest.raises(ic.IncrowdError, match=r"several tables.*'data-1.parquet'"):
-        ic.evaluate(voters, made, file, target="race")
+        ic.evaluate(voters, release, file, target="race")
     with pytest.raises(ic.IncrowdError, match=r"several tables.*'data-1.parquet'"):
-        ic.attack(voters.head(3000), made, file)
+        ic.attack(voters.head(3000), release, file)
 
 
 def test_a_folder_without_a_certificate_is_refused(voters: pl.DataFrame, tmp_path: Path) -> None:
-    made = ic.publish(voters.head(3000), make_voter_spec(), output=tmp_path / "out")
-    shutil.copytree(made.folder, tmp_path / "bare")
+    release = ic.publish(voters.head(3000), make_voter_spec(), output=tmp_path / "out")
+    shutil.copytree(release.folder, tmp_path / "bare")
     (tmp_path / "bare" / "certificate.json").unlink()
     with pytest.raises(ic.IncrowdError, match=r"bare' is a folder"):
         ic.evaluate(voters, tmp_path / "bare", make_voter_spec())

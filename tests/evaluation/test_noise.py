@@ -90,10 +90,10 @@ def test_the_least_error_is_that_of_the_best_assignment(tmp_path: Path) -> None:
         assert least_error is not None
         assert least_error == pytest.approx(best) if rows == 6 else least_error <= best
     people = draw_heights(1500)
-    made = publish(people, FILE, output=tmp_path / "out", bits=SeededRandomness(4))
-    both = people.join(made.data, on="person", suffix="_released")
+    release = publish(people, FILE, output=tmp_path / "out", bits=SeededRandomness(4))
+    both = people.join(release.data, on="person", suffix="_released")
     truth = float((both["x"] - both["x_released"]).abs().mean())  # type: ignore[arg-type]
-    least = measured(people, made.data).columns["x"].least_error
+    least = measured(people, release.data).columns["x"].least_error
     assert least is not None
     assert 0 < least <= truth
 
@@ -116,14 +116,14 @@ def test_a_column_that_the_release_lacks_is_not_measured() -> None:
 
 
 def test_a_release_tells_what_was_measured_and_what_was_simulated(tmp_path: Path) -> None:
-    made = publish(draw_heights(600), FILE, output=tmp_path / "out", bits=SeededRandomness(4))
-    noise = get_noise(made)
+    release = publish(draw_heights(600), FILE, output=tmp_path / "out", bits=SeededRandomness(4))
+    noise = get_noise(release)
     assert noise.linking is not None
     assert noise.linking.runs == 1  # the rows of the release itself
     assert noise.simulated is not None
     assert noise.simulated.linking.runs == 30
     assert noise.simulated.note == FRESH
-    again = measured(draw_heights(600), made.data, "person")
+    again = measured(draw_heights(600), release.data, "person")
     assert again.linking == noise.linking
     assert again.linking_shared == noise.linking_shared
     assert again.columns["x"].measured_error == pytest.approx(noise.columns["x"].measured_error)
@@ -143,8 +143,8 @@ release: {method: k-epsilon, k: 5, epsilon: 2}
 """
     (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
     where = ["--original", str(tmp_path / "people.csv"), "--spec", str(tmp_path / "spec.yaml")]
-    shown = run_successfully("evaluate", *where, "--released", str(tmp_path / "true.csv"), "-v")
-    message = " ".join(shown.split())
+    output = run_successfully("evaluate", *where, "--released", str(tmp_path / "true.csv"), "-v")
+    message = " ".join(output.split())
     assert "warning Column 'x': the release holds its true values" in message
     assert "Noise in x mean absolute error at least 0" in message
     assert "Linked rows not measured" in message

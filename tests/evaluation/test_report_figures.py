@@ -84,13 +84,13 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize("chart", CHARTS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text(chart: Callable[[str], str], name: str) -> None:
-    drawn = chart(name)
-    parsed(drawn).iter()
-    assert "<script" not in drawn
-    assert "<img" not in drawn
-    drawn.encode()
-    assert drawn == chart(name)
-    assert all("\n" not in text for text in words(drawn))
+    figure = chart(name)
+    parsed(figure).iter()
+    assert "<script" not in figure
+    assert "<img" not in figure
+    figure.encode()
+    assert figure == chart(name)
+    assert all("\n" not in text for text in words(figure))
 
 
 @given(st.sampled_from(CHARTS), st.text(alphabet=st.characters()))
@@ -100,36 +100,36 @@ def test_any_name_makes_well_formed_xml(chart: Callable[[str], str], name: str) 
 
 @pytest.mark.parametrize("chart", CHARTS)
 def test_a_chart_says_what_it_is_and_scales(chart: Callable[[str], str]) -> None:
-    drawn = parsed(chart("income & more"))
-    assert drawn.get("role") == "img"
-    assert "income & more" in (drawn[0].text or "")
-    assert drawn[1].text
-    _, _, wide, tall = map(float, (drawn.get("viewBox") or "").split())
-    shown = float(drawn.get("width") or 0), float(drawn.get("height") or 0)
-    assert shown[0] / shown[1] == pytest.approx(wide / tall, rel=0.01)
-    for item in drawn.iter():
+    figure = parsed(chart("income & more"))
+    assert figure.get("role") == "img"
+    assert "income & more" in (figure[0].text or "")
+    assert figure[1].text
+    _, _, wide, tall = map(float, (figure.get("viewBox") or "").split())
+    size = float(figure.get("width") or 0), float(figure.get("height") or 0)
+    assert size[0] / size[1] == pytest.approx(wide / tall, rel=0.01)
+    for item in figure.iter():
         x, y = float(item.get("x") or 0), float(item.get("y") or 0)
-        assert 0 <= x <= x + float(item.get("width", 0)) * (item is not drawn) <= wide
-        assert 0 <= y <= y + float(item.get("height", 0)) * (item is not drawn) <= tall
+        assert 0 <= x <= x + float(item.get("width", 0)) * (item is not figure) <= wide
+        assert 0 <= y <= y + float(item.get("height", 0)) * (item is not figure) <= tall
 
 
 def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
     before, after = Series("before", "#aaaaaa", [0, 250, 1000]), Series("after", "#0b4f8a", [500])
-    drawn = draw_grouped_bars(
+    figure = draw_grouped_bars(
         ["1", "2-3", "4-7"], [before, after], title="", across="size", up="rows"
     )
-    old = marks(drawn, "rect", "#aaaaaa")[:3]  # the last is the legend's
-    new = marks(drawn, "rect", "#0b4f8a")[:1]
+    old = marks(figure, "rect", "#aaaaaa")[:3]  # the last is the legend's
+    new = marks(figure, "rect", "#0b4f8a")[:1]
     highest = old[2]["height"]
     assert [item["height"] for item in old] == pytest.approx([0, highest / 4, highest], abs=0.1)
     assert new[0]["height"] == pytest.approx(highest / 2, abs=0.1)
     bottoms = {round(item["y"] + item["height"], 1) for item in old + new}
     assert len(bottoms) == 1
     assert new[0]["x"] == pytest.approx(old[0]["x"] + old[0]["width"], abs=0.11)
-    assert [text for text in words(drawn) if text[0].isdigit()] == [
+    assert [text for text in words(figure) if text[0].isdigit()] == [
         "0", "200", "400", "600", "800", "1,000", "1", "2-3", "4-7",
     ]  # fmt: skip
-    assert {"before", "after", "size", "rows"} <= set(words(drawn))
+    assert {"before", "after", "size", "rows"} <= set(words(figure))
 
 
 @pytest.mark.parametrize("highest", [0, 1, 2, 5, 6, 7, 99, 101, 12_345, 10**9])
@@ -147,25 +147,27 @@ def test_ticks_are_round_and_reach_the_highest(highest: int) -> None:
 
 def test_many_groups_leave_room_between_their_labels() -> None:
     groups = [f"{2**place:,}-{2 ** (place + 1) - 1:,}" for place in range(34)]
-    drawn = draw_grouped_bars(
+    figure = draw_grouped_bars(
         groups, [Series("n", "#aaaaaa", [1] * 34)], title="", across="size", up="rows"
     )
-    turned = [item for item in elements(drawn, "text") if "-45" in item.get("transform", "")]
+    turned = [item for item in elements(figure, "text") if "-45" in item.get("transform", "")]
     places = [float(item.get("x") or 0) for item in turned]
     assert min(b - a for a, b in itertools.pairwise(places)) >= 20
     assert turned[0].text == groups[0]
 
 
 def test_a_bar_of_a_column_is_as_long_as_its_share() -> None:
-    drawn = draw_horizontal_bars(
+    figure = draw_horizontal_bars(
         {"a": 1.0, "b": 0.25, "c": 0.0}, color="#2a9d8f", title="", across="detail"
     )
-    result = marks(drawn, "rect", "#2a9d8f")
-    whole = result[0]["width"]
-    assert [item["width"] for item in result] == pytest.approx([whole, whole / 4, 0], abs=0.1)
+    result = marks(figure, "rect", "#2a9d8f")
+    full_width = result[0]["width"]
+    assert [item["width"] for item in result] == pytest.approx(
+        [full_width, full_width / 4, 0], abs=0.1
+    )
     assert [item["y"] for item in result] == sorted(item["y"] for item in result)  # in their order
-    assert [text for text in words(drawn) if text in "abc"] == ["a", "b", "c"]
-    assert words(drawn)[:6] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert [text for text in words(figure) if text in "abc"] == ["a", "b", "c"]
+    assert words(figure)[:6] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
 
 
 def test_points_lie_where_their_numbers_are() -> None:
@@ -175,8 +177,8 @@ def test_points_lie_where_their_numbers_are() -> None:
         Point("c", 0.5, 0.2),
         Point("d", float("nan"), 0),
     ]
-    drawn = draw_scatter(several, color="#0b4f8a", title="", across="before", up="after")
-    low, high, other = marks(drawn, "circle", "#0b4f8a")
+    figure = draw_scatter(several, color="#0b4f8a", title="", across="before", up="after")
+    low, high, other = marks(figure, "circle", "#0b4f8a")
     side = high["cx"] - low["cx"]
     assert low["cy"] - high["cy"] == side > 0
     assert other["cx"] == pytest.approx(low["cx"] + side / 2)
@@ -185,30 +187,30 @@ def test_points_lie_where_their_numbers_are() -> None:
 
 def test_a_heat_map_writes_numbers_and_leaves_what_is_unknown_grey() -> None:
     values = {(0, 1): 0.0, (1, 0): 0.5, (2, 0): 1.0}
-    drawn = draw_heat_map(["a", "b", "c"], values, title="in the table", scale="V")
-    gray, *others = [item for item in elements(drawn, "rect") if item.get("fill") != "#ffffff"]
+    figure = draw_heat_map(["a", "b", "c"], values, title="in the table", scale="V")
+    gray, *others = [item for item in elements(figure, "rect") if item.get("fill") != "#ffffff"]
     assert gray.get("fill") == "#f0f0f0"
     # the ends and the middle of Blues, as Matplotlib has them
     assert [item.get("fill") for item in others[:3]] == ["#f7fbff", "#6baed6", "#08306b"]
-    assert [item.text for item in elements(drawn, "text") if item.get("font-size") == "9"] == [
+    assert [item.text for item in elements(figure, "text") if item.get("font-size") == "9"] == [
         ".00", ".50", "1.00",
     ]  # fmt: skip
     places = [(float(item.get("y") or 0), float(item.get("x") or 0)) for item in others[:3]]
     (top, right), (middle, left), (bottom, _) = places
     assert top < middle < bottom
     assert left < right
-    assert words(drawn).count("c") == 2
+    assert words(figure).count("c") == 2
     many = [f"c{number}" for number in range(21)]
     assert ".50" not in words(draw_heat_map(many, {(0, 1): 0.5}, title="", scale="V"))
 
 
 def test_a_long_name_is_cut_and_told_in_full() -> None:
     name = "the age of a person on the day of the first interview, in years"
-    drawn = columns(name)
-    cut = next(text for text in words(drawn) if text.endswith("…"))
+    figure = columns(name)
+    cut = next(text for text in words(figure) if text.endswith("…"))
     assert name.startswith(cut[:-1])
     assert 12 < len(cut) < 40
-    assert name in [item.text for item in elements(drawn, "title")]
+    assert name in [item.text for item in elements(figure, "title")]
 
 
 def test_nothing_to_show_is_still_a_chart() -> None:
@@ -222,17 +224,17 @@ def test_a_scatter_with_its_own_ranges_has_links_and_no_diagonal() -> None:
     several = [
         Point("first", 0.1, 30.0, href="?k=5&epsilon=2"), Point("<last>", 0.03, 7.5, "#c2571a"),
     ]  # fmt: skip
-    drawn = draw_scatter(
+    figure = draw_scatter(
         several, color="#0b4f8a", title="t", across="loss", up="risk", most=(0.1, 30.0)
     )
-    root = parsed(drawn)
+    root = parsed(figure)
     assert root.get("role") == "group"
     links = [element for element in root.iter() if element.tag.endswith("}a")]
     assert [link.get("href") for link in links] == ["?k=5&epsilon=2"]
     assert [link.get("aria-label") for link in links] == ["first: 0.100, 30.000"]
     dots = [element for element in root.iter() if element.tag.endswith("circle")]
     assert {dot.get("fill") for dot in dots} == {"#0b4f8a", "#c2571a"}
-    assert "#bbbbbb" not in drawn
+    assert "#bbbbbb" not in figure
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert {"0.1", "30", "0"} <= set(texts)
     assert 'role="img"' in draw_scatter(several[1:], color="#0b4f8a", title="", across="", up="")

@@ -64,7 +64,7 @@ def pct(share: float, digits: int = 1) -> str:
 @pytest.mark.parametrize("way", WAYS)
 def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
     release = made_by(tmp_path / "out", way, by=publish)
-    page, known = page_of(release), written(release)
+    page, content = page_of(release), written(release)
     text = read_outline(page).text
     assert list_external_loads(page) == []
     assert headings(page) == SECTIONS
@@ -75,17 +75,17 @@ def test_every_method_has_every_part(tmp_path: Path, way: str) -> None:
     for drawing in result:
         assert re.match(r'<svg [^>]*role="img"', drawing)
         assert re.search(r"<title>[^<]+</title>\s*<desc>[^<]+</desc>", drawing)
-    assert f"from a table of {known['rows_original']:,} rows" in text
+    assert f"from a table of {content['rows_original']:,} rows" in text
     assert all(item.text in text for item in release.certificate.guarantee.statement)
-    if known["utility"] is not None:
-        assert f"median relative error of {pct(known['utility']['query_error'])} (mean" in text
-        assert f"mean error of {known['utility']['association_error']:.4f}" in text
-    for first in known["subgroups"]:
+    if content["utility"] is not None:
+        assert f"median relative error of {pct(content['utility']['query_error'])} (mean" in text
+        assert f"mean error of {content['utility']['association_error']:.4f}" in text
+    for first in content["subgroups"]:
         if first["hidden"] is not None and first["rows"]:
-            share = pct(first["rows"] / known["rows_original"])
+            share = pct(first["rows"] / content["rows_original"])
             row = f"{first['rows']:,} {share} {first['hidden']:,} "
             assert f"{row}{pct(first['hidden'] / first['rows'])}" in text
-    for name, loss in known["loss_by_column"].items():
+    for name, loss in content["loss_by_column"].items():
         assert re.search(rf"{re.escape(name)} .{{1,60}} {loss:.3f} ", text)
     for attack in json.loads((release.curator / "attacks.json").read_text())["attacks"]:
         assert f"{attack['attack']}: {attack['name']}" in text
@@ -153,19 +153,26 @@ def test_a_sentence_says_on_whom_suppression_falls(tmp_path: Path) -> None:
     table = pl.DataFrame({"race": [label for label, rows in draw for _ in range(rows)]})
     columns = {"race": {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b", "c"]}}}}
     release = {"method": "k-anonymity", "k": 10, "suppression": 0.05, "levels": {"race": 0}}
-    made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+    suppressed_release = publish(
+        table, {"columns": columns, "release": release}, output=tmp_path / "out"
+    )
     text = (
         "Suppression affects small groups more: 16.7 % of the rows of small groups (less than "
         "10 % of the table) are suppressed, and 0 % of the rows of large groups. Most affected: "
         "race c, 100 % of 6 rows; overall 0.6 %."
     )
-    assert text in read_outline(page_of(made)).text
-    assert text in summarize_release(made.certificate, made.evaluation).review.sentences
-    kept = publish(table, {"columns": columns, "release": {**release, "k": 5}},
+    assert text in read_outline(page_of(suppressed_release)).text
+    assert (
+        text
+        in summarize_release(
+            suppressed_release.certificate, suppressed_release.evaluation
+        ).review.sentences
+    )
+    full_release = publish(table, {"columns": columns, "release": {**release, "k": 5}},
                    output=tmp_path / "all")  # fmt: skip
     assert (
         "No group was suppressed."
-        in summarize_release(kept.certificate, kept.evaluation).review.sentences
+        in summarize_release(full_release.certificate, full_release.evaluation).review.sentences
     )
 
 
@@ -184,9 +191,11 @@ def test_script_in_names_and_values_is_escaped(tmp_path: Path) -> None:
         {"method": "k-anonymity", "k": 5}, {"method": "k-anonymity", "k": 25, "suppression": 0.4},
     ):  # fmt: skip
         shutil.rmtree(tmp_path, ignore_errors=True)
-        made = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
+        published = publish(
+            table, {"columns": columns, "release": release}, output=tmp_path / "out"
+        )
         assert verify(tmp_path / "out") == []
-        for page in (page_of(made), (tmp_path / "out" / "certificate.html").read_text()):
+        for page in (page_of(published), (tmp_path / "out" / "certificate.html").read_text()):
             assert list_external_loads(page) == []
             assert "<script" not in page
             assert page.count("</style>") == 1
@@ -201,8 +210,10 @@ def shown(browser: Browser, path: Path, **settings: Any) -> Iterator[Page]:
     """A page from the file system; at the end nothing but the file was asked for."""
     request: list[str] = []
     context = browser.new_context(**settings)
-    context.on("request", lambda one: request.append(one.url))
-    context.on("console", lambda one: request.append(one.text) if one.type == "error" else None)
+    context.on("request", lambda message: request.append(message.url))
+    context.on(
+        "console", lambda message: request.append(message.text) if message.type == "error" else None
+    )
     page = context.new_page()
     page.goto(path.as_uri())
     yield page

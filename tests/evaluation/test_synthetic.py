@@ -43,9 +43,9 @@ def _evaluation(release: Release) -> SyntheticEvaluation:
 
 
 def _evaluate(release: Release, **how: object) -> SyntheticEvaluation:
-    found = ic.evaluate(make_patients(), release, _SPEC, **how)  # type: ignore[arg-type]
-    assert isinstance(found, SyntheticEvaluation)
-    return found
+    evaluation = ic.evaluate(make_patients(), release, _SPEC, **how)  # type: ignore[arg-type]
+    assert isinstance(evaluation, SyntheticEvaluation)
+    return evaluation
 
 
 def test_a_folder_is_judged_as_it_was_when_it_was_published(release: Release) -> None:
@@ -67,13 +67,13 @@ def test_a_folder_is_judged_as_it_was_when_it_was_published(release: Release) ->
 
 def test_rows_of_any_tool_are_judged_without_a_model(release: Release) -> None:
     data = pl.read_parquet(release.folder / "data.parquet")
-    found = ic.evaluate(make_patients(), data, _SPEC, target="sex")
-    assert isinstance(found, SyntheticEvaluation)
-    assert found.distance_by_column == _evaluation(release).distance_by_column
-    assert found.equal_rows.expected is None
-    assert found.utility is not None
-    assert found.utility.accuracy is not None
-    assert found.utility.accuracy.target == "sex"
+    evaluation = ic.evaluate(make_patients(), data, _SPEC, target="sex")
+    assert isinstance(evaluation, SyntheticEvaluation)
+    assert evaluation.distance_by_column == _evaluation(release).distance_by_column
+    assert evaluation.equal_rows.expected is None
+    assert evaluation.utility is not None
+    assert evaluation.utility.accuracy is not None
+    assert evaluation.utility.accuracy.target == "sex"
     with pytest.raises(IncrowdError, match="'diagnosis': not in the released table"):
         ic.evaluate(make_patients(), data.drop("diagnosis"), _SPEC)
 
@@ -92,48 +92,48 @@ def test_the_terminal_shows_what_applies(
     release: Release, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_evaluation(_evaluation(release))
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for words in ("Shares, 1-way", "Shares, 2-way", "Shares, 3-way", "Associations", "Range counts",
                   "expected by chance", "AUC", "\ndiagnosis ", "K-anonymity, k = 5"):  # fmt: skip
-        assert words in shown, words
+        assert words in output, words
     for words in ("Missing", "Surplus", "Groups", "Information loss", "Reidentification", "Unique"):
-        assert words not in shown, words
+        assert words not in output, words
 
 
 def test_a_folder_is_attacked_by_all_that_applies(release: Release) -> None:
-    found = ic.attack(make_patients(), release, _SPEC, tries=300, seed=1)
-    assert [one.attack for one in found.estimates] == [
+    report = ic.attack(make_patients(), release, _SPEC, tries=300, seed=1)
+    assert [estimate.attack for estimate in report.estimates] == [
         "linkage", "join", "singling-out", "inference", "inference", "membership",
     ]  # fmt: skip
-    text = json.dumps(found.as_dict())
+    text = json.dumps(report.as_dict())
     assert "class" not in text.replace("classes", "class").split("Attacks on published groups")[0]
-    member = found.estimates[-1]
+    member = report.estimates[-1]
     assert member.bound is not None
     assert member.success.low <= member.bound
-    (one,) = ic.attack(
+    (estimate,) = ic.attack(
         make_patients(), release, _SPEC, only=["linkage"], control=make_patients(500, seed=9)
     ).estimates
-    assert one.control is not None
-    assert one.control.tries == 500
+    assert estimate.control is not None
+    assert estimate.control.tries == 500
 
 
 def test_other_methods_are_run_on_the_same_table(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, counts, classes = _evaluation(release).others
-    assert own.pair_distance == _evaluation(release).mean_pair_distance
-    assert own.informative == own.columns == 9
-    for one in (counts, classes):
-        assert one.problem is None, one.problem
-        assert one.rows is not None
-        assert one.informative == 9 - len(one.suppressed)
-    assert counts.pair_distance is None or counts.pair_distance > own.pair_distance  # type: ignore[operator]
+    synthetic_rows, counts, classes = _evaluation(release).others
+    assert synthetic_rows.pair_distance == _evaluation(release).mean_pair_distance
+    assert synthetic_rows.informative == synthetic_rows.columns == 9
+    for other_method in (counts, classes):
+        assert other_method.problem is None, other_method.problem
+        assert other_method.rows is not None
+        assert other_method.informative == 9 - len(other_method.suppressed)
+    assert counts.pair_distance is None or counts.pair_distance > synthetic_rows.pair_distance  # type: ignore[operator]
 
     def refuse(_file: object) -> None:
         raise IncrowdError("no such method")
 
     monkeypatch.setattr(other_methods, "make_method", refuse)
-    problems = [one.problem for one in _evaluate(release).others]
+    problems = [other_method.problem for other_method in _evaluate(release).others]
     assert problems == [None, "no such method", "no such method"]
     monkeypatch.undo()
     monkeypatch.setattr(other_methods, "_MOST_SEARCHED", (1, 1))
@@ -171,44 +171,46 @@ def test_a_table_of_one_column_has_no_lines_of_pairs(capsys: pytest.CaptureFixtu
     table = pl.DataFrame({"x": [*range(1, 51)] * 4})
     with pytest.warns(ic.IncrowdWarning):
         release = ic.publish(table, spec, bits=SeededRandomness(1))
-    found = ic.evaluate(table, release, spec)
-    print_evaluation(found)
-    shown = capsys.readouterr().out
-    assert "Shares, 1-way" in shown
+    evaluation = ic.evaluate(table, release, spec)
+    print_evaluation(evaluation)
+    output = capsys.readouterr().out
+    assert "Shares, 1-way" in output
     for words in ("Shares, 2-way", "Values", "Associations", "all 1 columns"):
-        assert words not in shown, words
+        assert words not in output, words
     assert _evaluation(release).largest_error is None
     attacks = ic.attack(table, release, spec, tries=50, seed=1).estimates
-    assert [one.attack for one in attacks] == ["linkage", "singling-out", "membership"]
+    assert [estimate.attack for estimate in attacks] == ["linkage", "singling-out", "membership"]
     assert attacks[1].name == "by 1 column of a row"
 
 
 def test_columns_that_were_not_measured_with_the_target_are_named() -> None:
     method = make_method(make_spec(f"{BUDGET}, target: smoker, tables: [[sex, smoker]]"))
-    counted = method.count(local_engine().open(make_patients(300)))
-    made = method.make(counted, MakeContext(SeededRandomness(1), local_engine()))
-    assert made.synthetic is not None
-    pairs = [table for table in made.synthetic.measured if {*table.columns} == {"sex", "smoker"}]
-    single = [table for table in made.synthetic.measured if len(table.columns) <= 1]
-    measured = replace(made, synthetic=replace(made.synthetic, measured=(*single, *pairs)))
-    found = measure_synthetic(measured)[0]
-    others = [name for name in found.distance_by_column if name not in ("sex", "smoker")]
+    counts = method.count(local_engine().open(make_patients(300)))
+    outcome = method.make(counts, MakeContext(SeededRandomness(1), local_engine()))
+    assert outcome.synthetic is not None
+    pairs = [table for table in outcome.synthetic.measured if {*table.columns} == {"sex", "smoker"}]
+    single = [table for table in outcome.synthetic.measured if len(table.columns) <= 1]
+    shortened = replace(outcome, synthetic=replace(outcome.synthetic, measured=(*single, *pairs)))
+    evaluation = measure_synthetic(shortened)[0]
+    others = [name for name in evaluation.distance_by_column if name not in ("sex", "smoker")]
     columns = ", ".join(others)
     advice = f"Not measured with the target: {columns}. Add `tables: [[pregnant, smoker]]`."
-    assert found.target_advice == advice
-    assert ("Target", advice) in list_synthetic_facts(found)
-    assert list_apart(replace(made, synthetic=None)) == ()
+    assert evaluation.target_advice == advice
+    assert ("Target", advice) in list_synthetic_facts(evaluation)
+    assert list_apart(replace(outcome, synthetic=None)) == ()
 
 
 def test_the_report_names_them(release: Release) -> None:
-    found = _evaluation(release)
+    evaluation = _evaluation(release)
     part = release.certificate.synthetic
     assert part is not None
-    measured = {name for one in part.measured if "smoker" in one.columns for name in one.columns}
-    assert {*found.apart_from_target} == {*part.columns} - measured
-    assert _evaluate(release).apart_from_target == found.apart_from_target
-    apart = replace(found, apart_from_target=("region",))
+    measured = {
+        name for table in part.measured if "smoker" in table.columns for name in table.columns
+    }
+    assert {*evaluation.apart_from_target} == {*part.columns} - measured
+    assert _evaluate(release).apart_from_target == evaluation.apart_from_target
+    apart = replace(evaluation, apart_from_target=("region",))
     page = report_synthetic(release.certificate, apart)
     assert "Not measured with the target: region. Add `tables: [[region, smoker]]`." in page
-    without = report_synthetic(release.certificate, replace(found, apart_from_target=()))
+    without = report_synthetic(release.certificate, replace(evaluation, apart_from_target=()))
     assert "Not measured with the target" not in without

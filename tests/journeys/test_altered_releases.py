@@ -53,9 +53,9 @@ def resealed(
     shutil.copytree(classes, copy)
     frame = sort_rows(data(pl.read_csv(copy / "data.csv", infer_schema=False)))
     frame.write_csv(copy / "data.csv")
-    known = load_certificate(classes)
+    certificate = load_certificate(classes)
     sizes = frame.group_by(QUASI).len()["len"]
-    release = known.table.release.model_copy(
+    release = certificate.table.release.model_copy(
         update={
             "sha256": hashlib.sha256((copy / "data.csv").read_bytes()).hexdigest(),
             "rows": len(frame),
@@ -63,10 +63,13 @@ def resealed(
             "smallest_class": sizes.min(),
         }
     )
-    values = {**known.parameters, **(parameters or {})}
+    values = {**certificate.parameters, **(parameters or {})}
     update = {"release": release, "parameters": values}
     changed = (
-        known.model_copy(update=update).with_statement().model_copy(update=changes).with_seal()
+        certificate.model_copy(update=update)
+        .with_statement()
+        .model_copy(update=changes)
+        .with_seal()
     )
     forge_certificate(copy, changed)
     return copy
@@ -89,10 +92,10 @@ def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
 def smaller(frame: pl.DataFrame) -> pl.DataFrame:
     """One class cut down to four rows."""
     first = frame.select(QUASI).row(0)
-    own = pl.all_horizontal(
+    in_class = pl.all_horizontal(
         pl.col(name).eq_missing(value) for name, value in zip(QUASI, first, strict=True)
     )
-    return pl.concat([frame.filter(~own), frame.filter(own).head(4)])
+    return pl.concat([frame.filter(~in_class), frame.filter(in_class).head(4)])
 
 
 def test_a_class_smaller_than_k_is_found(classes: Path, tmp_path: Path) -> None:
@@ -222,7 +225,7 @@ def told_by(
     certificate: Certificate,
     tables: Sequence[Parameters],
     shared: Parameters | None = None,
-    kept: Sequence[int] | None = None,
+    places: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Other parameters of some tables or of all, and the statement that goes with them."""
     assert certificate.slices is not None
@@ -230,7 +233,7 @@ def told_by(
         table.model_copy(update={"parameters": {**table.parameters, **changes}})
         for table, changes in zip(certificate.slices, tables, strict=True)
     ]
-    slices_ = [slices_[at] for at in (kept if kept is not None else range(len(slices_)))]
+    slices_ = [slices_[at] for at in (places if places is not None else range(len(slices_)))]
     update = {"slices": slices_, "parameters": certificate.parameters if shared is None else shared}
     guarantee = certificate.model_copy(update=update).with_statement().guarantee
     return {**update, "guarantee": guarantee}
@@ -239,142 +242,147 @@ def told_by(
 NO_CHANGE: list[Parameters] = [{}, {}, {}, {}]
 
 
-def event_dropped(known: Certificate, _: Path) -> dict[str, Any]:
-    return {"events": known.events[:-1]}
+def event_dropped(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return {"events": certificate.events[:-1]}
 
 
-def choice_dropped(known: Certificate, _: Path) -> dict[str, Any]:
+def choice_dropped(certificate: Certificate, _: Path) -> dict[str, Any]:
     """One of the choices is not paid for."""
-    return {"events": known.events[1:]}
+    return {"events": certificate.events[1:]}
 
 
-def all_choices_dropped(known: Certificate, _: Path) -> dict[str, Any]:
+def all_choices_dropped(certificate: Certificate, _: Path) -> dict[str, Any]:
     """The events of declared slices, the words of chosen ones."""
-    return {"events": [event for event in known.events if event["kind"] != "selection"]}
+    return {"events": [event for event in certificate.events if event["kind"] != "selection"]}
 
 
-def choices_last(known: Certificate, _: Path) -> dict[str, Any]:
-    return {"events": known.events[::-1]}
+def choices_last(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return {"events": certificate.events[::-1]}
 
 
-def slice_dropped(known: Certificate, folder: Path) -> dict[str, Any]:
+def slice_dropped(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """A slice goes with its file; what it cost is forgotten as little as it should be."""
     (folder / "data-4.csv").unlink()
-    return told_by(known, NO_CHANGE, kept=[0, 1, 2])
+    return told_by(certificate, NO_CHANGE, places=[0, 1, 2])
 
 
-def one_left(known: Certificate, folder: Path) -> dict[str, Any]:
+def one_left(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """The first slice as if it were a release of its own."""
     for number in (2, 3, 4):
         (folder / f"data-{number}.csv").unlink()
     (folder / "data-1.csv").rename(folder / "data.csv")
-    first = known.tables[0]
+    first = certificate.tables[0]
     return {
         "slices": None, "parameters": first.parameters, "scheme": first.scheme,
         "release": first.release.model_copy(update={"file": "data.csv"}),
     }  # fmt: skip
 
 
-def slice_left(known: Certificate, folder: Path) -> dict[str, Any]:
+def slice_left(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """One slice, still called one, with its own event."""
     for number in (2, 3, 4):
         (folder / f"data-{number}.csv").unlink()
-    return {**told_by(known, NO_CHANGE, kept=[0]), "events": known.events[3]["events"]}
+    return {
+        **told_by(certificate, NO_CHANGE, places=[0]),
+        "events": certificate.events[3]["events"],
+    }
 
 
-def smaller_k(known: Certificate, _: Path) -> dict[str, Any]:
-    return told_by(known, [{}, {}, {"k": known.k - 1.0}, {}])
+def smaller_k(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(certificate, [{}, {}, {"k": certificate.k - 1.0}, {}])
 
 
-def smaller_k_everywhere(known: Certificate, _: Path) -> dict[str, Any]:
+def smaller_k_everywhere(certificate: Certificate, _: Path) -> dict[str, Any]:
     """A k that the budget does not allow, in one slice and its event."""
-    events = json.loads(json.dumps(known.events))
+    events = json.loads(json.dumps(certificate.events))
     events[-2]["events"][1]["events"][0]["k"] = 5
-    return {**told_by(known, [{}, {}, {"k": 5.0}, {}]), "events": events}
+    return {**told_by(certificate, [{}, {}, {"k": 5.0}, {}]), "events": events}
 
 
-def larger_k_everywhere(known: Certificate, _: Path) -> dict[str, Any]:
+def larger_k_everywhere(certificate: Certificate, _: Path) -> dict[str, Any]:
     """A k that the budget allows and the file does not have."""
-    larger = known.tables[2].release.smallest_class + 1
-    events = json.loads(json.dumps(known.events))
+    larger = certificate.tables[2].release.smallest_class + 1
+    events = json.loads(json.dumps(certificate.events))
     events[-2]["events"][1]["events"][0]["k"] = larger
-    return {**told_by(known, [{}, {}, {"k": float(larger)}, {}]), "events": events}
+    return {**told_by(certificate, [{}, {}, {"k": float(larger)}, {}]), "events": events}
 
 
-def smaller_beta(known: Certificate, _: Path) -> dict[str, Any]:
-    return told_by(known, [{}, {"beta": 0.1}, {}, {}])
+def smaller_beta(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(certificate, [{}, {"beta": 0.1}, {}, {}])
 
 
-def cheaper_choices(known: Certificate, _: Path) -> dict[str, Any]:
-    return told_by(known, NO_CHANGE, shared={"slices_epsilon": 0.01})
+def cheaper_choices(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(certificate, NO_CHANGE, shared={"slices_epsilon": 0.01})
 
 
-def no_choices(known: Certificate, _: Path) -> dict[str, Any]:
+def no_choices(certificate: Certificate, _: Path) -> dict[str, Any]:
     """Slices that were chosen from the table, said to have been declared."""
-    return told_by(known, NO_CHANGE, shared={})
+    return told_by(certificate, NO_CHANGE, shared={})
 
 
-def cheaper_search(known: Certificate, _: Path) -> dict[str, Any]:
-    return told_by(known, [{"search_epsilon": 0.001}, {}, {}, {}])
+def cheaper_search(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return told_by(certificate, [{"search_epsilon": 0.001}, {}, {}, {}])
 
 
-def dearer_choice(known: Certificate, _: Path) -> dict[str, Any]:
+def dearer_choice(certificate: Certificate, _: Path) -> dict[str, Any]:
     """What the choices truly cost would break the budget."""
-    events = [{"kind": "selection", "epsilon": 0.5}, *known.events[1:]]
-    cost = round(0.5 + sum(event["epsilon"] for event in known.events[1:3]), 6)
-    return {**told_by(known, NO_CHANGE, shared={"slices_epsilon": cost}), "events": events}
+    events = [{"kind": "selection", "epsilon": 0.5}, *certificate.events[1:]]
+    cost = round(0.5 + sum(event["epsilon"] for event in certificate.events[1:3]), 6)
+    return {**told_by(certificate, NO_CHANGE, shared={"slices_epsilon": cost}), "events": events}
 
 
-def sampled_besides(known: Certificate, _: Path) -> dict[str, Any]:
+def sampled_besides(certificate: Certificate, _: Path) -> dict[str, Any]:
     """A population that nobody has drawn the table from."""
-    return told_by(known, NO_CHANGE, shared={**known.parameters, "already_sampled": 0.1})
+    return told_by(
+        certificate, NO_CHANGE, shared={**certificate.parameters, "already_sampled": 0.1}
+    )
 
 
-def statement_of_one(known: Certificate, _: Path) -> dict[str, Any]:
+def statement_of_one(certificate: Certificate, _: Path) -> dict[str, Any]:
     """The words for a single file."""
     statement = write_statement(Facts(
-        "safe", [known.tables[0].parameters], unit=known.guarantee.unit,
-        epsilon=known.guarantee.epsilon, delta=known.guarantee.delta,
+        "safe", [certificate.tables[0].parameters], unit=certificate.guarantee.unit,
+        epsilon=certificate.guarantee.epsilon, delta=certificate.guarantee.delta,
     ))  # fmt: skip
-    return {"guarantee": known.guarantee.model_copy(update={"statement": statement})}
+    return {"guarantee": certificate.guarantee.model_copy(update={"statement": statement})}
 
 
-def statement_of_three(known: Certificate, _: Path) -> dict[str, Any]:
-    return {"guarantee": told_by(known, NO_CHANGE, kept=[0, 1, 2])["guarantee"]}
+def statement_of_three(certificate: Certificate, _: Path) -> dict[str, Any]:
+    return {"guarantee": told_by(certificate, NO_CHANGE, places=[0, 1, 2])["guarantee"]}
 
 
-def file_renamed(known: Certificate, folder: Path) -> dict[str, Any]:
+def file_renamed(certificate: Certificate, folder: Path) -> dict[str, Any]:
     (folder / "data-2.csv").rename(folder / "data-7.csv")
-    return {"slices": _with_file(known, 1, "data-7.csv")}
+    return {"slices": _with_file(certificate, 1, "data-7.csv")}
 
 
-def files_swapped(known: Certificate, folder: Path) -> dict[str, Any]:
+def files_swapped(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """Each under the name of the other, in the certificate too."""
     (folder / "data-1.csv").rename(folder / "x")
     (folder / "data-2.csv").rename(folder / "data-1.csv")
     (folder / "x").rename(folder / "data-2.csv")
-    slices_ = _with_file(known, 0, "data-2.csv")
-    slices_[1] = _with_file(known, 1, "data-1.csv")[1]
+    slices_ = _with_file(certificate, 0, "data-2.csv")
+    slices_[1] = _with_file(certificate, 1, "data-1.csv")[1]
     return {"slices": slices_}
 
 
-def file_twice(known: Certificate, folder: Path) -> dict[str, Any]:
+def file_twice(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """The second slice is said to be the first file."""
     (folder / "data-2.csv").unlink()
-    return {"slices": _with_file(known, 1, "data-1.csv")}
+    return {"slices": _with_file(certificate, 1, "data-1.csv")}
 
 
-def _with_file(known: Certificate, at: int, name: str) -> list[Slice]:
-    tables = list(known.tables)
+def _with_file(certificate: Certificate, at: int, name: str) -> list[Slice]:
+    tables = list(certificate.tables)
     data = tables[at].release.model_copy(update={"file": name})
     tables[at] = tables[at].model_copy(update={"release": data})
     return tables
 
 
-def file_replaced(known: Certificate, folder: Path) -> dict[str, Any]:
+def file_replaced(certificate: Certificate, folder: Path) -> dict[str, Any]:
     """The rows of another slice, with hash and numbers made to fit."""
     shutil.copy(folder / "data-1.csv", folder / "data-2.csv")
-    tables = list(known.tables)
+    tables = list(certificate.tables)
     data = tables[0].release.model_copy(
         update={"file": "data-2.csv", "sha256": hash_file(folder / "data-2.csv")}
     )
@@ -392,18 +400,18 @@ def file_of_all_added(_: Certificate, folder: Path) -> dict[str, Any]:
     return {}
 
 
-def numbers_of_another(known: Certificate, _: Path) -> dict[str, Any]:
-    tables = list(known.tables)
+def numbers_of_another(certificate: Certificate, _: Path) -> dict[str, Any]:
+    tables = list(certificate.tables)
     data = tables[1].release.model_copy(update={"rows": tables[1].release.rows + 1})
     tables[1] = tables[1].model_copy(update={"release": data})
     return {"slices": tables}
 
 
-def columns_of_another(known: Certificate, _: Path) -> dict[str, Any]:
+def columns_of_another(certificate: Certificate, _: Path) -> dict[str, Any]:
     """A slice that has a column more than its file."""
-    tables = list(known.tables)
+    tables = list(certificate.tables)
     tables[1] = tables[1].model_copy(
-        update={"scheme": {**tables[1].scheme, "e": known.tables[2].scheme["e"]}}
+        update={"scheme": {**tables[1].scheme, "e": certificate.tables[2].scheme["e"]}}
     )
     return {"slices": tables}
 
@@ -456,20 +464,22 @@ def test_a_lie_about_slices_is_found_though_its_seal_fits(
 
 def test_each_slice_has_its_own_k(plain: Path, tmp_path: Path) -> None:
     assert list_verify_messages(plain) == []
-    known = load_certificate(plain)
-    first, second, third = (float(table.parameters["k"]) for table in known.tables)
+    certificate = load_certificate(plain)
+    first, second, third = (float(table.parameters["k"]) for table in certificate.tables)
     assert first == third < second
-    assert known.k == first
+    assert certificate.k == first
     shutil.copytree(plain, tmp_path / "swapped")
-    change_certificate(tmp_path / "swapped", **told_by(known, [{"k": second}, {"k": first}, {}]))
+    change_certificate(
+        tmp_path / "swapped", **told_by(certificate, [{"k": second}, {"k": first}, {}])
+    )
     assert any(PARAMETERS in problem for problem in list_verify_messages(tmp_path / "swapped"))
     # A larger k of the first, which it keeps, and one of the second, which it does not.
     for at, beyond in ((0, 0), (1, 1)):
         events = [serialize_event(SafeRelease(int(first), 0.25)) for _ in range(3)]
-        events[at]["k"] = known.tables[at].release.smallest_class + beyond
+        events[at]["k"] = certificate.tables[at].release.smallest_class + beyond
         changes: list[Parameters] = [{"k": float(event["k"])} for event in events]
         shutil.copytree(plain, tmp_path / str(at))
-        change_certificate(tmp_path / str(at), **told_by(known, changes), events=events)
+        change_certificate(tmp_path / str(at), **told_by(certificate, changes), events=events)
         problems = list_verify_messages(tmp_path / str(at))
         assert ["smaller than k" in problem for problem in problems] == [True] * beyond
 
@@ -477,9 +487,11 @@ def test_each_slice_has_its_own_k(plain: Path, tmp_path: Path) -> None:
 def test_the_truth_told_again_is_no_lie(sliced: Path, tmp_path: Path) -> None:
     """Or every lie above would be found, whatever it says."""
     shutil.copytree(sliced, tmp_path / "copy")
-    known = load_certificate(sliced)
-    change_certificate(tmp_path / "copy", **told_by(known, NO_CHANGE), events=known.events)
-    assert load_certificate(tmp_path / "copy") == known
+    certificate = load_certificate(sliced)
+    change_certificate(
+        tmp_path / "copy", **told_by(certificate, NO_CHANGE), events=certificate.events
+    )
+    assert load_certificate(tmp_path / "copy") == certificate
     assert list_verify_messages(tmp_path / "copy") == []
 
 

@@ -83,14 +83,14 @@ K5 = "method: k-anonymity, k: 5, suppression: 0, levels: {district: 1}"
 
 def test_the_release_reports_the_loss_that_the_search_found(tmp_path: Path) -> None:
     file = written(tmp_path, K5)
-    made = publish(people(), file, output=tmp_path / "out", bits=PinnedRandomness(1))
-    assert isinstance(made.evaluation, Evaluation)
-    assert made.evaluation.loss == pytest.approx(found_by_search(file), abs=1e-12)
-    assert made.evaluation.loss_by_column["district"] == pytest.approx(2 / 11)
+    release = publish(people(), file, output=tmp_path / "out", bits=PinnedRandomness(1))
+    assert isinstance(release.evaluation, Evaluation)
+    assert release.evaluation.loss == pytest.approx(found_by_search(file), abs=1e-12)
+    assert release.evaluation.loss_by_column["district"] == pytest.approx(2 / 11)
     plain = written(tmp_path, K5, PLAIN)
     same = publish(people(), plain, output=tmp_path / "plain", bits=PinnedRandomness(1))
     assert isinstance(same.evaluation, Evaluation)
-    assert made.evaluation.as_dict() == same.evaluation.as_dict()
+    assert release.evaluation.as_dict() == same.evaluation.as_dict()
     assert verify(tmp_path / "out") == []
 
 
@@ -98,13 +98,13 @@ def test_a_file_beside_its_certificate_is_read_by_it(tmp_path: Path) -> None:
     """Of a label alone, which the root has too, nothing but the certificate tells the level."""
     file = written(tmp_path, f"{K5}, format: csv")
     few = people().filter(pl.col("district").is_in(["d00", "d01", "d02"]))
-    made = publish(few, file, output=tmp_path / "out")
-    assert isinstance(made.evaluation, Evaluation)
+    release = publish(few, file, output=tmp_path / "out")
+    assert isinstance(release.evaluation, Evaluation)
     beside = evaluate(few, tmp_path / "out" / "data.csv", file)
-    assert beside.loss == pytest.approx(made.evaluation.loss)
+    assert beside.loss == pytest.approx(release.evaluation.loss)
     assert beside.readings == ()
     losses = information_loss(few, tmp_path / "out" / "data.csv", file)
-    assert losses["normalized"] == pytest.approx(made.evaluation.loss)
+    assert losses["normalized"] == pytest.approx(release.evaluation.loss)
     shutil.copy(tmp_path / "out" / "data.csv", tmp_path / "alone.csv")
     alone = evaluate(few, tmp_path / "alone.csv", file)
     assert alone.loss_by_column["district"] == 1  # as the root: the widest that it may mean
@@ -179,8 +179,10 @@ def test_check_names_them_and_who_could_be_misled(
     assert not _about_labels(check(open_table(people()), written(tmp_path, release, PLAIN)))
 
 
-def _about_labels(found: list[Finding]) -> list[Finding]:
-    return [item for item in found if item.code.partition("_")[0] in ("LABEL", "LABELS")]
+def _about_labels(findings: list[Finding]) -> list[Finding]:
+    return [
+        finding for finding in findings if finding.code.partition("_")[0] in ("LABEL", "LABELS")
+    ]
 
 
 def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
@@ -188,12 +190,12 @@ def test_slices_and_safe_releases_read_by_levels_too(tmp_path: Path) -> None:
         "epsilon: 4, delta: 1.0e-3, scheme: fixed, levels: {district: 1, age: 0, sex: 0}, "
         "slices: [[district, age], [age, sex]]"
     )
-    shown = []
+    associations = []
     for name, rows in (("flawed", ROWS), ("plain", PLAIN)):
         file = written(tmp_path, release, rows)
-        made = publish_unjudged(
+        publication = publish_unjudged(
             people(3000), file, output=tmp_path / name, bits=PinnedRandomness(1)
         )
-        assert made.evaluation.slices
-        shown.append(made.evaluation.associations)
-    assert shown[0] == shown[1]
+        assert publication.evaluation.slices
+        associations.append(publication.evaluation.associations)
+    assert associations[0] == associations[1]

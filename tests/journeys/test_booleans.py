@@ -110,7 +110,7 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
     confirmed = confirmed.split("release:")[0]
     confirmed += "release: {method: k-anonymity, k: 5, format: csv}\n"
     (tmp_path / "spec.yaml").write_text(confirmed)
-    shown = []
+    files = []
     for name, table in {
         "csv": tmp_path / "t.csv",
         "parquet": tmp_path / "t.parquet",
@@ -124,10 +124,10 @@ def test_one_draft_publishes_csv_parquet_and_pandas_alike(tmp_path: Path) -> Non
         assert all(item.severity == "note" and item.topic == "forecast" for item in result)
         release = publish_unjudged(table, file, output=tmp_path / name)
         assert verify(tmp_path / name) == []
-        shown.append((tmp_path / name / "data.csv").read_bytes())
+        files.append((tmp_path / name / "data.csv").read_bytes())
         assert set(release.data["smokes"]) == {"true", "false"}
-    assert len(set(shown)) == 1
-    assert shown[0].count(b"true") == 500
+    assert len(set(files)) == 1
+    assert files[0].count(b"true") == 500
 
 
 def test_a_boolean_in_a_spec_meets_one_in_text() -> None:

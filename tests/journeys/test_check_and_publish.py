@@ -55,8 +55,10 @@ def test_a_weak_promise_that_is_settled_is_called_so_too(tmp_path: Path) -> None
     """Nobody wrote delta = 0.73 into the spec; it follows from k and beta."""
     table = pl.DataFrame({"x": ["a", "b"] * 400})
     release = {"k": 3, "beta": 0.9, "epsilon": 1.0, "levels": {"x": 0}}
-    made = publish(table, {"columns": {"x": FLAT}, "release": release}, output=tmp_path / "out")
-    assert "DELTA_TOO_LARGE" in list_codes(made.findings)
+    publication = publish(
+        table, {"columns": {"x": FLAT}, "release": release}, output=tmp_path / "out"
+    )
+    assert "DELTA_TOO_LARGE" in list_codes(publication.findings)
     table.write_parquet(tmp_path / "t.parquet")
     spec = {"table": "t.parquet", "columns": {"x": FLAT}, "release": release}
     (tmp_path / "spec.json").write_text(json.dumps(spec))

@@ -41,71 +41,71 @@ SEARCHED = f"release: {{{BUDGET}, draw: counts, levels: {{zip: [3, 5], birth_yea
 CELLS = ["zip", "sex", "birth_year", "race"]
 
 
-def true_cells(voters: pl.DataFrame, made: Release) -> dict[tuple[object, ...], int]:
+def true_cells(voters: pl.DataFrame, release: Release) -> dict[tuple[object, ...], int]:
     """How many rows of the table are in each cell, by the scheme that was published."""
     frame = voters.select(CELLS)
-    for name, column in made.certificate.table.scheme.items():
+    for name, column in release.certificate.table.scheme.items():
         level = column.level
         assert level is not None
         if column.file is None:
-            shown = pl.col(name).str.head(5 - level) + "*" * level
+            labels = pl.col(name).str.head(5 - level) + "*" * level
         else:
             rows = [
-                line.split(";") for line in (made.folder / column.file).read_text().splitlines()
+                line.split(";") for line in (release.folder / column.file).read_text().splitlines()
             ]
-            shown = (
+            labels = (
                 pl.col(name).cast(pl.String).replace_strict({row[0]: row[level] for row in rows})
             )
-        frame = frame.with_columns(shown.alias(name))
+        frame = frame.with_columns(labels.alias(name))
     return {row[:-1]: row[-1] for row in frame.group_by(CELLS).len().iter_rows()}
 
 
-def shown_cells(made: Release) -> dict[tuple[object, ...], int]:
-    return dict(Counter(made.data.select(CELLS).iter_rows()))
+def shown_cells(release: Release) -> dict[tuple[object, ...], int]:
+    return dict(Counter(release.data.select(CELLS).iter_rows()))
 
 
 @pytest.mark.parametrize("release", [FIXED, SEARCHED])
 def test_every_row_shown_has_k_rows_behind_it_and_no_number_is_off_by_more_than_r(
     voters: pl.DataFrame, release: str
 ) -> None:
-    made = publish(voters, make_voter_spec(release))
-    certificate = made.certificate
-    assert list_verify_messages(made.folder) == []
+    publication = publish(voters, make_voter_spec(release))
+    certificate = publication.certificate
+    assert list_verify_messages(publication.folder) == []
     assert certificate.guarantee.kind == "differential privacy and k-anonymity"
     r, k = int(float(certificate.parameters["r"])), certificate.k
     assert k == 5
-    true, shown = true_cells(voters, made), shown_cells(made)
-    assert shown
-    off = {cell: rows - true.get(cell, 0) for cell, rows in shown.items()}
-    assert all(true[cell] >= k for cell in shown)
-    assert all(rows >= r + k for rows in shown.values())
+    true, cells = true_cells(voters, publication), shown_cells(publication)
+    assert cells
+    off = {cell: rows - true.get(cell, 0) for cell, rows in cells.items()}
+    assert all(true[cell] >= k for cell in cells)
+    assert all(rows >= r + k for rows in cells.values())
     assert all(abs(x) <= r for x in off.values())
     assert len(set(off.values())) > 1
-    assert all(cell in shown for cell, rows in true.items() if rows >= 2 * r + k)
-    evaluation = made.evaluation
+    assert all(cell in cells for cell, rows in true.items() if rows >= 2 * r + k)
+    evaluation = publication.evaluation
     assert evaluation.surplus == sum(x for x in off.values() if x > 0)
     assert (
         evaluation.rows_released
         == evaluation.rows_original - evaluation.suppressed + evaluation.surplus
     )
-    for released_ in (made, made.folder / "data.parquet"):
+    for released_ in (publication, publication.folder / "data.parquet"):
         again = evaluate(voters, released_, make_voter_spec(release))
         assert again.loss == pytest.approx(evaluation.loss)
         assert (again.suppressed, again.surplus) == (evaluation.suppressed, evaluation.surplus)
 
 
 def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
-    made = publish_unjudged(voters, make_voter_spec(FIXED.replace("draw", "k: 3, draw")))
-    statement = get_statement(made.certificate)
-    r = int(float(made.certificate.parameters["r"]))
+    release = publish_unjudged(voters, make_voter_spec(FIXED.replace("draw", "k: 3, draw")))
+    statement = get_statement(release.certificate)
+    r = int(float(release.certificate.parameters["r"]))
     assert f"13 with probability {0.932545!r}, otherwise 14" in statement["noise_bound"]
     assert "3-anonymous" in statement["k_anonymity"]
     assert "at least 3 input rows" in statement["k_anonymity"]
     assert f"truncated at ±{r} " in statement["noise"]
     assert f"below {r + 3} are suppressed" in statement["noise"]
-    assert "within ±3 with probability at least 0.95." in statement["accuracy"]
+    assert "within ±3 with a probability of at least 95 %." in statement["accuracy"]
     assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
-    deviation = build_event_law(make_noise_event(made.certificate.parameters)).variance ** 0.5
+    deviation = build_event_law(make_noise_event(release.certificate.parameters)).variance ** 0.5
     assert f"{deviation:.3g} × √c" in statement["noise_sums"]
 
 
@@ -124,16 +124,16 @@ def test_a_coin_between_two_bounds_is_tossed_and_told(voters: pl.DataFrame) -> N
 @pytest.mark.parametrize("form", ["counted", "expanded"])
 def test_rows_are_repeated_or_counted(voters: pl.DataFrame, form: str, tmp_path: Path) -> None:
     release = FIXED.replace("draw", f"rows: {form}, format: csv, draw")
-    made = publish_voters(voters, tmp_path / "out", release)
-    assert list_verify_messages(made.folder) == []
-    least = made.certificate.threshold
-    rows = pl.read_csv(made.folder / "data.csv")
+    publication = publish_voters(voters, tmp_path / "out", release)
+    assert list_verify_messages(publication.folder) == []
+    least = publication.certificate.threshold
+    rows = pl.read_csv(publication.folder / "data.csv")
     if form == "counted":
         assert rows["count"].min() >= least  # type: ignore[operator]
         assert not rows.select(CELLS).is_duplicated().any()
     else:
-        assert min(shown_cells(made).values()) >= least
-    assert made.certificate.table.release.smallest_class >= least
+        assert min(shown_cells(publication).values()) >= least
+    assert publication.certificate.table.release.smallest_class >= least
 
 
 def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
@@ -141,28 +141,28 @@ def test_a_person_is_one_row(voters: pl.DataFrame) -> None:
         pl.Series("who", [*range(len(voters))] * 2), pl.lit("drop").alias("height")
     )
     columns = COLUMNS + "  who: {role: identifier}\n"
-    made = publish_unjudged(twice, make_voter_spec(FIXED, columns, "unit: {id: who}"))
-    assert "each of a different person" in get_statement(made.certificate)["k_anonymity"]
-    assert "numbers of people" in get_statement(made.certificate)["unit"]
-    assert made.evaluation.rows_original == len(voters)
-    assert list_verify_messages(made.folder) == []
+    release = publish_unjudged(twice, make_voter_spec(FIXED, columns, "unit: {id: who}"))
+    assert "each of a different person" in get_statement(release.certificate)["k_anonymity"]
+    assert "numbers of people" in get_statement(release.certificate)["unit"]
+    assert release.evaluation.rows_original == len(voters)
+    assert list_verify_messages(release.folder) == []
 
 
 def test_a_sample_of_a_population_needs_smaller_crowds(voters: pl.DataFrame) -> None:
-    made = publish_unjudged(
+    release = publish_unjudged(
         voters, make_voter_spec(SEARCHED.replace("draw", "already_sampled: 0.1, draw"))
     )
-    assert list_verify_messages(made.folder) == []
-    assert float(made.certificate.parameters["r"]) < 5
-    assert "population" in get_statement(made.certificate)
-    assert "probability 0.1," in get_statement(made.certificate)["assumption_sample"]
+    assert list_verify_messages(release.folder) == []
+    assert float(release.certificate.parameters["r"]) < 5
+    assert "population" in get_statement(release.certificate)
+    assert "probability 0.1," in get_statement(release.certificate)["assumption_sample"]
 
 
 def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
     slices = "slices: [[zip, sex], [birth_year, race], [sex, birth_year]]"
-    made = publish_unjudged(voters, make_voter_spec(f"release: {{{BUDGET}, {slices}}}"))
-    assert list_verify_messages(made.folder) == []
-    certificate = made.certificate
+    release = publish_unjudged(voters, make_voter_spec(f"release: {{{BUDGET}, {slices}}}"))
+    assert list_verify_messages(release.folder) == []
+    certificate = release.certificate
     assert {table.parameters["noise"] for table in certificate.tables} == {"gaussian"}
     events = [parse_event(event) for event in certificate.events]
     assert Accountant(events).delta(epsilon=1.0) <= 1e-6
@@ -172,7 +172,7 @@ def test_slices_by_counts_share_one_budget(voters: pl.DataFrame) -> None:
         if table.release.rows
     )
     assert "The 3 files" in get_statement(certificate)["differential_privacy"]
-    assert len(evaluate(voters, made, make_voter_spec(FIXED)).slices) == 3
+    assert len(evaluate(voters, release, make_voter_spec(FIXED)).slices) == 3
 
 
 def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_a_ledger_books_counts_like_anything_else(voters: pl.DataFrame, tmp_path
     Ledger(path).set_budget(epsilon=2.0, delta=2e-6)
     first = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" not in list_codes(first.findings)
-    told = run_command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
-    assert "ε = 1, δ = 1e-06 fits; total (ε, δ) = (2, 2e-06)" in told
+    output = run_command("ledger", "show", str(path), "--epsilon", "1", "--delta", "1e-6").stdout
+    assert "ε = 1, δ = 1e-06 fits; total (ε, δ) = (2, 2e-06)" in output
     second = publish_unjudged(small, make_voter_spec(FIXED), ledger=path)
     assert "LEDGER_DELTA_USED_UP" in list_codes(second.findings)
     with pytest.raises(IncrowdError, match="δ is used up"):
@@ -234,7 +234,7 @@ def _plain(value: Any) -> Any:
 
 def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
     certificate = Certificate.model_validate_json((good / "certificate.json").read_bytes())
-    known, promise = certificate.parameters, certificate.guarantee
+    parameters, promise = certificate.parameters, certificate.guarantee
     rows = pl.read_csv(good / "data.csv", schema_overrides={"zip": pl.String})
     smallest = int(rows["count"].min())  # type: ignore[arg-type]
     assert forged(good, tmp_path / "same") == []
@@ -245,14 +245,16 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
                 .then(certificate.threshold - 1).otherwise("count").alias("count"))},
             "smaller than r + k",
         ),
-        "a larger k": ({"parameters": {**known, "k": 5.0 + smallest}}, "smaller than r + k"),
-        "no k": ({"parameters": {x: y for x, y in known.items() if x != "k"}}, "k"),
-        "half a row": ({"parameters": {**known, "k": 4.5}}, "no whole number"),
-        "another r": ({"parameters": {**known, "r": 30.0}}, "parameters are not those"),
-        "less noise": ({"parameters": {**known, "noise_epsilon": 5.0}}, "parameters are not those"),
-        "another law": ({"parameters": {**known, "noise": "gaussian"}}, "parameters are not"),
+        "a larger k": ({"parameters": {**parameters, "k": 5.0 + smallest}}, "smaller than r + k"),
+        "no k": ({"parameters": {x: y for x, y in parameters.items() if x != "k"}}, "k"),
+        "half a row": ({"parameters": {**parameters, "k": 4.5}}, "no whole number"),
+        "another r": ({"parameters": {**parameters, "r": 30.0}}, "parameters are not those"),
+        "less noise": (
+            {"parameters": {**parameters, "noise_epsilon": 5.0}}, "parameters are not those",
+        ),
+        "another law": ({"parameters": {**parameters, "noise": "gaussian"}}, "parameters are not"),
         "no choice": (
-            {"parameters": {x: y for x, y in known.items() if x != "search_epsilon"}},
+            {"parameters": {x: y for x, y in parameters.items() if x != "search_epsilon"}},
             "parameters are not those",
         ),
         "less delta": (
@@ -278,7 +280,7 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
                     {"kind": "coin", "first": geometric(1, 30.0), "second": geometric(40, 0.9),
                      "chance": 1e-7},
                 ],
-                "parameters": {**known, "r": 1.0, "noise_epsilon": 30.0},
+                "parameters": {**parameters, "r": 1.0, "noise_epsilon": 30.0},
             },
             "The events are not those",
         ),
@@ -297,7 +299,7 @@ def test_lies_about_counts_are_found(good: Path, tmp_path: Path) -> None:
             {
                 "events": [*certificate.events[:-1], geometric(800, 0.95)],
                 "guarantee": promise.model_copy(update={"delta": 0.0}),
-                "parameters": {**known, "r": 800.0},
+                "parameters": {**parameters, "r": 800.0},
             },
             "The guarantee is not true",
         ),
@@ -345,10 +347,11 @@ def test_a_claimed_k_that_the_numbers_bear_out_is_true(good: Path, tmp_path: Pat
 def test_how_rows_are_drawn_is_settled_and_said(
     voters: pl.DataFrame, release: str, draw: str, words: str
 ) -> None:
-    made = publish_unjudged(voters.head(3000), make_voter_spec(f"release: {{{release}}}"))
-    assert made.certificate.has_noisy_counts == (draw == "counts")
-    assert words in " ".join(made.reasons)
-    assert words in made.report().html.replace("&#39;", "'")
+    publication = publish_unjudged(voters.head(3000), make_voter_spec(f"release: {{{release}}}"))
+    assert publication.certificate.has_noisy_counts == (draw == "counts")
+    assert words in " ".join(publication.reasons)
+    page = publication.report().html.replace("&#39;", "'")
+    assert words in page.replace("<code>", "`").replace("</code>", "`")
 
 
 @pytest.mark.parametrize(
@@ -376,26 +379,26 @@ def test_what_does_not_fit_is_refused_with_the_way_out(
 
 def test_a_target_stays_as_it_is_and_what_became_of_it_is_said(voters: pl.DataFrame) -> None:
     levels = "levels: {zip: [4, 5], birth_year: [3, 5]}"
-    made = publish(voters, make_voter_spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
-    assert made.certificate.table.scheme["race"].level == 0
-    evaluation = made.evaluation
+    release = publish(voters, make_voter_spec(f"release: {{{BUDGET}, target: race, {levels}}}"))
+    assert release.certificate.table.scheme["race"].level == 0
+    evaluation = release.evaluation
     assert evaluation.target == "race"
     assert sum(shift.original for shift in evaluation.shifts) == len(voters)
     assert sum(shift.released for shift in evaluation.shifts) == evaluation.rows_released
     true = dict(voters["race"].value_counts().iter_rows())
     assert {shift.label: shift.original for shift in evaluation.shifts} == true
-    assert "Labels of 'race'" in made.report().html.replace("&#39;", "'")
+    assert "Labels of 'race'" in release.report().html.replace("&#39;", "'")
 
 
 def test_a_seed_is_told(voters: pl.DataFrame) -> None:
-    made = publish_unjudged(voters.head(2000), make_voter_spec(FIXED), bits=SeededRandomness(1))
-    assert made.certificate.guarantee.statement[0].key == "not_private"
+    release = publish_unjudged(voters.head(2000), make_voter_spec(FIXED), bits=SeededRandomness(1))
+    assert release.certificate.guarantee.statement[0].key == "not_private"
 
 
 def test_a_plan_shows_both_ways_side_by_side() -> None:
-    told = json.loads(run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--json").stdout)
-    assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(told)
-    assert told["counts"]["crowd"] == 19
+    plan = json.loads(run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--json").stdout)
+    assert {"k", "beta", "epsilon", "delta", "definition", "crowd", "releases"} < set(plan)
+    assert plan["counts"]["crowd"] == 19
     words = run_command("plan", "--epsilon", "1", "--delta", "1e-6").stdout
     assert "56 people" in words
     assert "19 people" in words

@@ -250,9 +250,9 @@ def test_the_walk_at_the_command_line(on_disk: Path, tmp_path: Path) -> None:
     assert len(checked["signed_by"]) == 64
     refused = run("publish", spec_file, "-o", str(tmp_path / "b"), "--ledger", str(book), status=1)
     assert "nothing was released" in refused
-    shown = run("ledger", "show", str(book))
-    assert "(ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in shown
-    assert "δ is used up" in shown
+    output = run("ledger", "show", str(book))
+    assert "(ε, δ) = (1, 1e-06) by 1 entry, 1 release made" in output
+    assert "δ is used up" in output
     figures = json.loads(run("ledger", "show", str(book), "--k", "50", "--beta", "0.01", "--json"))
     assert figures["after_next_release"] is None  # no delta is left
     assert math.isclose(figures["remaining"]["epsilon"], 1.05 - figures["booked"]["epsilon"])

@@ -27,10 +27,10 @@ def test_the_walk_at_the_command_line(tmp_path: Path) -> None:
     kinds = {finding["severity"]: finding["code"] for finding in result["findings"]}
     assert kinds == {"warning": "COLUMN_NOT_CONFIRMED", "note": "CROWD_SIZE"}
     assert "1920-1924" in run_successfully("hierarchy", "preview", str(file), "birth_year")
-    counted = json.loads(
+    counts = json.loads(
         run_successfully("hierarchy", "preview", str(file), "sex", "--counts", "--json")
     )
-    assert sum(counted["counts"]) == 2000
+    assert sum(counts["counts"]) == 2000
     assert run_successfully("hierarchy", "convert", str(file), "sex") == "female;*\nmale;*\n"
     arx = tmp_path / "sex.csv"
     run_successfully("hierarchy", "convert", str(file), "sex", "-o", str(arx))

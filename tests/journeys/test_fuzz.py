@@ -80,14 +80,16 @@ def assert_no_ids(number: int, out: Path) -> None:
     """No column of ids is published, and no scheme or certificate holds one of enough letters."""
     frame, _ = draw_case(number)
     for name in set(IDS) & set(frame.columns):
-        held = {str(value) for value in frame.get_column(name)}
-        if name in ("patient", "respondent") and len(held) < 20:
+        values = {str(value) for value in frame.get_column(name)}
+        if name in ("patient", "respondent") and len(values) < 20:
             continue  # which may be categories
         for table in read_certificate(out).tables:
             assert name not in table.scheme, f"case {number}: '{name}' is published"
         for path in out.glob("*.json"):
             text = path.read_text(encoding="utf-8")
-            assert not any(len(item) > 5 and f'"{item}"' in text for item in held), f"case {number}"
+            assert not any(
+                len(text_value) > 5 and f'"{text_value}"' in text for text_value in values
+            ), f"case {number}"
         for path in (*out.glob("*.parquet"), *out.glob("*.csv")):
             data = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
             assert name not in data.columns, f"case {number}: '{name}' is published"
@@ -95,8 +97,8 @@ def assert_no_ids(number: int, out: Path) -> None:
 
 @pytest.mark.parametrize("start", range(0, WHOLE, BATCH))
 def test_a_release_or_a_refusal(tmp_path: Path, start: int) -> None:
-    made = [ends_well(number, tmp_path / str(number)) for number in range(start, start + BATCH)]
-    assert sum(made) > BATCH // 4  # refusals alone would show nothing
+    releases = [ends_well(number, tmp_path / str(number)) for number in range(start, start + BATCH)]
+    assert sum(releases) > BATCH // 4  # refusals alone would show nothing
 
 
 @pytest.mark.parametrize("start", range(WHOLE, WHOLE + MANY, 4 * BATCH))
@@ -123,7 +125,7 @@ def test_many_more_without_the_accountant(
     monkeypatch.setattr(safely, "split_search_budget", unsettled)
     monkeypatch.setattr(safely, "split_fixed_budget", unsettled)
     monkeypatch.setattr(safely, "split_counts_budget", unsettled)
-    made = 0
+    releases = 0
     for number in range(start, start + 4 * BATCH):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -131,5 +133,5 @@ def test_many_more_without_the_accountant(
         assert bool(refused) != (folder / "out").exists(), f"case {number}"
         if not refused:
             assert_no_ids(number, folder / "out")
-        made += not refused
-    assert made >= 4 * BATCH // 5  # of a hundred; many of them are refused by design
+        releases += not refused
+    assert releases >= 4 * BATCH // 5  # of a hundred; many of them are refused by design

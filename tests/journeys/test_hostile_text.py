@@ -47,9 +47,9 @@ def test_markup_in_names_and_values_is_text(tmp_path: Path) -> None:
     release = {"method": "k-anonymity", "k": 2}
     done = publish(table, {"columns": columns, "release": release}, output=tmp_path / "out")
     assert EVIL in done.certificate.guarantee.text
-    shown = done._repr_html_()
-    assert "<img" not in shown
-    assert "&lt;img src=x" in shown
+    html = done._repr_html_()
+    assert "<img" not in html
+    assert "&lt;img src=x" in html
     page = done.report()._repr_html_()
     assert "<img" not in page
     assert "<script" not in page
@@ -66,9 +66,9 @@ def test_control_characters_are_made_visible() -> None:
 
 @given(st.text(alphabet=st.characters()))
 def test_nothing_that_moves_a_terminal_is_left(text: str) -> None:
-    shown = escape_controls(text)
-    assert not CONTROL.search(shown)
-    shown.encode()
+    escaped_text = escape_controls(text)
+    assert not CONTROL.search(escaped_text)
+    escaped_text.encode()
 
 
 def on_terminal(*arguments: str, folder: Path) -> str:
@@ -179,22 +179,22 @@ HIGH = [
 @pytest.mark.parametrize("text", HIGH)
 def test_a_dictionary_may_hold_any_character(text: str, tmp_path: Path) -> None:
     hierarchy = {"groups": {text: {f"{text}1": [text, "x"]}, "y": {"z": ["w"]}}}
-    given = {
+    spec = {
         "columns": {text: {"role": "quasi", "hierarchy": hierarchy, "other": text}},
         "release": {"method": "k-anonymity", "k": 2, "levels": {text: 0}},
     }
-    file = load_spec(given)
+    file = load_spec(spec)
     assert list(file.spec.columns) == [text]
     assert file.spec.columns[text].other == text
     assert parse_spec(file.text()).spec == file.spec
-    counted = count_tuples(
+    counts = count_tuples(
         local_engine().from_columns({text: [text, "x", "w"]}), ColumnHierarchies(file.spec.columns)
     )
-    assert counted.hierarchies[0].labels[0][0] == text
-    done = publish(pl.DataFrame({text: [text] * 5}), given, output=tmp_path / "out")
+    assert counts.hierarchies[0].labels[0][0] == text
+    done = publish(pl.DataFrame({text: [text] * 5}), spec, output=tmp_path / "out")
     assert "could not be drawn" not in done.report().html
     # JSON is YAML, and a file of it writes such a character as two halves
-    (tmp_path / "spec.json").write_text(json.dumps(given))
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
     assert load_spec(tmp_path / "spec.json").spec == file.spec
 
 

@@ -17,19 +17,19 @@ from incrowd.publication import publish
 
 
 def test_the_public_names_are_listed_and_there() -> None:
-    shown = dir(ic)
-    assert {"publish", "verify", "plan", "Ledger", "evaluate", "__version__"} <= set(shown)
-    assert all(hasattr(ic, name) for name in shown)
-    assert not [name for name in shown if name.startswith("_") and name != "__version__"]
-    assert "import_module" not in shown
+    names = dir(ic)
+    assert {"publish", "verify", "plan", "Ledger", "evaluate", "__version__"} <= set(names)
+    assert all(hasattr(ic, name) for name in names)
+    assert not [name for name in names if name.startswith("_") and name != "__version__"]
+    assert "import_module" not in names
 
 
 def test_pandas_in_pandas_out_polars_in_polars_out(voters: pl.DataFrame) -> None:
     pandas = pytest.importorskip("pandas")
     assert isinstance(publish(voters, make_voter_spec()).data, pl.DataFrame)
-    made = publish(voters.to_pandas(), make_voter_spec())
-    assert isinstance(made.data, pandas.DataFrame)
-    assert len(made.data) == made.certificate.table.release.rows
+    release = publish(voters.to_pandas(), make_voter_spec())
+    assert isinstance(release.data, pandas.DataFrame)
+    assert len(release.data) == release.certificate.table.release.rows
     slices = "release: {epsilon: 1, delta: 1.0e-6, slices: [[zip, sex], [birth_year, race]]}"
     both = publish(voters.to_pandas(), make_voter_spec(slices)).data
     assert [type(frame) for frame in both] == [pandas.DataFrame] * 2
@@ -37,36 +37,36 @@ def test_pandas_in_pandas_out_polars_in_polars_out(voters: pl.DataFrame) -> None
 
 def test_what_is_to_be_known_is_warned_of(voters: pl.DataFrame) -> None:
     with pytest.warns(ic.IncrowdWarning, match="come from a seed") as seen:
-        made = publish(voters.head(500), make_voter_spec(), bits=SeededRandomness(1))
-    assert [getattr(item.message, "finding", None) for item in seen] == list(made.findings)
+        release = publish(voters.head(500), make_voter_spec(), bits=SeededRandomness(1))
+    assert [getattr(item.message, "finding", None) for item in seen] == list(release.findings)
     assert all(item.filename == __file__ for item in seen)
 
 
 def test_a_release_is_one_line(voters: pl.DataFrame) -> None:
-    made = publish(voters, make_voter_spec())
-    shown = repr(made)
-    assert "\n" not in shown
-    assert len(shown) < 300
-    assert f"{made.certificate.table.release.rows:,} rows" in shown
-    assert "differential privacy and k-anonymity, epsilon 1, delta 1e-06" in shown
+    release = publish(voters, make_voter_spec())
+    line = repr(release)
+    assert "\n" not in line
+    assert len(line) < 300
+    assert f"{release.certificate.table.release.rows:,} rows" in line
+    assert "differential privacy and k-anonymity, epsilon 1, delta 1e-06" in line
     settings = "release: {method: k-anonymity, k: 5, levels: {zip: 3, sex: 0, birth_year: 4}}"
     assert ": k-anonymity; " in repr(publish(voters, make_voter_spec(settings)))
 
 
 def test_a_release_is_kept(voters: pl.DataFrame, tmp_path: Path) -> None:
-    made = publish(voters, make_voter_spec())
-    assert made.save(tmp_path / "kept") == tmp_path / "kept"
+    release = publish(voters, make_voter_spec())
+    assert release.save(tmp_path / "kept") == tmp_path / "kept"
     assert ic.verify(tmp_path / "kept") == []
-    assert list_files(tmp_path / "kept") == list_files(made.folder)
+    assert list_files(tmp_path / "kept") == list_files(release.folder)
     assert list_files(tmp_path / "kept.curator") == [
         "attacks.json",
         "evaluation.json",
         "report.html",
     ]
-    made.save(tmp_path / "again", curator=tmp_path / "mine")
+    release.save(tmp_path / "again", curator=tmp_path / "mine")
     assert (tmp_path / "mine" / "report.html").exists()
     with pytest.raises(ic.IncrowdError, match="kept"):
-        made.save(tmp_path / "kept")
+        release.save(tmp_path / "kept")
     assert ic.verify(tmp_path / "kept") == []
 
 

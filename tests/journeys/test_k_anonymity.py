@@ -137,8 +137,8 @@ def within(label: str | None, value: object) -> bool:
 def test_mondrian_shows_every_row_in_the_one_class_that_holds_it(
     patients: pl.DataFrame, tmp_path: Path, settings: str
 ) -> None:
-    known = patients.drop_nulls()
-    publish_patients(known, tmp_path / "out", f"k: 8, algorithm: mondrian{settings}", ORDERED)
+    complete = patients.drop_nulls()
+    publish_patients(complete, tmp_path / "out", f"k: 8, algorithm: mondrian{settings}", ORDERED)
     frame = read_released_rows(tmp_path / "out")
     if "count" not in frame.columns:
         frame = frame.group_by(pl.all()).len("count")
@@ -146,7 +146,7 @@ def test_mondrian_shows_every_row_in_the_one_class_that_holds_it(
     for *row, count in frame.iter_rows():
         result.setdefault(tuple(row[:3]), Counter())[tuple(row[3:])] += count
     expected: dict[tuple[Any, ...], Counter[Any]] = {}
-    for values in known.select(*QUASI, *KEPT).iter_rows():
+    for values in complete.select(*QUASI, *KEPT).iter_rows():
         (box,) = [
             box
             for box in result
@@ -154,16 +154,16 @@ def test_mondrian_shows_every_row_in_the_one_class_that_holds_it(
         ]
         expected.setdefault(box, Counter())[values[3:]] += 1
     assert result == expected
-    assert all(held.total() >= 8 for held in result.values())
+    assert all(rows_held.total() >= 8 for rows_held in result.values())
     assert len(result) > 50
 
 
 def test_clusters_hold_rows_of_the_table(patients: pl.DataFrame, tmp_path: Path) -> None:
-    known = patients.drop_nulls()
+    complete = patients.drop_nulls()
     result = publish_patients(
-        known, tmp_path / "out", "k: 5, algorithm: cluster", ORDERED, by=publish
+        complete, tmp_path / "out", "k: 5, algorithm: cluster", ORDERED, by=publish
     )
-    rows = list(known.select(*QUASI, *KEPT).iter_rows())
+    rows = list(complete.select(*QUASI, *KEPT).iter_rows())
     data = read_released_rows(tmp_path / "out")
     assert Counter(data.select(KEPT).iter_rows()) == Counter(row[3:] for row in rows)
     for box, part in data.group_by(QUASI):
@@ -195,9 +195,12 @@ def test_starred_rows_are_in_no_class(patients: pl.DataFrame, tmp_path: Path) ->
     stars = publish_patients(patients, tmp_path / "stars", "k: 5, suppressed: starred", by=publish)
     dropped = publish_patients(patients, tmp_path / "dropped", "k: 5", by=publish)
     assert verify(tmp_path / "stars") == []
-    one, two = stars.certificate.table.release, dropped.certificate.table.release
-    assert one.rows == len(patients) > two.rows
-    assert (one.classes, one.smallest_class) == (two.classes, two.smallest_class)
+    starred, remaining = stars.certificate.table.release, dropped.certificate.table.release
+    assert starred.rows == len(patients) > remaining.rows
+    assert (starred.classes, starred.smallest_class) == (
+        remaining.classes,
+        remaining.smallest_class,
+    )
     first, second = (
         replace(item, utility=item.utility and replace(item.utility, accuracy=None))
         for item in (stars.evaluation, dropped.evaluation)
@@ -338,19 +341,19 @@ def test_an_independent_tool_finds_it_diverse(
 def test_an_independent_tool_finds_it_close(
     patients: pl.DataFrame, tmp_path: Path, algorithm: str, kind: str, column: str, most: float
 ) -> None:
-    whole = patients.with_columns(weight=(pl.col("weight").fill_null(80) / 20).round().cast(int))
+    complete = patients.with_columns(weight=(pl.col("weight").fill_null(80) / 20).round().cast(int))
     close = f"{column}: {{role: sensitive, closeness: {{{kind}: {most}}}}}"
     columns = COLUMNS.replace(f"{column}: {{role: sensitive}}", close)
     settings = f"k: 5, algorithm: {algorithm}"
     settings += ", suppression: 0" if algorithm == "ola" else ""
-    publish_patients(whole, tmp_path / "out", settings, columns)
+    publish_patients(complete, tmp_path / "out", settings, columns)
     data = read_released_rows(tmp_path / "out")
     table = convert_for_pycanon(data)
     if kind == "ordered":
         table["weight"] = data["weight"].to_list()
-    assert len(table) == len(whole)
+    assert len(table) == len(complete)
     assert anonymity.t_closeness(table, QUASI, [column]) <= most + 1e-9
-    publish_patients(whole, tmp_path / "plain", settings)
+    publish_patients(complete, tmp_path / "plain", settings)
     loose = convert_for_pycanon(read_released_rows(tmp_path / "plain"))
     if kind == "ordered":
         loose["weight"] = read_released_rows(tmp_path / "plain")["weight"].to_list()
@@ -365,13 +368,13 @@ def test_dates_are_close_along_the_calendar_however_they_are_written(tmp_path: P
     days = ["01/01/2019", "03/01/2020", "02/01/2021", "04/01/2022"]
     table = pl.DataFrame({"a": ["x", "x", "y", "y"] * 10, "day": days * 10})
     dates = "{dates: {from: 2019-01-01, to: 2022-12-31, format: '%d/%m/%Y'}}"
-    for most, shown in (("0.34", {"x", "y"}), ("0.3", {"*"})):
+    for most, labels in (("0.34", {"x", "y"}), ("0.3", {"*"})):
         columns = (
             "columns:\n  a: {role: quasi, hierarchy: flat}\n"
             f"  day: {{role: sensitive, hierarchy: {dates}, closeness: {{ordered: {most}}}}}"
         )
         publish_patients(table, tmp_path / most, "k: 5, suppression: 0", columns)
-        assert set(read_released_rows(tmp_path / most)["a"].to_list()) == shown
+        assert set(read_released_rows(tmp_path / most)["a"].to_list()) == labels
 
 
 def test_no_rule_at_all_is_no_rule(tmp_path: Path) -> None:
@@ -460,8 +463,8 @@ def test_the_command_publishes_and_verifies(
         monkeypatch.setattr(sys, "argv", ["incrowd", *arguments])
         with pytest.raises(SystemExit) as stop:
             main()
-        shown = capsys.readouterr()
-        return stop.value.code, shown.out + shown.err  # type: ignore[return-value]
+        streams = capsys.readouterr()
+        return stop.value.code, streams.out + streams.err  # type: ignore[return-value]
 
     spec, out = str(on_disk / "spec.yaml"), on_disk / "out"
     code, text = run("publish", spec, "-o", str(out))

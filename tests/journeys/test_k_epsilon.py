@@ -44,30 +44,30 @@ def test_noise_is_as_wide_as_each_class_and_as_the_law_says(tmp_path: Path) -> N
     draw = np.random.default_rng(1)
     wide = np.where(np.arange(n) % 2, 4, 40)
     original = make_height_table((1000 + draw.integers(0, wide + 1)).tolist())
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out",
         bits=PinnedRandomness(5),
     )  # fmt: skip
-    both = joined(made, original)
+    both = joined(release, original)
     assert len(both) == n
     for group, diameter in (("a", 40), ("b", 4)):
         part = both.filter(pl.col("group") == group)
-        drawn = (part["x_released"] - part["x"]).to_numpy()
-        assert is_drawn_from(drawn, compute_laplace_law(diameter, 2, 8 * diameter))
-        assert not is_drawn_from(drawn, compute_laplace_law(103 * diameter, 206 - 6, 8 * diameter))
-        assert not is_drawn_from(drawn, compute_laplace_law(97 * diameter, 200, 8 * diameter))
+        noise = (part["x_released"] - part["x"]).to_numpy()
+        assert is_drawn_from(noise, compute_laplace_law(diameter, 2, 8 * diameter))
+        assert not is_drawn_from(noise, compute_laplace_law(103 * diameter, 206 - 6, 8 * diameter))
+        assert not is_drawn_from(noise, compute_laplace_law(97 * diameter, 200, 8 * diameter))
 
 
 def test_the_measured_error_is_the_predicted_one(tmp_path: Path) -> None:
     original = draw_heights(8_000)
     errors = []
     for seed in range(8):
-        made = publish(
+        release = publish(
             original, make_height_spec("k: 10, epsilon: 1"), output=tmp_path / str(seed),
             bits=PinnedRandomness(seed),
         )  # fmt: skip
-        columns = get_noise(made).columns["x"]
-        both = joined(made, original)
+        columns = get_noise(release).columns["x"]
+        both = joined(release, original)
         by_hand = ((both["x_released"] - both["x"]).abs() / both["x"]).mean()
         assert columns.measured_error == pytest.approx(by_hand)
         assert columns.measured_error is not None
@@ -84,29 +84,31 @@ def test_the_measured_error_is_the_predicted_one(tmp_path: Path) -> None:
 
 def test_rows_are_shuffled_and_people_stay_whole(tmp_path: Path) -> None:
     original = draw_heights(500)
-    made = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
-    assert made.data["person"].to_list() != original["person"].to_list()
-    assert sorted(made.data["person"]) == original["person"].to_list()
-    assert made.data.columns == ["group", "person", "x"]
-    both = joined(made, original)
+    release = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert release.data["person"].to_list() != original["person"].to_list()
+    assert sorted(release.data["person"]) == original["person"].to_list()
+    assert release.data.columns == ["group", "person", "x"]
+    both = joined(release, original)
     assert (both["group"] == both["group_released"]).all()
     assert verify(tmp_path / "out") == []
 
 
 def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
-    made = publish(draw_heights(), make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "class")
-    guarantee = made.certificate.guarantee
+    release = publish(
+        draw_heights(), make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "class"
+    )
+    guarantee = release.certificate.guarantee
     assert guarantee.kind == "(k, ε)-anonymity"
-    sentences = get_statement(made.certificate)
+    sentences = get_statement(release.certificate)
     assert "NOT differential privacy" in sentences["not_differential_privacy"]
     assert "k = 5 and ε = 2:" in sentences["k_epsilon_anonymity"]
     assert "local differential privacy" not in guarantee.text
-    made = publish(
+    release = publish(
         draw_heights(),
         make_height_spec("k: 5, epsilon: 2, bounds: declared"),
         output=tmp_path / "range",
     )
-    assert "local differential privacy" in get_statement(made.certificate)["noise_scale"]
+    assert "local differential privacy" in get_statement(release.certificate)["noise_scale"]
     report = (tmp_path / "class.curator" / "report.html").read_text()
     assert sentences["not_differential_privacy"] in report
     assert "links" in report
@@ -120,14 +122,14 @@ def test_the_certificate_says_what_it_is_and_is_not(tmp_path: Path) -> None:
 
 
 def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
-    made = publish(
+    release = publish(
         draw_heights(), make_height_spec("k: 5, epsilon: 2, clamp: true"), output=tmp_path / "out"
     )
     assert verify(tmp_path / "out") == []
-    assert made.data["x"].min() >= 100
-    assert made.data["x"].max() <= 250
+    assert release.data["x"].min() >= 100
+    assert release.data["x"].max() <= 250
     for value in (170.05, 99.9):
-        changed = made.data.with_columns(
+        changed = release.data.with_columns(
             x=pl.when(pl.col("person") == 7).then(value).otherwise("x")
         )
         pq.write_table(
@@ -135,7 +137,7 @@ def test_verify_sees_values_off_the_grid(tmp_path: Path) -> None:
             tmp_path / "out" / "data.parquet", compression="zstd", store_schema=False,
             write_statistics=False, use_dictionary=False,
         )  # fmt: skip
-        certificate = made.certificate
+        certificate = release.certificate
         from incrowd.release.certificate import hash_file
 
         data = certificate.table.release.model_copy(
@@ -161,21 +163,21 @@ def test_declared_bounds_hide_even_a_constant_column(tmp_path: Path) -> None:
 
 def test_values_outside_the_declared_bounds_are_moved_into_them_first(tmp_path: Path) -> None:
     original = make_height_table([170.0] * 5000 + [999999.0] * 5000)
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 100, bounds: declared"), output=tmp_path / "out"
     )
-    both = joined(made, original).filter(pl.col("x") > 1000)
+    both = joined(release, original).filter(pl.col("x") > 1000)
     assert abs(float(both["x_released"].mean()) - 250) < 1  # type: ignore[arg-type]
 
 
 def test_zeros_and_negative_values(tmp_path: Path) -> None:
     original = make_height_table([0, 0, -5, 3, 7, -2] * 50)
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out"
     )
-    columns = get_noise(made).columns["x"]
+    columns = get_noise(release).columns["x"]
     assert columns.zeros == 100
-    both = joined(made, original).filter(pl.col("x") != 0)
+    both = joined(release, original).filter(pl.col("x") != 0)
     by_hand = ((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean()
     assert columns.measured_error == pytest.approx(by_hand)
 
@@ -183,12 +185,12 @@ def test_zeros_and_negative_values(tmp_path: Path) -> None:
 def test_whole_numbers_stay_whole_and_64_bits_are_kept(tmp_path: Path) -> None:
     top = 2**63 - 1
     original = make_height_table([top, top - 1, top - 4, top - 9] * 20, "ab")
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 1", "{role: noisy}"), output=tmp_path / "out"
     )
-    assert made.data["x"].dtype == pl.Int64
-    assert made.data["x"].max() <= top
-    assert made.data["x"].min() > top - 500
+    assert release.data["x"].dtype == pl.Int64
+    assert release.data["x"].max() <= top
+    assert release.data["x"].min() > top - 500
     far = make_height_table([-(2**63), top] * 20, "a")
     with pytest.raises(IncrowdError, match="'precision'.*coarser"):
         publish(far, make_height_spec("k: 5, epsilon: 1", "{role: noisy}"), output=tmp_path / "far")
@@ -198,11 +200,11 @@ def test_whole_numbers_stay_whole_and_64_bits_are_kept(tmp_path: Path) -> None:
 def test_dates_stay_dates(tmp_path: Path) -> None:
     start = dt.date(1990, 1, 1)
     original = make_height_table([start + dt.timedelta(days=at % 200) for at in range(400)])
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 2", "{role: noisy}"), output=tmp_path / "out"
     )
-    assert made.data["x"].dtype == pl.Date
-    both = joined(made, original)
+    assert release.data["x"].dtype == pl.Date
+    both = joined(release, original)
     moved = (both["x_released"] - both["x"]).dt.total_days()
     assert 20 < float(moved.abs().mean()) < 300  # type: ignore[arg-type]
     assert verify(tmp_path / "out") == []
@@ -210,10 +212,10 @@ def test_dates_stay_dates(tmp_path: Path) -> None:
 
 def test_nulls_stay_null_and_are_counted(tmp_path: Path) -> None:
     original = make_height_table([None, 170.1, 180.2, 165.0, None] * 40)
-    made = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
-    both = joined(made, original)
+    release = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    both = joined(release, original)
     assert (both["x"].is_null() == both["x_released"].is_null()).all()
-    assert get_noise(made).columns["x"].nulls == 80
+    assert get_noise(release).columns["x"].nulls == 80
     assert verify(tmp_path / "out") == []
 
 
@@ -221,64 +223,64 @@ def test_epsilon_is_shared_by_weight_among_columns(tmp_path: Path) -> None:
     draw = np.random.default_rng(3)
     x, y = (draw.integers(0, 1001, 20_000) for _ in range(2))
     original = make_height_table(x.tolist(), "a").with_columns(y=y)
-    made = publish(
+    release = publish(
         original,
         make_height_spec("k: 5, epsilon: 3", "{role: noisy, weight: 2}", "  y: {role: noisy}\n"),
         output=tmp_path / "out",
         bits=PinnedRandomness(4),
     )
-    both = joined(made, original)
+    both = joined(release, original)
     for name, epsilon in (("x", 2), ("y", 1)):
-        drawn = (both[f"{name}_released"] - both[name]).to_numpy()
+        noise = (both[f"{name}_released"] - both[name]).to_numpy()
         width = int(both[name].max()) - int(both[name].min())  # type: ignore[arg-type]
-        assert is_drawn_from(drawn, compute_laplace_law(width, epsilon, 15 * width))
-    assert "COLUMNS_COPIED" not in list_codes(made.findings)
+        assert is_drawn_from(noise, compute_laplace_law(width, epsilon, 15 * width))
+    assert "COLUMNS_COPIED" not in list_codes(release.findings)
 
 
 def test_copies_are_noticed(tmp_path: Path) -> None:
     original = draw_heights().with_columns(y=pl.col("x") * 2 + 1)
-    made = publish(
+    release = publish(
         original,
         make_height_spec("k: 5, epsilon: 2", HEIGHT, "  y: {role: noisy, precision: 0.1}\n"),
         output=tmp_path / "out",
     )
-    assert "COLUMNS_COPIED" in list_codes(made.findings)
+    assert "COLUMNS_COPIED" in list_codes(release.findings)
 
 
 def test_an_outlier_is_noticed(tmp_path: Path) -> None:
     original = make_height_table([10, 11, 12, 13] * 25 + [100_000])
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 5, epsilon: 20", "{role: noisy}"), output=tmp_path / "out"
     )
-    (result,) = [finding for finding in made.findings if finding.code == "VALUES_EXPOSED"]
+    (result,) = [finding for finding in release.findings if finding.code == "VALUES_EXPOSED"]
     # The outlier of one class; in the other, 50 rows of two values get noise of scale 0.1
     assert (result.column, result.values) == ("x", {"rows": 51})
 
 
 def test_confidence_suppresses_and_reports(tmp_path: Path) -> None:
     original = draw_heights(3000)
-    made = publish(
+    release = publish(
         original, make_height_spec("k: 20, epsilon: 30, confidence: 0.7"), output=tmp_path / "out"
     )
-    gone = get_noise(made).suppressed_by_confidence
+    gone = get_noise(release).suppressed_by_confidence
     assert gone is not None
-    assert 0 < gone == 3000 - made.certificate.table.release.rows
-    assert made.certificate.table.release.smallest_class >= 20
-    assert "confidence 0.7" in get_statement(made.certificate)["confidence"]
+    assert 0 < gone == 3000 - release.certificate.table.release.rows
+    assert release.certificate.table.release.smallest_class >= 20
+    assert "confidence 0.7" in get_statement(release.certificate)["confidence"]
     assert verify(tmp_path / "out") == []
 
 
 def test_gaussian_noise(tmp_path: Path) -> None:
     original = draw_heights(5000)
-    made = publish(
+    release = publish(
         original,
         make_height_spec("k: 5, epsilon: 1, noise: gaussian, delta: 1.0e-5"),
         output=tmp_path / "out",
     )
-    columns = get_noise(made).columns["x"]
+    columns = get_noise(release).columns["x"]
     assert columns.expected_error is not None
     assert columns.measured_error == pytest.approx(columns.expected_error, rel=0.1)
-    assert "δ = 1e-05" in get_statement(made.certificate)["noise"]
+    assert "δ = 1e-05" in get_statement(release.certificate)["noise"]
     assert verify(tmp_path / "out") == []
 
 
@@ -322,10 +324,10 @@ def test_choices_before_publishing_match_what_publishing_finds(tmp_path: Path) -
     assert [(choice.k, choice.epsilon) for choice in tradeoff.choices] == [
         (2, 1.0), (2, 4.0), (10, 1.0), (10, 4.0),
     ]  # fmt: skip
-    made = publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(2))
+    release = publish(original, file, output=tmp_path / "out", bits=PinnedRandomness(2))
     choice = tradeoff.choices[-1]
-    assert choice.error == pytest.approx(get_noise(made).columns["x"].expected_error)
-    assert choice.linking == pytest.approx(get_simulated_noise(made).linking.mean, rel=0.1)
+    assert choice.error == pytest.approx(get_noise(release).columns["x"].expected_error)
+    assert choice.linking == pytest.approx(get_simulated_noise(release).linking.mean, rel=0.1)
     assert tradeoff.choices[2].error == pytest.approx(4 * choice.error, rel=1e-3)
     assert tradeoff.choices[2].linking < choice.linking
     assert json.loads(json.dumps(tradeoff.as_dict()))["rows"] == 4000
@@ -364,9 +366,9 @@ def test_noisy_columns_in_any_order_verify(tmp_path: Path) -> None:
 
 def test_a_column_of_nulls_alone(tmp_path: Path) -> None:
     original = draw_heights(200).with_columns(x=pl.lit(None, dtype=pl.Float64))
-    made = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
-    assert made.data["x"].null_count() == 200
-    assert get_noise(made).columns["x"].nulls == 200
+    release = publish(original, make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert release.data["x"].null_count() == 200
+    assert get_noise(release).columns["x"].nulls == 200
     tradeoff = compute_tradeoff(
         make_height_spec("k: 5, epsilon: 2"), open_table(original), bits=PinnedRandomness(1)
     )
@@ -375,12 +377,12 @@ def test_a_column_of_nulls_alone(tmp_path: Path) -> None:
 
 def test_dates_in_text(tmp_path: Path) -> None:
     days = [str(dt.date(1990, 1, 1) + dt.timedelta(days=at % 90)) for at in range(200)]
-    made = publish(
+    release = publish(
         make_height_table(days),
         make_height_spec("k: 5, epsilon: 2", "{role: noisy}"),
         output=tmp_path / "out",
     )
-    assert made.data["x"].dtype == pl.Date
+    assert release.data["x"].dtype == pl.Date
     assert verify(tmp_path / "out") == []
 
 
@@ -388,18 +390,18 @@ def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: 
     draw = np.random.default_rng(5)
     original = make_height_table(draw.normal(75, 14, 4000).round(1).tolist())
     bounds = "{role: noisy, precision: 0.1, bounds: [74, 75]}"
-    made = publish(
+    release = publish(
         original,
         make_height_spec("k: 5, epsilon: 8, bounds: declared", bounds),
         output=tmp_path / "out",
         bits=PinnedRandomness(1),
     )
-    both = joined(made, original)
+    both = joined(release, original)
     by_hand = float(((both["x_released"] - both["x"]).abs() / both["x"].abs()).mean())  # type: ignore[arg-type]
-    noise = get_noise(made)
+    noise = get_noise(release)
     assert noise.columns["x"].measured_error == pytest.approx(by_hand)
     assert noise.columns["x"].expected_error == pytest.approx(by_hand, rel=0.01)
-    assert get_simulated_noise(made).linking.mean < 0.2
+    assert get_simulated_noise(release).linking.mean < 0.2
     again = simulate_noise(
         make_height_spec("k: 5, epsilon: 8, bounds: declared", bounds), open_table(original),
         bits=PinnedRandomness(2),
@@ -408,8 +410,8 @@ def test_declared_bounds_are_measured_against_the_values_as_they_were(tmp_path: 
 
 
 def test_a_column_that_names_people_is_noticed(tmp_path: Path) -> None:
-    made = publish(draw_heights(), make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
-    assert "COLUMN_NAMES_PEOPLE" in list_codes(made.findings)
+    release = publish(draw_heights(), make_height_spec("k: 5, epsilon: 2"), output=tmp_path / "out")
+    assert "COLUMN_NAMES_PEOPLE" in list_codes(release.findings)
 
 
 def test_the_interval_of_the_linking_risk_covers_what_is_computed(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ def report_of(release: Release) -> str:
     return (release.curator / "report.html").read_text(encoding="utf-8")
 
 
-def positives(found: Evaluation) -> str:
+def positives(evaluation: Evaluation) -> str:
     """What is said of the positive tests, with the figures of a count by hand."""
-    (result,) = (value for value in found.lost.values if value.labels == ("positive",))
+    (result,) = (value for value in evaluation.lost.values if value.labels == ("positive",))
     assert result.columns == ("result",)
     assert result.rows == TABLE.filter(pl.col("result") == "positive").height
     lost = f"{100 * (1 - result.released / result.rows):.1f}".removesuffix(".0")
@@ -49,9 +49,9 @@ def positives(found: Evaluation) -> str:
 
 
 def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Release) -> None:
-    shown = counts.data
+    data = counts.data
     (item,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
-    assert item.released == shown.filter(pl.col("result") == "positive").height
+    assert item.released == data.filter(pl.col("result") == "positive").height
     lines = [finding.message for finding in counts.evaluation.lost.findings()]
     assert len(lines) == 3
     assert positives(counts.evaluation) in lines[0]

@@ -30,14 +30,14 @@ def release(folder: Path, levels: str) -> tuple[int, str, dict[str, object]]:
 
 
 def test_a_release_of_a_few_rows_ends_as_an_empty_one(tmp_path: Path) -> None:
-    status, text, known = release(tmp_path, "{town: 0, sex: 1}")
+    status, text, summary = release(tmp_path, "{town: 0, sex: 1}")
     assert status == 4
     assert "are published, less than 5 %" in text
     assert "5 %" in text
-    assert (known["empty"], known["nearly_empty"]) == (False, True)
+    assert (summary["empty"], summary["nearly_empty"]) == (False, True)
 
 
 def test_a_release_of_most_rows_is_done(tmp_path: Path) -> None:
-    status, text, known = release(tmp_path, "{town: 1, sex: 0}")
-    assert (status, known["nearly_empty"]) == (0, False)
+    status, text, summary = release(tmp_path, "{town: 1, sex: 0}")
+    assert (status, summary["nearly_empty"]) == (0, False)
     assert "Hardly" not in text

@@ -28,17 +28,17 @@ PLAIN: dict[str, Any] = {
 
 
 def of_numbers(
-    folder: Path, values: list[Any], held: list[Any], *, other: str | None = None, **more: Any
+    folder: Path, values: list[Any], cells: list[Any], *, other: str | None = None, **more: Any
 ) -> Release:
     column = {"role": "quasi", "hierarchy": {"flat": {"values": values}}}
     columns: dict[str, Any] = {"x": column if other is None else {**column, "other": other}}
     release = {"method": "k-anonymity", "k": 2, "levels": {"x": 0}, **more}
-    return publish_unjudged(pl.DataFrame({"x": held}, strict=False),
+    return publish_unjudged(pl.DataFrame({"x": cells}, strict=False),
                    {"columns": columns, "release": release}, output=folder)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("values", "held", "other", "dtype", "form"),
+    ("values", "cells", "other", "dtype", "form"),
     [
         ([1, 2, 30], [1, 2, 30], None, pl.Int64, "numbers"),
         ([1, 2, 30], [1, None], None, pl.Int64, "numbers"),
@@ -53,19 +53,19 @@ def of_numbers(
     ],
 )
 def test_numbers_are_numbers_where_nothing_else_is_shown(
-    tmp_path: Path, values: list[Any], held: list[Any], other: str | None, dtype: Any, form: str
+    tmp_path: Path, values: list[Any], cells: list[Any], other: str | None, dtype: Any, form: str
 ) -> None:
     for written in ("parquet", "csv"):
         folder = tmp_path / written
-        release = of_numbers(folder, values, held * 5, other=other, format=written)
+        release = of_numbers(folder, values, cells * 5, other=other, format=written)
         assert list_verify_messages(folder) == []
         assert release.certificate.table.scheme["x"].labels == form
         assert release.data["x"].dtype == dtype
     assert pl.read_parquet(tmp_path / "parquet" / "data.parquet")["x"].dtype == dtype
     text = pl.read_csv(tmp_path / "csv" / "data.csv", infer_schema=False)["x"]
-    known = {None, *map(str, values), *(f"{x}.0" for x in values)}
-    shown = [x if (x if x is None else str(x)) in known else other or "*" for x in held]
-    plain = {None if x is None else str(x).removesuffix(".0") for x in shown}
+    declared = {None, *map(str, values), *(f"{x}.0" for x in values)}
+    labels = [x if (x if x is None else str(x)) in declared else other or "*" for x in cells]
+    plain = {None if x is None else str(x).removesuffix(".0") for x in labels}
     assert set(text.to_list()) == plain
 
 
@@ -142,19 +142,19 @@ def test_numbers_are_measured_as_their_texts_are(tmp_path: Path, method: str) ->
     _same(evaluate(people, tmp_path / "out" / "data.parquet", spec).as_dict(), expected)
 
 
-def _same(found: Any, expected: Any) -> None:
+def _same(actual: Any, expected: Any) -> None:
     if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
+        assert actual.keys() == expected.keys()
         for name in expected:
-            _same(found[name], expected[name])
+            _same(actual[name], expected[name])
     elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for first, other in zip(found, expected, strict=True):
+        assert len(actual) == len(expected)
+        for first, other in zip(actual, expected, strict=True):
             _same(first, other)
     elif isinstance(expected, float) and not math.isnan(expected):
-        assert found == pytest.approx(expected)
+        assert actual == pytest.approx(expected)
     elif not isinstance(expected, float):
-        assert found == expected
+        assert actual == expected
 
 
 def forged(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
@@ -166,9 +166,9 @@ def forged(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None
     if text:
         open_table(change(frame)).write(path)
     else:
-        made = change(frame)
-        texts = [name for name in made.columns if made[name].dtype == pl.String]
-        arrow = made.to_arrow(compat_level=pl.CompatLevel.oldest())
+        forgery = change(frame)
+        texts = [name for name in forgery.columns if forgery[name].dtype == pl.String]
+        arrow = forgery.to_arrow(compat_level=pl.CompatLevel.oldest())
         pq.write_table(arrow, path, use_dictionary=texts, **PLAIN)
     release = certificate.table.release.model_copy(update={"sha256": hash_file(path)})
     reseal_certificate(folder, certificate.model_copy(update={"release": release}))

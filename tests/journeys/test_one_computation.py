@@ -152,12 +152,12 @@ def test_the_rows_of_a_safe_release_are_drawn_anew_each_time_and_known_to_the_cu
     keys = []
     for name in ("one", "two"):
         release = made(tmp_path / name, "counts", UNITS[1])
-        known = json.loads((release.curator / "rows.json").read_text())
-        assert known["certificate"] == release.certificate.seal
+        row_keys = json.loads((release.curator / "rows.json").read_text())
+        assert row_keys["certificate"] == release.certificate.seal
         assert (release.curator / "rows.json").stat().st_mode & 0o077 == 0
         for path in release.folder.rglob("*"):
-            assert path.is_dir() or known["key"].encode() not in path.read_bytes()
-        keys.append(known["key"])
+            assert path.is_dir() or row_keys["key"].encode() not in path.read_bytes()
+        keys.append(row_keys["key"])
     assert len(bytes.fromhex(keys[0])) == 32
     assert keys[0] != keys[1]
     assert not (made(tmp_path / "rows", "counts", UNITS[0]).curator / "rows.json").exists()

@@ -59,9 +59,9 @@ def test_planned_releases_from_the_plan_to_the_last(folder: Path) -> None:
     other = run_command("publish", write_spec(folder, ALONE), "-o", str(folder / "other"), "--json")
     assert json.loads(other.stdout)["booking"]["planned"] is False
     assert vars(book.total()) == {"epsilon": 2.5, "delta": 2e-6}
-    shown = run_successfully("ledger", "show", str(book.path))
-    assert "planned block, 4 of 4 releases made" in shown
-    assert "unplanned release" in shown
+    output = run_successfully("ledger", "show", str(book.path))
+    assert "planned block, 4 of 4 releases made" in output
+    assert "unplanned release" in output
     refused = run_command("check", write_spec(folder, ALONE))
     assert (refused.returncode, "δ is used up" in refused.stdout) == (1, True)
 

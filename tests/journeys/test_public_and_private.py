@@ -168,8 +168,8 @@ def test_a_seeded_release_says_that_it_is_not_private_and_does_not_verify(tmp_pa
     assert "NOT private" in command.stdout
     assert run_command("verify", str(tmp_path / "b")).returncode == 1
     # whoever takes the word out of the certificate must change the statement as well
-    known = release.certificate.model_copy(update={"randomness": "system"}).with_seal()
-    forge_certificate(tmp_path / "out", known)
+    certificate = release.certificate.model_copy(update={"randomness": "system"}).with_seal()
+    forge_certificate(tmp_path / "out", certificate)
     assert list_verify_messages(tmp_path / "out") == [
         "The statement differs from what the events guarantee."
     ]
@@ -257,8 +257,8 @@ def test_an_empty_release_is_said_to_be_one(tmp_path: Path) -> None:
         "detail_by_column"
     ] == {"x": 0.0}
     second = run_command(*publishing, str(tmp_path / "two"), "--json")
-    known = json.loads(second.stdout)
-    assert (known["booked"], known["empty"], second.returncode) == (True, True, 4)
+    summary = json.loads(second.stdout)
+    assert (summary["booked"], summary["empty"], second.returncode) == (True, True, 4)
     book.set_budget(epsilon=2, delta=1e-5)
     refused = run_command(*publishing, str(tmp_path / "refused"), "--json")
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -397,8 +397,8 @@ def test_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
         assert release.certificate.table.release.formulas == "escaped"
         data = pl.read_csv(tmp_path / rows / "data.csv", infer_schema=False)
         assert data.columns[0] == "'=1+1"
-        shown = set(data["'=1+1"])
-        assert shown == {
+        labels = set(data["'=1+1"])
+        assert labels == {
             "'=cmd|' /C calc'!A0", "'@sum", "'+1+1", "-5 to -1", "-label", "''=x", "5", "7",
         }  # fmt: skip
         assert release.data.columns[0] == "=1+1"

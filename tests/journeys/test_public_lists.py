@@ -53,9 +53,9 @@ def test_spellings_are_one_value_and_crowds_are_counted_by_it(
     spec = parse_spec(f"{COLUMNS}{{method: k-anonymity, k: 20, algorithm: {algorithm}}}")
     true = values(people)
     assert max(Counter(people.iter_rows()).values()) < 20 < min(true.values())
-    made = publish_unjudged(people, spec, output=tmp_path / "out")
+    release = publish_unjudged(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
-    assert Counter(made.data.iter_rows()) == true
+    assert Counter(release.data.iter_rows()) == true
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_labels_lie_on_the_paths_of_the_values(
     people: pl.DataFrame, tmp_path: Path, release: str
 ) -> None:
     spec = parse_spec(f"{COLUMNS}{release}")
-    made = publish_unjudged(people, spec, output=tmp_path / "out")
+    publication = publish_unjudged(people, spec, output=tmp_path / "out")
     assert verify(tmp_path / "out") == []
-    assert len(made.data) > 3000
+    assert len(publication.data) > 3000
     for name, texts in WRITTEN.items():
-        column = made.certificate.table.scheme[name]
+        column = publication.certificate.table.scheme[name]
         assert column.file is not None  # the domain is listed, whatever the table holds
         rows = {
             row[0]: row
@@ -84,11 +84,13 @@ def test_labels_lie_on_the_paths_of_the_values(
         }
         paths = [rows.get(value, (value,) * 3 + ("*",)) for value in texts.values()]
         levels = slice(None) if column.level is None else slice(column.level, column.level + 1)
-        assert set(made.data[name]) <= {label for path in paths for label in path[levels]} | {"*"}
+        assert set(publication.data[name]) <= {
+            label for path in paths for label in path[levels]
+        } | {"*"}
     if "levels" in release:
-        shown = {
+        labels = {
             "born_in": {"Northern Europe", "Eastern Europe", "Southern Asia"},
             "lives_in": {"SW", "M"},
             "diagnosis": {"E00-E90", "I00-I99", "unknown"},
         }
-        assert {name: set(made.data[name]) for name in shown} == shown
+        assert {name: set(publication.data[name]) for name in labels} == labels

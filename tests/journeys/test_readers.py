@@ -114,8 +114,8 @@ def test_the_examples_for_python_count_what_was_released(
     if ranges:
         low, high = _evaluate(used[1], names)
         frame = release.tables[0].to_frame().filter(pl.col(ranges[0]).str.contains("^-?[0-9]"))
-        counted = table.release.form == "counted"
-        weights = np.array(frame["count"].to_list() if counted else [1] * len(frame))
+        has_counts = table.release.form == "counted"
+        weights = np.array(frame["count"].to_list() if has_counts else [1] * len(frame))
         split = between[table.scheme[ranges[0]].labels]
         ends = [list(map(float, label.split(split))) for label in frame[ranges[0]].to_list()]
         for at, bound in ((0, low), (-1, high)):

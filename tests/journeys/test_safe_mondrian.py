@@ -83,8 +83,8 @@ def test_a_column_that_does_not_list_its_values_stays_at_its_level(tmp_path: Pat
     assert {name: column.level for name, column in scheme.items() if name != "zip"} == {
         "sex": None, "birth_year": None, "race": None,
     }  # fmt: skip
-    shown = {value.count("*") for value in result.data["zip"].unique()}
-    assert shown <= {level}
+    levels_shown = {value.count("*") for value in result.data["zip"].unique()}
+    assert levels_shown <= {level}
     assert result.data["birth_year"].n_unique() > 4  # some were cut further
     only = "columns: {zip: {role: quasi, hierarchy: {mask: {length: 5}}}}"
     with pytest.raises(IncrowdError, match="needs a column with listed values"):

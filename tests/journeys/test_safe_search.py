@@ -232,10 +232,10 @@ def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -
     free = levels(published(people, tmp_path / "free", bits=PinnedRandomness(1)))
     assert free["race"] != 1 or free["sex"] != 1  # or the limits below would say nothing
     for at, limit in enumerate(("race: 1, sex: 1, zip: [4, 5]", "race: 0, sex: 0, zip: [3, 4]")):
-        made = published(
+        release = published(
             people, tmp_path / str(at), f"levels: {{{limit}}}", bits=PinnedRandomness(1)
         )
-        result = levels(made)
+        result = levels(release)
         assert result["race"] == result["sex"] == 1 - at
         assert result["zip"] in ((4, 5), (3, 4))[at]
         assert list_verify_messages(tmp_path / str(at)) == []
@@ -243,41 +243,43 @@ def test_levels_stay_within_their_limits(people: pl.DataFrame, tmp_path: Path) -
 
 def test_a_given_rate_is_the_only_one(people: pl.DataFrame, tmp_path: Path) -> None:
     for name in ("beta", "keep"):
-        made = published(people, tmp_path / name, f"{name}: 0.5, search_epsilon: 0.1")
-        choice = parse_event(made.certificate.events[1])
+        release = published(people, tmp_path / name, f"{name}: 0.5, search_epsilon: 0.1")
+        choice = parse_event(release.certificate.events[1])
         assert isinstance(choice, OneOf)
         (only,) = choice.events
         assert isinstance(only, SafeRelease)
         assert only.beta == 0.5
-        assert made.certificate.parameters == {
+        assert release.certificate.parameters == {
             "k": float(only.k), "beta": 0.5, "search_epsilon": 0.1,
         }  # fmt: skip
         assert list_verify_messages(tmp_path / name) == []
 
 
-@pytest.mark.parametrize(("draw", "drawn"), [("counts", "geometric counts"), ("sample", "one of")])
+@pytest.mark.parametrize(
+    ("draw", "event_kind"), [("counts", "geometric counts"), ("sample", "one of")]
+)
 def test_a_table_that_is_a_sample_says_so(
-    people: pl.DataFrame, tmp_path: Path, draw: str, drawn: str
+    people: pl.DataFrame, tmp_path: Path, draw: str, event_kind: str
 ) -> None:
-    made = published(people, tmp_path / "out", f"already_sampled: 0.2, draw: {draw}")
-    (event,) = made.certificate.events
+    release = published(people, tmp_path / "out", f"already_sampled: 0.2, draw: {draw}")
+    (event,) = release.certificate.events
     assert event["kind"] == "sampled"
-    assert [part["kind"] for part in event["event"]["events"]] == ["selection", drawn]
-    assert made.certificate.parameters["already_sampled"] == 0.2
+    assert [part["kind"] for part in event["event"]["events"]] == ["selection", event_kind]
+    assert release.certificate.parameters["already_sampled"] == 0.2
     assert list_verify_messages(tmp_path / "out") == []
 
 
-@pytest.mark.parametrize(("draw", "drawn"), [("counts", Coin), ("sample", OneOf)])
+@pytest.mark.parametrize(("draw", "event_type"), [("counts", Coin), ("sample", OneOf)])
 def test_the_ledger_books_the_search_and_the_release(
-    people: pl.DataFrame, tmp_path: Path, draw: str, drawn: type
+    people: pl.DataFrame, tmp_path: Path, draw: str, event_type: type
 ) -> None:
     book = Ledger(tmp_path / "ledger")
     book.set_budget(epsilon=1.2, delta=1e-6)
-    made = published(people, tmp_path / "out", f"draw: {draw}", ledger=book)
+    release = published(people, tmp_path / "out", f"draw: {draw}", ledger=book)
     (booked,) = [spend.event for spend in book.spends()]
     assert isinstance(booked, Composition)  # one release is one entry
-    assert list(booked.events) == [parse_event(event) for event in made.certificate.events]
-    assert [type(event) for event in booked.events] == [Selection, drawn]
+    assert list(booked.events) == [parse_event(event) for event in release.certificate.events]
+    assert [type(event) for event in booked.events] == [Selection, event_type]
     assert 0.9 < book.total().epsilon <= 1.0 + 1e-6
     with pytest.raises(BudgetError):
         published(people, tmp_path / "again", f"draw: {draw}", ledger=book)
@@ -299,26 +301,28 @@ def test_objectives_trade_rows_for_detail(tmp_path: Path) -> None:
     So powers of detail score 4,000 against 5,000, 2,500 and 1,250; the noise is far smaller.
     """
     table = pl.DataFrame({"x": [i % 4 for i in range(4000)] + [4 + i % 996 for i in range(6000)]})
-    made = {}
+    releases = {}
     for name in ("rows", "balanced", "detail"):
         file = parse_spec(
             "columns: {x: {role: quasi, hierarchy: {intervals: {from: 0, to: 999, widths: [500]}}}}"
             "\nrelease: {epsilon: 1, delta: 1.0e-6, scheme: search, beta: 0.5, search_epsilon: 0.1,"
             f" objective: {name}}}"
         )
-        made[name] = publish_unjudged(table, file, output=tmp_path / name, bits=PinnedRandomness(1))
+        releases[name] = publish_unjudged(
+            table, file, output=tmp_path / name, bits=PinnedRandomness(1)
+        )
         if name == "rows":
             usual = file.with_entry(("release", "objective"), None)
             again = publish_unjudged(
                 table, usual, output=tmp_path / "usual", bits=PinnedRandomness(1)
             )
-            assert again.certificate == made[name].certificate
-    assert {name: levels(item)["x"] for name, item in made.items()} == {
+            assert again.certificate == releases[name].certificate
+    assert {name: levels(release)["x"] for name, release in releases.items()} == {
         "rows": 1, "balanced": 0, "detail": 0,
     }  # fmt: skip
     assert (
-        made["rows"].certificate.table.release.rows
-        > 2 * made["detail"].certificate.table.release.rows
+        releases["rows"].certificate.table.release.rows
+        > 2 * releases["detail"].certificate.table.release.rows
     )
 
 
@@ -342,17 +346,17 @@ def test_the_search_sees_the_whole_table_and_spends_what_is_certified(
     monkeypatch.setattr(schemes, "search_scheme", watched_search)
     monkeypatch.setattr(drawing, "sample_cells", watched_safe)
     more = f"{SAMPLE}, search_epsilon: 0.0314, objective: balanced"
-    made = published(people, tmp_path / "out", more)
-    ((rows, ramps, given),) = seen
+    release = published(people, tmp_path / "out", more)
+    ((rows, ramps, options),) = seen
     assert order == ["search", "safe"]
     assert rows == len(people)
-    selection, choice = (parse_event(event) for event in made.certificate.events)
+    selection, choice = (parse_event(event) for event in release.certificate.events)
     assert selection == Selection(0.0314)
-    assert given["epsilon"] == Fraction("0.0314")
+    assert options["epsilon"] == Fraction("0.0314")
     assert isinstance(choice, OneOf)
     assert tuple(SafeRelease(ramp.k, ramp.beta) for ramp in ramps) == choice.events
-    assert given["power"] == 2
-    assert given["weights"].tolist() == [1.0] * 4
+    assert options["power"] == 2
+    assert options["weights"].tolist() == [1.0] * 4
 
 
 def test_the_choice_and_the_sample_use_bits_of_their_own(
@@ -360,17 +364,17 @@ def test_the_choice_and_the_sample_use_bits_of_their_own(
 ) -> None:
     """Where only one scheme and one pair are left, the search still uses its words up."""
     item = "beta: 0.5, levels: {zip: 3, sex: 0, birth_year: 4, race: 1}"
-    made = published(people, tmp_path / "searched", item, bits=PinnedRandomness(6))
-    k = int(made.certificate.parameters["k"])
+    release = published(people, tmp_path / "searched", item, bits=PinnedRandomness(6))
+    k = int(release.certificate.parameters["k"])
     fixed = publish_unjudged(
         people,
         make_voter_spec(f"release: {{epsilon: 1, k: {k}, {item}}}"),
         output=tmp_path / "fixed",
         bits=PinnedRandomness(6),
     )
-    assert levels(made) == levels(fixed)
-    assert made.certificate.table.release.sha256 != fixed.certificate.table.release.sha256
-    assert abs(made.certificate.table.release.rows - fixed.certificate.table.release.rows) < 600
+    assert levels(release) == levels(fixed)
+    assert release.certificate.table.release.sha256 != fixed.certificate.table.release.sha256
+    assert abs(release.certificate.table.release.rows - fixed.certificate.table.release.rows) < 600
 
 
 @pytest.mark.parametrize(

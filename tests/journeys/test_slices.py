@@ -52,79 +52,79 @@ def people() -> pl.DataFrame:
 SCHEMES = ("fixed", "search", "mondrian", "auto")
 FORMS = ("csv", "expanded"), ("parquet", "expanded"), ("csv", "counted"), ("parquet", "counted")
 WHOLES = [
-    (wanted, scheme, *FORMS[(at + place) % 4])
-    for at, wanted in enumerate((DECLARED, CHOSEN, COVERING))
+    (choice, scheme, *FORMS[(at + place) % 4])
+    for at, choice in enumerate((DECLARED, CHOSEN, COVERING))
     for place, scheme in enumerate(SCHEMES)
 ]
 
 
-@pytest.mark.parametrize(("wanted", "scheme", "kind", "rows"), WHOLES)
+@pytest.mark.parametrize(("choice", "scheme", "kind", "rows"), WHOLES)
 def test_slices_hold_together(
-    people: pl.DataFrame, tmp_path: Path, wanted: str, scheme: str, kind: str, rows: str
+    people: pl.DataFrame, tmp_path: Path, choice: str, scheme: str, kind: str, rows: str
 ) -> None:
     folder = tmp_path / "out"
-    more = f"{wanted}, scheme: {scheme}, format: {kind}, rows: {rows}, beta: 0.25"
-    made = publish_slices(
+    more = f"{choice}, scheme: {scheme}, format: {kind}, rows: {rows}, beta: 0.25"
+    release = publish_slices(
         people, folder, f"{more}, {LEVELS}" if scheme == "fixed" else more, by=publish
     )
-    certificate = made.certificate
+    certificate = release.certificate
     assert verify(folder) == []
     assert certificate.slices is not None
-    number = {DECLARED: 3, CHOSEN: 4, COVERING: 7}[wanted]
+    number = {DECLARED: 3, CHOSEN: 4, COVERING: 7}[choice]
     listed = [f"scheme/{name}.csv" for name in NAMES if name != "z"]
     assert list_files(folder) == sorted(
         ["README.md", "certificate.html", "certificate.json", *listed]
         + [f"data-{at}.{kind}" for at in range(1, number + 1)]
     )
-    if wanted == DECLARED:
+    if choice == DECLARED:
         columns = [list(table.scheme) for table in certificate.tables]
         assert columns == [["a", "b"], ["d", "e", "z"], ["b", "c", "d"]]  # in the spec's order
     hashes: dict[str, set[str | None]] = {name: set() for name in NAMES}
-    for at, (table, data) in enumerate(zip(certificate.slices, made.data, strict=True), 1):
+    for at, (table, data) in enumerate(zip(certificate.slices, release.data, strict=True), 1):
         assert table.release.file == f"data-{at}.{kind}"
         assert table.release.form == rows
-        shown, k = read_slice(folder, table), int(table.parameters["k"])
-        assert shown.columns == [*table.scheme, "count"]
-        assert shown["count"].min() >= k > 5  # type: ignore[operator]
-        assert shown["count"].sum() == table.release.rows > 100
-        assert len(shown) == table.release.classes
-        assert shown["count"].min() == table.release.smallest_class
+        groups, k = read_slice(folder, table), int(table.parameters["k"])
+        assert groups.columns == [*table.scheme, "count"]
+        assert groups["count"].min() >= k > 5  # type: ignore[operator]
+        assert groups["count"].sum() == table.release.rows > 100
+        assert len(groups) == table.release.classes
+        assert groups["count"].min() == table.release.smallest_class
         assert list(data.columns) == [*table.scheme, *(["count"] if rows == "counted" else [])]
         for name, column in table.scheme.items():
             hashes[name].add(column.sha256)
     assert all(len(item) == 1 for item in hashes.values())  # one file for all slices
     assert hashes["z"] == {None}  # a rule: what values there are is not told
-    pages = (made.curator / "report.html").read_text()
+    pages = (release.curator / "report.html").read_text()
     assert f"published in {number} files" in pages
     assert "from a table of 3,000 rows" in pages
-    known = json.loads((made.curator / "evaluation.json").read_text())
-    assert [tuple(names) for names in known["columns"]] == [
+    evaluation = json.loads((release.curator / "evaluation.json").read_text())
+    assert [tuple(names) for names in evaluation["columns"]] == [
         tuple(table.scheme) for table in certificate.slices
     ]
-    assert len(known["associations"]) == 15
+    assert len(evaluation["associations"]) == 15
 
 
 def test_associated_columns_are_found(people: pl.DataFrame, tmp_path: Path) -> None:
     """Scores of some 1,000 rows against noise of some 300; of pairs by chance, some 60."""
-    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, beta: 0.25")
-    columns = [tuple(table.scheme) for table in made.certificate.tables]
+    release = publish_slices(people, tmp_path / "out", f"{CHOSEN}, beta: 0.25")
+    columns = [tuple(table.scheme) for table in release.certificate.tables]
     assert {("a", "b"), ("c", "d"), ("e", "z")} == set(columns[:3])
-    assert "chosen privately" in " ".join(made.reasons)
+    assert "chosen privately" in " ".join(release.reasons)
 
 
 def test_where_all_pairs_fit_nothing_is_spent_on_choosing(
     people: pl.DataFrame, tmp_path: Path
 ) -> None:
-    for number, wanted in enumerate((COVERING, "slices: {columns: 3, tables: all}")):
-        made = publish_slices(
-            people, tmp_path / str(number), f"{wanted}, scheme: fixed, beta: 0.25"
+    for number, choice in enumerate((COVERING, "slices: {columns: 3, tables: all}")):
+        release = publish_slices(
+            people, tmp_path / str(number), f"{choice}, scheme: fixed, beta: 0.25"
         )
-        assert {type(parse_event(event)) for event in made.certificate.events} == {SafeRelease}
-        assert made.certificate.parameters == {}
-        columns = [tuple(table.scheme) for table in made.certificate.tables]
+        assert {type(parse_event(event)) for event in release.certificate.events} == {SafeRelease}
+        assert release.certificate.parameters == {}
+        columns = [tuple(table.scheme) for table in release.certificate.tables]
         together = {pair for part in columns for pair in itertools.combinations(part, 2)}
         assert together == set(itertools.combinations(NAMES, 2))
-        assert "choosing them is free" in " ".join(made.reasons)
+        assert "choosing them is free" in " ".join(release.reasons)
 
 
 @pytest.mark.parametrize("more", ["levels: {e: 1}", ""])
@@ -133,15 +133,15 @@ def test_a_slice_that_mondrian_cannot_cut_stays_as_it_was_chosen(
 ) -> None:
     """A mask, and a column whose levels are limited, or whose values nobody listed."""
     columns = COLUMNS.replace("{intervals: {from: 0, to: 39, widths: [5, 10]}}", "flat")
-    wanted = "slices: [[a, b], [c, d], [e, z]], scheme: mondrian, beta: 0.25"
-    made = publish_slices(
-        people, tmp_path / "out", f"{wanted}, {more}" if more else wanted,
+    settings = "slices: [[a, b], [c, d], [e, z]], scheme: mondrian, beta: 0.25"
+    release = publish_slices(
+        people, tmp_path / "out", f"{settings}, {more}" if more else settings,
         columns=COLUMNS if more else columns,
     )  # fmt: skip
     assert verify(tmp_path / "out") == []
     cut = [
         {name: column.level is None for name, column in table.scheme.items()}
-        for table in made.certificate.tables
+        for table in release.certificate.tables
     ]
     assert cut == [{"a": True, "b": True}, {"c": True, "d": True}, {"e": False, "z": False}]
 
@@ -154,9 +154,9 @@ def test_a_table_without_rows_is_sliced_like_any_other(
         for rows in (1, 0):
             folder = tmp_path / f"{scheme}{rows}"
             more = f"{CHOSEN}, scheme: {scheme}, beta: 0.25"
-            made = publish_slices(people.head(rows), folder, more)
+            release = publish_slices(people.head(rows), folder, more)
             assert verify(folder) == []
-            assert [table.release.rows for table in made.certificate.tables] == [0] * 4
+            assert [table.release.rows for table in release.certificate.tables] == [0] * 4
 
 
 def test_columns_are_grouped_roughly_for_the_choice_by_no_data(
@@ -182,17 +182,17 @@ columns:
     )  # fmt: skip
     seen: list[Frequencies] = []
 
-    def watched(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
-        seen.append(found)
-        return choose_slices(found, *rest, **more)
+    def watched(frequencies: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
+        seen.append(frequencies)
+        return choose_slices(frequencies, *rest, **more)
 
     monkeypatch.setattr(slicing, "choose_slices", watched)
     for rows in (table, table.head(6)):
         more = f"{CHOSEN}, scheme: fixed, beta: 0.25"
         publish_slices(rows, tmp_path / str(len(rows)), more, columns=columns)
-    whole, few = seen
-    assert (whole.total, few.total) == (640, 6)
-    groups = [len(set(column.tolist())) for column in whole.codes.T]
+    every_row, few = seen
+    assert (every_row.total, few.total) == (640, 6)
+    groups = [len(set(column.tolist())) for column in every_row.codes.T]
     assert groups == [8, 3, 9, 8, 20, 7]  # 9 intervals of 7 are too many; 640 are seven hundreds
     # The same levels, however few values were met: six of d begin with 000 or 001.
     assert [len(set(column.tolist())) for column in few.codes.T] == [1, 1, 6, 2, 6, 1]
@@ -210,10 +210,10 @@ def test_slices_are_chosen_from_the_whole_table_before_any_sample_is_drawn(
         spent.append(epsilon)
         return select_candidate(scores, epsilon=epsilon, **more)
 
-    def watched_slices(found: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
+    def watched_slices(frequencies: Frequencies, *rest: Any, **more: Any) -> list[tuple[int, ...]]:
         order.append("slices")
-        assert found.total == ROWS
-        return choose_slices(found, *rest, **more)
+        assert frequencies.total == ROWS
+        return choose_slices(frequencies, *rest, **more)
 
     def watched_safe(frequencies: Frequencies, **more: Any) -> Frequencies:
         order.append("safe")
@@ -222,11 +222,11 @@ def test_slices_are_chosen_from_the_whole_table_before_any_sample_is_drawn(
     monkeypatch.setattr(slicing, "select_candidate", watched_select)
     monkeypatch.setattr(slicing, "choose_slices", watched_slices)
     monkeypatch.setattr(drawing, "sample_cells", watched_safe)
-    made = publish_slices(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
+    release = publish_slices(people, tmp_path / "out", f"{CHOSEN}, scheme: fixed, beta: 0.25")
     assert order == ["slices", *["select"] * 3, *["safe"] * 4]
-    events = [parse_event(event) for event in made.certificate.events]
+    events = [parse_event(event) for event in release.certificate.events]
     assert [Selection(float(epsilon)) for epsilon in spent] == events[:3]
-    assert made.certificate.parameters == {"slices_epsilon": float(sum(spent))}
+    assert release.certificate.parameters == {"slices_epsilon": float(sum(spent))}
 
 
 # Samples.
@@ -253,21 +253,21 @@ def test_each_slice_draws_a_sample_of_its_own_from_the_whole_table(
     people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """From one sample the counts of the column that all slices share would be alike."""
-    drawn: list[tuple[int, int, float]] = []
+    draws: list[tuple[int, int, float]] = []
 
     def watched(frequencies: Frequencies, *, k: int, beta: float, bits: Randomness) -> Frequencies:
-        drawn.append((frequencies.total, k, beta))
+        draws.append((frequencies.total, k, beta))
         return sample_cells(frequencies, k=k, beta=beta, bits=bits)
 
     monkeypatch.setattr(drawing, "sample_cells", watched)
     more = {"fixed": f"k: 2, {LEVELS}, ", "search": "delta: 0.3, levels: {b: 0}, "}
     bits = Recorded(3)
-    made = publish_slices(
+    release = publish_slices(
         people, tmp_path / "out", f"{more.get(scheme, 'delta: 0.3, ')}{SHARED}, scheme: {scheme}, "
         "beta: 0.5, format: csv", base="epsilon: 5", bits=bits,
     )  # fmt: skip
-    tables = made.certificate.tables
-    assert drawn == [(ROWS, table.parameters["k"], 0.5) for table in tables]
+    tables = release.certificate.tables
+    assert draws == [(ROWS, table.parameters["k"], 0.5) for table in tables]
     if scheme == "fixed":  # nothing but the samples is random
         assert bits.asked == [ROWS] * 3
     assert bits.asked.count(ROWS) == 3
@@ -321,18 +321,18 @@ def test_a_release_puts_together_what_it_can_show(tmp_path: Path) -> None:
     lines = [f"  {name}: {three}" for name in ("a", "b", "c", "a2", "b2", "c2")]
     lines += [f"  code{at}: {{role: quasi, hierarchy: flat}}" for at in range(3)]
     release = "release: {epsilon: 1, delta: 1.0e-6, slices: {columns: 2, tables: 6}}"
-    made = publish(
+    publication = publish(
         people, parse_spec("\n".join(["columns:", *lines, release])), output=tmp_path / "out",
         bits=SeededRandomness(3),
     )  # fmt: skip
-    assert made.evaluation.slices
+    assert publication.evaluation.slices
     strong = [
         association
-        for association in made.evaluation.associations
+        for association in publication.evaluation.associations
         if association.second == f"{association.first}2"
     ]
     assert [item.slice is not None for item in strong] == [True] * 3
-    assert "strong association" in made.reasons[-1]
+    assert "strong association" in publication.reasons[-1]
 
 
 # What cannot be published in slices.

@@ -287,11 +287,11 @@ def test_numbers_that_are_none_carry_nothing(tmp_path: Path) -> None:
     table = people().select("a", v=pl.col("b") / 2)
     publish(table, file, output=tmp_path / "out", bits=PinnedRandomness(1))
     assert list_verify_messages(tmp_path / "out") == []
-    shown = pq.read_table(tmp_path / "out" / "data.parquet")
+    data = pq.read_table(tmp_path / "out" / "data.parquet")
     for odd in (0x7FF8_616E_6E2C_3334, 0x8000_0000_0000_0000):
-        values = shown["v"].to_numpy().copy()
+        values = data["v"].to_numpy().copy()
         values[-1:].view(np.int64)[:] = np.uint64(odd).astype(np.int64)
-        changed = shown.set_column(1, "v", pa.array(values))
+        changed = data.set_column(1, "v", pa.array(values))
         pq.write_table(
             changed, tmp_path / "out" / "data.parquet", use_dictionary=["a"], **PLAIN
         )  # fmt: skip
@@ -322,11 +322,11 @@ def test_a_label_is_written_in_one_way(tmp_path: Path, label: str) -> None:
     publish(people().select("b"), file, output=tmp_path / "out", bits=PinnedRandomness(1))
     assert list_verify_messages(tmp_path / "out") == []
     path = tmp_path / "out" / "data.csv"
-    shown = path.read_text().splitlines()[1]
-    first, last = shown.split("-")
+    line = path.read_text().splitlines()[1]
+    first, last = line.split("-")
     label = label.replace("0", first, 1).replace("9", last) if "{" not in label else label
     quoted = f'"{label}"' if "," in label else label
-    path.write_text(path.read_text().replace(f"{shown}\n", f"{quoted}\n"))
+    path.write_text(path.read_text().replace(f"{line}\n", f"{quoted}\n"))
     problems = resealed(tmp_path / "out", "data.csv")
     assert any("is not a label of its hierarchy" in problem for problem in problems)
 
@@ -357,7 +357,9 @@ def test_a_certificate_with_very_many_choices_is_refused_at_once(folder: Path) -
         {"kind": "selection", "epsilon": 0.05}, {"kind": "one of", "events": parts},
     ]  # fmt: skip
     change_certificate(folder, events=events)
-    assert list_verify_messages(folder) == ["The events have more choices than any release."]
+    assert list_verify_messages(folder) == [
+        "The events list more private choices than any release makes."
+    ]
 
 
 @can_write("max_rows_per_page")

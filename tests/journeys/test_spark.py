@@ -81,14 +81,14 @@ def engine(spark_session: SparkSession) -> SparkEngine:
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_seed_makes_the_same_files_here_and_on_spark(engine: SparkEngine, name: str) -> None:
     request = spec(RELEASES[name])
-    here, there = (
-        publish(item.from_columns(PEOPLE), request, bits=SeededRandomness(7))
-        for item in (local_engine(), engine)
+    local, remote = (
+        publish(home.from_columns(PEOPLE), request, bits=SeededRandomness(7))
+        for home in (local_engine(), engine)
     )
-    assert files(here) == files(there)
-    assert here.certificate.parameters == there.certificate.parameters
-    assert here.evaluation == there.evaluation
-    assert list_verify_messages(there.folder) == [
+    assert files(local) == files(remote)
+    assert local.certificate.parameters == remote.certificate.parameters
+    assert local.evaluation == remote.evaluation
+    assert list_verify_messages(remote.folder) == [
         "The random numbers came from a seed: this release is NOT private."
     ]
 
@@ -100,21 +100,21 @@ def test_a_search_on_the_cluster_chooses_what_one_here_does(
     """Tuples stay there, but cells of the chosen levels fit here, so that draws are made here."""
     few = {"levels": {"zip": [2, 4], "sex": 0}}  # schemes: each of them is counted there
     request = spec(RELEASES[name] | few)
-    here = publish(local_engine().from_columns(PEOPLE), request, bits=SeededRandomness(7))
+    local = publish(local_engine().from_columns(PEOPLE), request, bits=SeededRandomness(7))
     far = SparkEngine(most_tuples=2500)
     with pytest.raises(TooManyTuplesError):
         list(far.from_columns(PEOPLE).iter_tallies(["zip", "sex", "age", "ill"]))
-    there = publish(far.from_columns(PEOPLE), request, bits=SeededRandomness(7))
-    assert files(here) == files(there)
+    remote = publish(far.from_columns(PEOPLE), request, bits=SeededRandomness(7))
+    assert files(local) == files(remote)
 
 
 def test_cells_that_are_too_many_are_drawn_on_executors(spark_session: SparkSession) -> None:
     for draw in ("sample", "counts"):
         request = spec(SAFE | {"draw": draw, "levels": {"zip": 1, "sex": 1, "age": 1, "ill": 1}})
-        there = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), request)
-        assert list_verify_messages(there.folder) == []
-        here = publish(local_engine().from_columns(PEOPLE), request)
-        item, other = here.evaluation, there.evaluation
+        remote = publish(SparkEngine(most_tuples=40).from_columns(PEOPLE), request)
+        assert list_verify_messages(remote.folder) == []
+        local = publish(local_engine().from_columns(PEOPLE), request)
+        item, other = local.evaluation, remote.evaluation
         assert other.rows_original == item.rows_original == ROWS
         assert other.cells_original == item.cells_original
         assert (item.cells_original or 0) > 48  # more than fit here
@@ -131,15 +131,15 @@ def test_rows_of_classes_are_joined_where_they_are_too_many(spark_session: Spark
         {"method": "k-anonymity", "k": 5, "levels": {"zip": 3}},
         columns={"height": {"role": "sensitive"}},
     )
-    here = publish(local_engine().from_columns(PEOPLE), request)
-    there = publish(SparkEngine(most_tuples=5000).from_columns(PEOPLE), request)
-    assert files(here) == files(there)
+    local = publish(local_engine().from_columns(PEOPLE), request)
+    remote = publish(SparkEngine(most_tuples=5000).from_columns(PEOPLE), request)
+    assert files(local) == files(remote)
     # Of columns that are kept, groups are counted only where all tuples are here.
-    groups = [subgroup for subgroup in here.evaluation.subgroups if subgroup.level is not None]
+    groups = [subgroup for subgroup in local.evaluation.subgroups if subgroup.level is not None]
     # and no classifier is trained on them
-    assert here.evaluation.utility is not None
-    utility = replace(here.evaluation.utility, accuracy=None)
-    assert replace(here.evaluation, subgroups=groups, utility=utility) == there.evaluation
+    assert local.evaluation.utility is not None
+    utility = replace(local.evaluation.utility, accuracy=None)
+    assert replace(local.evaluation, subgroups=groups, utility=utility) == remote.evaluation
 
 
 def test_cuts_of_tuples_that_are_not_here_are_refused_before_anything_is_spent(
@@ -181,21 +181,21 @@ def test_what_noise_did_is_measured_where_the_rows_are(engine: SparkEngine) -> N
         {"method": "k-epsilon", "k": 20, "epsilon": 2, "confidence": 0.9},
         columns={"height": {"role": "noisy", "precision": 0.1}},
     )
-    here, there = (
-        publish(item.from_columns(PEOPLE), request, bits=SeededRandomness(4)).evaluation
-        for item in (local_engine(), engine)
+    local, remote = (
+        publish(home.from_columns(PEOPLE), request, bits=SeededRandomness(4)).evaluation
+        for home in (local_engine(), engine)
     )
-    assert here.noise is not None
-    assert there.noise is not None
-    first, other = here.noise.columns["height"], there.noise.columns["height"]
+    assert local.noise is not None
+    assert remote.noise is not None
+    first, other = local.noise.columns["height"], remote.noise.columns["height"]
     assert other.expected_error == pytest.approx(first.expected_error)
     assert other.mean_scale == pytest.approx(first.mean_scale)
     assert other.measured_error == pytest.approx(first.measured_error, rel=0.1)
     assert other.classes_without_noise == first.classes_without_noise
-    risks = [noise.simulated.linking for noise in (here.noise, there.noise) if noise.simulated]
+    risks = [noise.simulated.linking for noise in (local.noise, remote.noise) if noise.simulated]
     assert risks[1].mean == pytest.approx(risks[0].mean, rel=0.15)
-    assert there.noise.suppressed_by_confidence == pytest.approx(
-        here.noise.suppressed_by_confidence,
+    assert remote.noise.suppressed_by_confidence == pytest.approx(
+        local.noise.suppressed_by_confidence,
         rel=0.3,  # whole classes at a time
     )
 
@@ -223,11 +223,11 @@ def test_a_frame_of_spark_is_all_it_takes(spark_session: SparkSession, tmp_path:
     request = spec(RELEASES["counts"])
     release = publish(frame, request, output=tmp_path / "out")
     assert type(release.data).__module__.startswith("pyspark")
-    shown = release.evaluation.rows_released
-    assert release.data.count() == shown
+    rows = release.evaluation.rows_released
+    assert release.data.count() == rows
     assert [item.code for item in check(frame, request) if item.severity == "error"] == []
     measured = evaluate(frame, release, request)
-    assert measured.rows_released == shown
+    assert measured.rows_released == rows
     assert measured.rows_original == ROWS
     tried = attack(frame, release, request, only=("linkage",), tries=200, seed=1)
     assert tried.estimates[0].success.value < 0.1
@@ -292,14 +292,14 @@ def test_a_spec_is_drafted_for_a_table_of_the_catalog(
     people = {name: PEOPLE[name] for name in ("person", "age")}
     engine.from_columns(people).to_frame().createOrReplaceTempView("drafted_people")
     local_engine().from_columns(people).write(tmp_path / "people.parquet")
-    there, here = tmp_path / "there.yaml", tmp_path / "here.yaml"
-    done = run_command("init", "drafted_people", "-o", str(there), "--engine", "spark")
+    remote, local = tmp_path / "there.yaml", tmp_path / "here.yaml"
+    done = run_command("init", "drafted_people", "-o", str(remote), "--engine", "spark")
     assert (done.returncode, done.stderr) == (0, "")
-    assert run_command("init", str(tmp_path / "people.parquet"), "-o", str(here)).returncode == 0
-    text = there.read_text(encoding="utf-8")
+    assert run_command("init", str(tmp_path / "people.parquet"), "-o", str(local)).returncode == 0
+    text = remote.read_text(encoding="utf-8")
     assert "\ntable: drafted_people\n" in text
-    assert text == here.read_text(encoding="utf-8").replace("people.parquet", "drafted_people")
-    assert open_spec_table(read_spec_file(there), engine=engine).columns == tuple(people)
+    assert text == local.read_text(encoding="utf-8").replace("people.parquet", "drafted_people")
+    assert open_spec_table(read_spec_file(remote), engine=engine).columns == tuple(people)
     lost = run_command("init", "drafted_people", "-o", str(tmp_path / "lost.yaml"))
     assert lost.returncode == 2
     assert "File 'drafted_people': not found" in lost.stderr

@@ -100,8 +100,8 @@ def test_a_worker_dies_while_ten_million_rows_are_counted(
     reach, least = float(certified["r"]), float(certified["k"])
     table = pl.scan_parquet(people / "people.parquet")
     true = table.group_by(*map(low, QUASI)).len("true").collect()
-    shown = pl.scan_parquet(out / "data.parquet")
-    result = shown.group_by(*map(low, QUASI)).len("shown").collect()
+    data = pl.scan_parquet(out / "data.parquet")
+    result = data.group_by(*map(low, QUASI)).len("shown").collect()
     both = true.join(result, on=QUASI, how="full", coalesce=True)
     assert both["true"].null_count() == 0
     hidden = both.filter(pl.col("shown").is_null())  # so many rows are shown whatever the noise
@@ -136,13 +136,13 @@ def test_a_worker_dies_while_noise_is_drawn(spark_cluster: SparkCluster, tmp_pat
     assert process.returncode == 0, complained
     assert [has_repeated_task(watched.read_log(at)) for at in left] == [True]
     assert verify(out) == []
-    made = pl.read_parquet(out / "data.parquet")
+    data = pl.read_parquet(out / "data.parquet")
     assert (
-        made["group"]
+        data["group"]
         .value_counts(sort=True)
         .sort("group")
         .equals(table["group"].value_counts(sort=True).sort("group"))
     )
-    changed = made.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
+    changed = data.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
     before = table.group_by("group").agg(pl.col("x").sort()).sort("group")["x"].to_list()
     assert all(first != other for first, other in zip(changed, before, strict=True))

@@ -140,8 +140,8 @@ def test_a_master_that_does_not_answer(on_disk: Path, book: Ledger) -> None:
 @pytest.fixture(scope="module")
 def lone_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A master without workers."""
-    with start_cluster(tmp_path_factory.mktemp("lone"), workers=0) as made:
-        yield made
+    with start_cluster(tmp_path_factory.mktemp("lone"), workers=0) as cluster:
+        yield cluster
 
 
 def test_a_master_without_workers(on_disk: Path, book: Ledger, lone_master: SparkCluster) -> None:
@@ -196,7 +196,7 @@ def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: Sp
 
 
 @pytest.mark.parametrize(
-    ("made", "kind"),
+    ("expression", "kind"),
     [
         ("map('a', id)", "map<string,bigint>"),
         ("parse_json('1')", "variant"),
@@ -204,21 +204,21 @@ def test_a_full_disk_of_an_executor(on_disk: Path, book: Ledger, lone_master: Sp
     ],
 )
 def test_a_kind_of_column_that_only_spark_has(
-    spark_session: SparkSession, book: Ledger, made: str, kind: str
+    spark_session: SparkSession, book: Ledger, expression: str, kind: str
 ) -> None:
     """It is refused in a word where it is to be published, and left out where it is dropped."""
     folder = book.path.parent
-    frame = spark_session.sql(f"SELECT id % 4 AS group, {made} AS odd FROM range(1000)")
+    frame = spark_session.sql(f"SELECT id % 4 AS group, {expression} AS odd FROM range(1000)")
     frame.createOrReplaceTempView("incrowd_odd")
     columns = "table: incrowd_odd\ncolumns:\n  group: {role: quasi, hierarchy: flat}\n  odd: "
     release = "release: {method: safe, epsilon: 1, delta: 1.0e-6}\n"
-    shown, dropped = folder.parent / f"{folder.name}-shown.yaml", folder / "dropped.yaml"
-    shown.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
-    given = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
-    text = refused(run_command("publish", str(shown), *given), book)
+    kept_spec, dropped_spec = folder.parent / f"{folder.name}-shown.yaml", folder / "dropped.yaml"
+    kept_spec.write_text(f"{columns}{{role: quasi, hierarchy: flat}}\n{release}")
+    options = ("-o", str(folder / "out"), "--ledger", str(book.path), "--engine", "spark")
+    text = refused(run_command("publish", str(kept_spec), *options), book)
     assert f"Column 'odd': it holds {kind}, not single values." in text
-    dropped.write_text(f"{columns}{{role: drop}}\n{release}")
-    done = run_command("publish", str(dropped), *given)
+    dropped_spec.write_text(f"{columns}{{role: drop}}\n{release}")
+    done = run_command("publish", str(dropped_spec), *options)
     assert done.returncode == 0, done.stderr
     assert verify(folder / "out") == []
     assert len(book.spends()) == 1

@@ -98,8 +98,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = []
     for name, (release, more, few) in RELEASES.items():
         (folder / f"{name}.yaml").write_text(spec(release, more))
-        given = [*(f"{key}={value}" for key, value in settings.items()), *filter(None, [few])]
-        conf = [part for item in given for part in ("--conf", item)]
+        options = [*(f"{key}={value}" for key, value in settings.items()), *filter(None, [few])]
+        conf = [part for item in options for part in ("--conf", item)]
         request.append(json.dumps(
             ["publish", str(folder / f"{name}.yaml"), "-o", str(folder / name), *conf]
         ))  # fmt: skip

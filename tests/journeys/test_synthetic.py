@@ -74,8 +74,8 @@ def test_the_budget_is_that_of_the_spec_and_follows_from_the_events(folder: Path
 
 def test_nothing_but_what_the_events_pay_for_is_published(folder: Path) -> None:
     """A table of another size, with the same measured tables, would have the same files."""
-    known = json.loads((folder / "certificate.json").read_bytes())
-    assert 2000 not in list(_list_numbers(known))
+    certificate = json.loads((folder / "certificate.json").read_bytes())
+    assert 2000 not in list(_list_numbers(certificate))
     for name in ("README.md", "certificate.html"):
         assert "2,000" not in (folder / name).read_text(encoding="utf-8")
 
@@ -247,17 +247,17 @@ def _respell(column: str, edit: Callable[[str], str]) -> Change:
             [head, *(",".join([*p[:at], edit(p[at]), *p[at + 1 :]]) for p in parts)]
         ) + "\n"  # fmt: skip
 
-    return lambda folder, known: _edit_table(folder, known, 1, change)
+    return lambda folder, certificate: _edit_table(folder, certificate, 1, change)
 
 
 FORGERIES: dict[str, tuple[Change, str]] = {
     "variances": (_lower_variance, "MEASUREMENTS_NOT_CHARGED"),
     "fractions": (
-        lambda folder, known: _edit_table(folder, known, 1, _halve_numbers),
+        lambda folder, certificate: _edit_table(folder, certificate, 1, _halve_numbers),
         "MEASURED_NUMBERS_INVALID",
     ),
     "counts": (
-        lambda folder, known: _edit_table(folder, known, 1, _shift_count),
+        lambda folder, certificate: _edit_table(folder, certificate, 1, _shift_count),
         "MEASURED_COUNTS_DIFFER",
     ),
     "digits of counts": (_respell("count", lambda text: f"{text}0417"), "MEASURED_COUNTS_DIFFER"),
@@ -271,16 +271,21 @@ FORGERIES: dict[str, tuple[Change, str]] = {
         "MEASURED_COUNTS_DIFFER",
     ),
     "ends of lines": (
-        lambda folder, known: _edit_table(
-            folder, known, 1, lambda text: text.replace("\n", "\r\n")
+        lambda folder, certificate: _edit_table(
+            folder, certificate, 1, lambda text: text.replace("\n", "\r\n")
         ),
         "MEASURED_COUNTS_DIFFER",
     ),
     "required tables": (
-        lambda _, known: _edit_part(known, tables=[["pregnant", "weight", "diagnosis"]]),
+        lambda _, certificate: _edit_part(
+            certificate, tables=[["pregnant", "weight", "diagnosis"]]
+        ),
         "MEASURED_TABLES_MISSING",
     ),
-    "model": (lambda folder, known: _edit_table(folder, known, 3, _shift_model), "MODEL_DIFFERS"),
+    "model": (
+        lambda folder, certificate: _edit_table(folder, certificate, 3, _shift_model),
+        "MODEL_DIFFERS",
+    ),
     "tables": (_drop_tables, "MEASURED_TABLES_MISSING"),
     "choices": (_drop_choices, "MEASURED_TABLES_NOT_CHARGED"),
     "information": (_raise_information, "GUARANTEE_FALSE"),
@@ -434,7 +439,9 @@ def test_a_check_warns_of_values_that_drown_in_noise() -> None:
     assert finding.column == "born"
     assert finding.values["values"] == 47_483
     assert finding.values["size"] == 1801
-    assert "coarser values, at most about" in finding.remedy
+    assert str(finding).startswith("Column 'born': 47,483 values are too many for 1,801 people (")
+    assert "Declare at most about" in finding.remedy
+    assert "`levels: [year]` for dates" in finding.remedy
     assert len(find("month, year", "size: 1801")) == 1
     assert not find("year, decade", "size: 1801")
     assert not find("day, month, year", "size: 1000000")

@@ -40,4 +40,4 @@ def test_the_same_bytes_as_on_this_machine(
         bits=SeededRandomness(5), engine=engine,
     )  # fmt: skip
     assert _list_files(tmp_path / "spark") == _list_files(tmp_path / "local")
-    assert [one.code for one in ic.verify(tmp_path / "spark")] == ["RELEASE_SEEDED"]
+    assert [finding.code for finding in ic.verify(tmp_path / "spark")] == ["RELEASE_SEEDED"]

@@ -84,13 +84,13 @@ def test_a_bound_on_members_of_a_sample_is_not_called_the_guarantee(tmp_path: Pa
 
 
 def test_counts_of_people_are_called_so(tmp_path: Path) -> None:
-    made = publish(tmp_path / "out", unit="who")
+    release = publish(tmp_path / "out", unit="who")
     for text in (page(tmp_path / "out"), readme(tmp_path / "out")):
         assert "numbers of people" in text
         assert "not of rows of the original table" in text or "not numbers of rows" in text
         assert f"{ROWS - PEOPLE:,}" not in text  # how many rows were not used is private
         assert f"{ROWS:,}" not in text
-    report = read_outline(made.report().html).text
+    report = read_outline(release.report().html).text
     assert f"from one row of each of {PEOPLE:,} people" in report
     assert f"{ROWS - PEOPLE:,} of the table's {ROWS:,} rows were not used" in report
     assert list_verify_messages(tmp_path / "out") == []
@@ -129,15 +129,20 @@ def test_an_evaluation_tells_rows_of_the_table_from_surplus_rows(tmp_path: Path)
     for unit in ("one row per person", {"id": "who"}):
         (tmp_path / "spec.json").write_text(json.dumps({**spec, "unit": unit}))
         out = tmp_path / str(len(str(unit)))
-        made = ic.publish(tmp_path / "t.parquet", tmp_path / "spec.json", output=out).evaluation
+        evaluation = ic.publish(
+            tmp_path / "t.parquet", tmp_path / "spec.json", output=out
+        ).evaluation
         done = run_command(
             "evaluate", "--original", str(tmp_path / "t.parquet"), "--released", str(out),
             "--spec", str(tmp_path / "spec.json"),
         )  # fmt: skip
-        kept = made.rows_original - made.suppressed
-        assert f"{made.rows_original:,} original, {made.rows_released:,} released" in done.stdout
-        assert f"{made.suppressed:,} rows (" in done.stdout
-        assert kept + made.surplus == made.rows_released
+        rows_kept = evaluation.rows_original - evaluation.suppressed
+        assert (
+            f"{evaluation.rows_original:,} original, {evaluation.rows_released:,} released"
+            in done.stdout
+        )
+        assert f"{evaluation.suppressed:,} rows (" in done.stdout
+        assert rows_kept + evaluation.surplus == evaluation.rows_released
         assert ("Unit: one person." in done.stdout) is (unit == {"id": "who"})
 
 
@@ -209,11 +214,11 @@ def test_no_other_method_has_a_size(tmp_path: Path) -> None:
 
 
 def test_a_huge_epsilon_is_called_hardly_any_protection(tmp_path: Path) -> None:
-    made = publish(tmp_path / "out", epsilon=100)
+    release = publish(tmp_path / "out", epsilon=100)
     html = (tmp_path / "out" / "certificate.html").read_text(encoding="utf-8")
     assert '<p class="warn">There is hardly any protection' in html
-    assert '<p class="warn">There is hardly any protection' in made.report().html
-    for text in (page(tmp_path / "out"), readme(tmp_path / "out"), made.report().html):
+    assert '<p class="warn">There is hardly any protection' in release.report().html
+    for text in (page(tmp_path / "out"), readme(tmp_path / "out"), release.report().html):
         assert "nearly as likely" not in text
         assert "hardly any protection" in text
         assert "strong" not in text.partition("hardly any protection")[0][-200:]
@@ -225,12 +230,12 @@ def test_a_huge_epsilon_is_called_hardly_any_protection(tmp_path: Path) -> None:
 
 
 def test_a_usual_epsilon_comes_with_what_an_attacker_can_do(tmp_path: Path) -> None:
-    made = publish(tmp_path / "out")
+    release = publish(tmp_path / "out")
     words = "accepts a 1 % false-positive rate recognizes at most 2.72 % of the people"
     for text in (
         page(tmp_path / "out"),
         readme(tmp_path / "out"),
-        read_outline(made.report().html).text,
+        read_outline(release.report().html).text,
     ):
         assert words in text
         assert "hardly any protection" not in text

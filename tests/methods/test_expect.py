@@ -71,7 +71,8 @@ def test_without_a_size_it_says_how_many_people_it_takes() -> None:
         assert isinstance(number, int)
         assert first.whole <= number <= 1.1 * first.whole + 1
     assert (crowd.code, crowd.values) == ("CROWD_SIZE", {"crowd": result.crowd_size})
-    assert "`size: NUMBER`" in crowd.remedy
+    assert "`size: NUMBER` only if that number is public" in crowd.remedy
+    assert "`incrowd rehearse --size`" in crowd.remedy
     assert not result.is_doubtful
     assert all(forecast.rows is None and forecast.empty is None for forecast in result.each)
     assert result.each[0].told.keys() == {"sex", "age", "zip", "job"}
@@ -210,6 +211,36 @@ def test_of_slices_the_widest_is_told() -> None:
     unsliced = expect(None, spec(f"{SAFE}", size=5000))
     assert unsliced.tables == 1
     assert "widest of" not in words(unsliced)
+
+
+def test_slices_are_no_remedy_where_they_are_used() -> None:
+    fields = "slices: [[sex, job], [sex, age, zip]]"
+    result = expect(None, spec(f"{SAFE}, {fields}", size=1000))
+    assert "For values of every column, use about" in words(result)
+    assert "or slices" not in words(result)
+    assert "of 3 columns in the widest of 2 slices" in words(result)
+    assert "of 3 columns of the widest slice" in result.summarize()
+    unsliced = expect(None, spec(SAFE, size=1000))
+    assert re.search(r"use about [\d,]+ people or fewer columns, or slices\.$", words(unsliced))
+    assert "slice" not in unsliced.summarize()
+    assert "slices" not in words(expect(None, spec("method: k-anonymity, k: 5", size=1000)))
+
+
+def test_a_table_that_nobody_has_is_a_warning_with_remedies() -> None:
+    flat = "{role: quasi, hierarchy: {flat: {values: [a, b, c, d]}}}"
+
+    def find(columns: int, release: str) -> Finding:
+        named = "columns:\n" + "".join(f"  c{at}: {flat}\n" for at in range(columns))
+        return expect(None, spec(release, columns=named)).findings()[0]
+
+    assert find(8, SAFE).code == "TABLE_SIZE_NEEDED"
+    wide = find(12, SAFE)
+    assert (wide.code, wide.severity) == ("TABLE_SIZE_OUT_OF_REACH", "warning")
+    assert isinstance(wide.values["uniform"], int)
+    assert wide.values["uniform"] > 10_000_000
+    assert wide.remedy == "Use fewer columns, slices (`slices: 3`) or `method: synthetic`."
+    sliced = find(13, f"{SAFE}, slices: [[{', '.join(f'c{at}' for at in range(12))}], [c12]]")
+    assert (sliced.code, sliced.remedy) == ("TABLE_SIZE_OUT_OF_REACH", "Use fewer columns.")
 
 
 # What is read of the table ---------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.cli import run_command
 from support.synthetic import make_patients, make_spec
 from support.unjudged import publish_unjudged
 
+import incrowd as ic
 from incrowd.errors import IncrowdError
 from incrowd.methods.synthetic.from_release import synthesize_release
 from incrowd.release.verify import read_certificate
@@ -56,6 +58,24 @@ def test_the_command_writes_a_file_and_refuses_what_does_not_hold(
     again = run_command("synthesize", str(folder), "-o", str(tmp_path / "rows.csv"))
     assert again.returncode == 2
     assert "exists" in again.stderr
+
+
+def test_the_function_writes_what_it_returns_and_refuses_an_altered_release(
+    folder: Path, tmp_path: Path
+) -> None:
+    rows = ic.synthesize(str(folder), str(tmp_path / "rows.parquet"))
+    assert rows.to_frame().equals(pl.read_parquet(tmp_path / "rows.parquet"))
+    with pytest.raises(IncrowdError, match="exists"):
+        ic.synthesize(folder, tmp_path / "rows.parquet")
+    with pytest.raises(IncrowdError, match="neither"):
+        ic.synthesize(folder, tmp_path / "rows.txt")
+    altered = tmp_path / "altered"
+    shutil.copytree(folder, altered)
+    data = sorted(altered.glob("*.parquet")) or sorted(altered.glob("*.csv"))
+    data[0].write_bytes(data[0].read_bytes() + b" ")
+    with pytest.raises(IncrowdError, match="does not hold"):
+        ic.synthesize(altered, tmp_path / "more.csv")
+    assert not (tmp_path / "more.csv").exists()
 
 
 def test_another_release_is_refused(tmp_path: Path) -> None:

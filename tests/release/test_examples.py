@@ -53,12 +53,12 @@ def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> N
     result = examples_of(release)
     assert result.names == ("sex", "city", "sick", "weight")
     assert result.noisy == ("weight",)
-    rows, shown = (texts(frame) for frame in (TABLE, release.data))
+    rows, released_rows = (texts(frame) for frame in (TABLE, release.data))
     assert len(result.rows) == 6
     for row in result.rows:
         assert tuple(row.before) in rows
         assert row.after is not None
-        assert tuple(row.after) in shown
+        assert tuple(row.after) in released_rows
         assert row.after[2] == row.before[2]
     assert any(row.after is not None and row.after[3] != row.before[3] for row in result.rows)
     words = read_outline((release.curator / "report.html").read_text()).text
@@ -68,8 +68,8 @@ def test_sensitive_and_noisy_columns_stand_before_and_after(tmp_path: Path) -> N
 def test_values_with_noise_are_not_the_least_of_each_class(tmp_path: Path) -> None:
     release = made(tmp_path)
     column = release.data["weight"].cast(float)
-    shown = [float(row.after[3] or 0) for row in examples_of(release).rows if row.after]
-    assert max(shown) > column.median()
+    weights = [float(row.after[3] or 0) for row in examples_of(release).rows if row.after]
+    assert max(weights) > column.median()
 
 
 def test_of_cuts_any_rows_of_the_release_are_shown_whole(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -96,8 +97,8 @@ def test_a_raised_budget_is_confirmed_and_stays_on_record(tmp_path: Path) -> Non
     assert book.budget().epsilon == 0.5
     assert run_command(*raised, "--raise").returncode == 0
     assert [item.epsilon for item in book.budgets()] == [1.0, 0.5, 2.0]
-    shown = run_successfully("ledger", "show", str(book.path))
-    assert "(ε, δ) = (2, 1e-06), since" in shown
+    output = run_successfully("ledger", "show", str(book.path))
+    assert "(ε, δ) = (2, 1e-06), since" in output
     assert run_successfully("ledger", "show", str(book.path), "-v").count("Earlier budget") == 2
     successfully = run_successfully("ledger", "show", str(book.path), "--json")
     assert [item["epsilon"] for item in json.loads(successfully)["budgets"]] == [1.0, 0.5, 2.0]
@@ -110,8 +111,8 @@ def test_a_further_release_of_a_sample_is_asked_as_one(tmp_path: Path) -> None:
     book.book([event], guarantee=certified)
     assert book.match_sampling(ic.SafeRelease(20, 0.1)) == event
     request = ("--k", "20", "--beta", "0.1", "--delta", "1e-6", "--json")
-    shown = json.loads(run_successfully("ledger", "show", str(book.path), *request))
-    assert shown["after_next_release"] == vars(
+    answer = json.loads(run_successfully("ledger", "show", str(book.path), *request))
+    assert answer["after_next_release"] == vars(
         book.total([book.compute_charge([event], certified)])
     )
     book.book([ic.SafeRelease(20, 0.1)])  # from here on nothing is amplified
@@ -167,3 +168,41 @@ def test_a_ledger_without_a_budget_is_no_traceback(tmp_path: Path) -> None:
         database.execute("DELETE FROM budgets")
     with pytest.raises(ic.IncrowdError, match="has no budget"):
         made(tmp_path / "out", ledger=book)
+
+
+def test_a_ledger_may_be_named_by_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    Ledger(str(path)).set_budget(epsilon=1.0, delta=1e-6)
+    assert Ledger(str(path)).budget() == Ledger(path).budget()
+
+
+def test_an_exhausted_budget_names_the_command_that_would_allow_the_release(tmp_path: Path) -> None:
+    path = tmp_path / "my people.ledger"
+    ledger = Ledger(path)
+    ledger.set_budget(epsilon=1.0, delta=1e-5)
+    ledger.book([ic.Mechanism(epsilon=1.0, delta=1e-6)])
+    more = [ic.Mechanism(epsilon=0.5, delta=1e-6)]
+    with pytest.raises(BudgetError, match="no ε is left") as refused:
+        ledger.book(more)
+    assert "smaller" not in str(refused.value)
+    command = str(refused.value).partition("If those responsible agree: incrowd ")[2]
+    run_successfully(*shlex.split(command))
+    assert ledger.budget().delta == 1e-5
+    ledger.book(more)
+    with pytest.raises(BudgetError, match="no ε is left"):
+        ledger.book(more)
+
+
+def test_a_release_without_a_ledger_says_that_nothing_counts_it(tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "people.csv")
+    spec = {"table": "people.csv", "columns": COLUMNS, "release": RELEASE}
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    uncounted = "this release is not counted anywhere"
+    path, ledger = str(tmp_path / "spec.yaml"), str(tmp_path / "people.ledger")
+    assert uncounted in run_successfully("publish", path, "-o", str(tmp_path / "first"))
+    dry_run = run_command("rehearse", path, "-o", str(tmp_path / "dry"), "--size", "600")
+    assert uncounted not in dry_run.stdout
+    run_successfully("ledger", "budget", ledger, "--epsilon", "9", "--delta", "1e-5")
+    booked = run_command("publish", path, "-o", str(tmp_path / "next"), "--ledger", ledger)
+    assert "booked as" in booked.stdout
+    assert uncounted not in booked.stdout

@@ -115,9 +115,9 @@ def test_a_block_has_a_unit(tmp_path: Path) -> None:
 
 def test_a_block_of_a_sample_is_amplified_once(tmp_path: Path) -> None:
     event = SampledEvent(SAMPLE, 0.1)
-    whole = Accountant(SampledEvent(Composition([SAMPLE] * 4), 0.1))
+    accountant = Accountant(SampledEvent(Composition([SAMPLE] * 4), 0.1))
     ledger = made(tmp_path / "l")
-    ledger.plan(event, releases=4, guarantee=Guarantee(whole.epsilon(delta=1e-6), 1e-6))
+    ledger.plan(event, releases=4, guarantee=Guarantee(accountant.epsilon(delta=1e-6), 1e-6))
     assert ledger.book([event]).is_planned
     (spend,) = ledger.spends()
     assert spend.charge.rate == 0.1
@@ -202,13 +202,13 @@ steps = st.lists(
 @settings(max_examples=25, deadline=None)
 @given(steps)
 def test_whatever_is_asked_the_budget_is_kept(
-    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[str, int, float]]
+    tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[str, int, float]]
 ) -> None:
     """Sums stay within the budget, blocks are not overdrawn, and a refusal changes nothing."""
     ledger = made(tmp_path_factory.mktemp("l") / "l", delta=1e-5)
     kinds = [GaussianCounts(50 + at, 46.0) for at in range(3)]
     spent, made_ = 0.0, 0
-    for what, number, epsilon in asked:
+    for what, number, epsilon in requests:
         before = ledger.spends()
         try:
             if what == "plan":

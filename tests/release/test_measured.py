@@ -53,8 +53,8 @@ def _measure_often(
 ) -> list[MeasuredNumbers]:
     """Measure a table in so many releases; noise of all of them is drawn at once."""
     places, levels = key
-    own = [COLUMNS.domain.columns[place] for place in places]
-    numbers = tuple(part.level_numbers[level] for part, level in zip(own, levels, strict=True))
+    columns = [COLUMNS.domain.columns[place] for place in places]
+    numbers = tuple(part.level_numbers[level] for part, level in zip(columns, levels, strict=True))
     names = tuple(COLUMNS.names[place] for place in places)
     labels = tuple(
         COLUMNS.value_columns[name].list_labels(level)

@@ -178,9 +178,9 @@ def best_test(wrongly: float, yes: list[float], no: list[float]) -> float:
 
 def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     certificate = read_certificate(FORMATS / "1" / "counts-already-sampled")
-    known, parameters = certificate.guarantee, certificate.parameters
-    assert known.epsilon is not None
-    assert known.delta is not None
+    guarantee, parameters = certificate.guarantee, certificate.parameters
+    assert guarantee.epsilon is not None
+    assert guarantee.delta is not None
     # What is shown of a large cell, with somebody in the table, and without
     law, r = build_event_law(make_noise_event(parameters)), int(parameters["r"])
     chances = [law.compute_tail(x) - law.compute_tail(x + 1) for x in range(-r, r + 1)]
@@ -188,11 +188,11 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     rate = float(parameters["already_sampled"])
     population = [rate * p + (1 - rate) * q for p, q in zip(table, none, strict=True)]
     for wrongly in FALSE_POSITIVE_RATES:
-        most = max_true_positive_rate(wrongly, known.epsilon, known.delta)
+        most = max_true_positive_rate(wrongly, guarantee.epsilon, guarantee.delta)
         assert best_test(wrongly, population, none) <= most + 1e-12
         assert best_test(wrongly, table, none) > most  # so it must not be said of the table
     text = read_outline(certificate_page(certificate)).text
-    keys = [sentence.key for sentence in known.statement]
+    keys = [sentence.key for sentence in guarantee.statement]
     assert {"population", "assumption_sample"} <= set(keys)
     assert "people with one row in the table" not in text
     assert "people with one row in the population from which the table was sampled" in text

@@ -73,10 +73,10 @@ def test_the_page_says_what_the_certificate_says(tmp_path: Path, method: str, wr
 def _says_the_rows(certificate: Certificate, page: str) -> None:
     text, used = page.partition("\n## ")[0], find_section(page, "How to use")
     for table in certificate.tables:
-        known = table.release
+        release = table.release
         assert (
-            f"- `{known.file}`: {known.rows:,} rows in {known.classes:,} groups; the smallest "
-            f"group has {known.smallest_class:,} rows."
+            f"- `{release.file}`: {release.rows:,} rows in {release.classes:,} groups; the "
+            f"smallest group has {release.smallest_class:,} rows."
         ) in text.splitlines()
     assert ("Sum `count`" in used.replace("sum", "Sum")) == (
         certificate.tables[0].release.form == "counted"
@@ -105,17 +105,19 @@ def _names_the_columns(certificate: Certificate, page: str) -> None:
     assert sorted(named) == sorted([*scheme, *certificate.kept, *certificate.noisy])
     assert all(len(cells) == 2 for cells in readers.list_column_rows(page))
     section = find_section(page, "Columns")
-    shown = {find_code(cells[0]): cells[1].content for cells in readers.list_column_rows(page)}
+    cells_by_name = {
+        find_code(cells[0]): cells[1].content for cells in readers.list_column_rows(page)
+    }
     for table in certificate.tables:
         for name, column in table.scheme.items():
             words = "labels of several levels"
             if column.level is not None:
                 words = column.shows[column.level]
-                assert f"**; level {column.level} of " in shown[name]
-            assert shown[name].replace("\\", "").startswith(f"**{words}**; ")
+                assert f"**; level {column.level} of " in cells_by_name[name]
+            assert cells_by_name[name].replace("\\", "").startswith(f"**{words}**; ")
             assert re.search(rf"^- (`\w+`, )*`{name}`(, `\w+`)*: ", section, re.MULTILINE)
             if column.file is not None:
-                assert f"(<{column.file}>)" in shown[name]
+                assert f"(<{column.file}>)" in cells_by_name[name]
     local = any(
         item.level is None for table in certificate.tables for item in table.scheme.values()
     )
@@ -123,7 +125,10 @@ def _names_the_columns(certificate: Certificate, page: str) -> None:
     assert ("An apostrophe before" in section) == bool(certificate.tables[0].release.formulas)
     for name, grid in certificate.noisy.items():
         assert grid.bounds is not None
-        assert f"in steps of {grid.step}, from {grid.bounds[0]} to {grid.bounds[1]}" in shown[name]
+        assert (
+            f"in steps of {grid.step}, from {grid.bounds[0]} to {grid.bounds[1]}"
+            in cells_by_name[name]
+        )
 
 
 def _says_how_accurate(certificate: Certificate, text: str) -> None:
@@ -292,7 +297,7 @@ def hostile(
 
 
 def spelled(name: str) -> str:
-    return re.sub(f"[\n{OVERRIDES}]", lambda one: f"\\x{ord(one[0]):02x}", name)
+    return re.sub(f"[\n{OVERRIDES}]", lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def assert_contained(name: str, page: str) -> None:

@@ -102,9 +102,9 @@ def test_a_dropped_row_that_leaves_one_too_few_is_named(good: Path, tmp_path: Pa
     sizes = data.group_by(data.columns).len().sort("len")
     drop = int(sizes["len"][0]) - least + 1
     smallest = sizes.head(1).drop("len")
-    kept = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
+    others = data.join(smallest, on=data.columns, how="anti", nulls_equal=True)
     left = data.join(smallest, on=data.columns, how="semi", nulls_equal=True).slice(drop)
-    sort_rows(pl.concat([kept, left])).write_csv(folder / "data.csv")
+    sort_rows(pl.concat([others, left])).write_csv(folder / "data.csv")
     digest = hashlib.sha256((folder / "data.csv").read_bytes()).hexdigest()
     recertify(
         folder,

@@ -52,10 +52,10 @@ def test_broken_parquet_neither_crashes_nor_deceives_it(
         recertify(tmp_path / "out", release=data.model_copy(update={"sha256": digest}))
         if list_verify_messages(tmp_path / "out") == []:
             # a byte that carries no value, or a count moved between two valid classes
-            shown = open_table(path).to_frame()
-            assert len(shown) == len(original)
-            assert shown.columns == original.columns
-            assert all(set(shown[name]) <= set(original[name]) for name in shown.columns)
+            frame = open_table(path).to_frame()
+            assert len(frame) == len(original)
+            assert frame.columns == original.columns
+            assert all(set(frame[name]) <= set(original[name]) for name in frame.columns)
 
 
 def test_an_open_domain_shows_values_in_one_writing_only(tmp_path: Path) -> None:

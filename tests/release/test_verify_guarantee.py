@@ -35,20 +35,20 @@ def test_the_guarantee_of_a_release_holds(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", PRIVATE, ids=lambda path: path.name)
 def test_an_epsilon_or_delta_a_little_too_small_is_named(folder: Path) -> None:
-    known = read_certificate(folder)
-    epsilon = known.guarantee.epsilon
+    certificate = read_certificate(folder)
+    epsilon = certificate.guarantee.epsilon
     assert epsilon is not None
-    true = Accountant([parse_event(event) for event in known.events]).delta(epsilon=epsilon)
-    assert list_codes(change_guarantee(known, delta=true)) == []
+    true = Accountant([parse_event(event) for event in certificate.events]).delta(epsilon=epsilon)
+    assert list_codes(change_guarantee(certificate, delta=true)) == []
     for update in ({"delta": true * 0.999}, {"delta": true, "epsilon": epsilon * 0.99}):
-        assert list_codes(change_guarantee(known, **update)) == ["GUARANTEE_FALSE"]
+        assert list_codes(change_guarantee(certificate, **update)) == ["GUARANTEE_FALSE"]
 
 
 @pytest.mark.parametrize("folder", PRIVATE, ids=lambda path: path.name)
 def test_an_event_too_few_or_none_is_named(folder: Path) -> None:
-    known = read_certificate(folder)
-    for events in (known.events[:-1], []):
-        assert list_codes(known.model_copy(update={"events": events})) != []
+    certificate = read_certificate(folder)
+    for events in (certificate.events[:-1], []):
+        assert list_codes(certificate.model_copy(update={"events": events})) != []
 
 
 def test_a_guarantee_without_numbers_is_named() -> None:
@@ -60,5 +60,5 @@ def test_a_guarantee_without_numbers_is_named() -> None:
 def test_k_anonymity_claims_no_epsilon() -> None:
     for folder in FOLDERS:
         if folder not in PRIVATE:
-            known = change_guarantee(read_certificate(folder), epsilon=1.0, delta=1e-6)
-            assert list_codes(known) == ["EVENTS_UNEXPECTED"]
+            certificate = change_guarantee(read_certificate(folder), epsilon=1.0, delta=1e-6)
+            assert list_codes(certificate) == ["EVENTS_UNEXPECTED"]

@@ -67,9 +67,9 @@ def test_an_arx_file_becomes_yaml_and_stays_the_same() -> None:
         [(row[0], "Person") for row in rows],
         [("x", "A", "*"), ("y", "A", "*")],
     ]
-    for kept in (rows, *shorter):
-        text = format_as_groups(kept)
+    for hierarchy in (rows, *shorter):
+        text = format_as_groups(hierarchy)
         declared = YAML(typ="safe").load(text)
-        expected = [(*row, "*") if row[-1] not in ("*", "Person") else row for row in kept]
+        expected = [(*row, "*") if row[-1] not in ("*", "Person") else row for row in hierarchy]
         column = Column.model_validate({"role": "quasi", "hierarchy": declared})
         assert build_hierarchy(column, folder=Path()).list_rows() == expected

@@ -49,11 +49,11 @@ def test_all_of_iso_3166_are_there_and_in_their_regions() -> None:
 def test_a_country_under_each_of_the_codes(
     two: str, three: str, name: str, region: str, continent: str
 ) -> None:
-    for codes, shown in zip(ALL, (two, three, name), strict=True):
+    for codes, label in zip(ALL, (two, three, name), strict=True):
         built = build_country_hierarchy(codes)
-        (row,) = (row for row in built.list_rows() if row[0] == shown)
-        assert row == (shown, region, continent, "*")
-        assert {built.locate(text) for text in (two, three.lower(), f" {name.upper()} ")} == {shown}
+        (row,) = (row for row in built.list_rows() if row[0] == label)
+        assert row == (label, region, continent, "*")
+        assert {built.locate(text) for text in (two, three.lower(), f" {name.upper()} ")} == {label}
 
 
 @pytest.mark.parametrize("codes", ALL)

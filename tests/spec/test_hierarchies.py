@@ -61,8 +61,8 @@ def test_a_declaration_says_what_is_built_from_it(
 
 
 def test_every_kind_is_above() -> None:
-    given = {x if isinstance(x, str) else next(iter(x)) for x, *_ in DECLARED}
-    assert given == set(list_kinds()) == set(HierarchyChoice.model_fields)
+    kinds = {x if isinstance(x, str) else next(iter(x)) for x, *_ in DECLARED}
+    assert kinds == set(list_kinds()) == set(HierarchyChoice.model_fields)
 
 
 @pytest.mark.parametrize("kind", sorted(set(list_kinds()) - {"groups", "csv"}))
@@ -82,16 +82,16 @@ def test_groups_are_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("groups", "says"),
     [
         ("{}", "dictionary should have at least 1 item after validation, not 0, got {}."),
         ("[a, b]", "must be a mapping of keys to values, got ['a', 'b']."),
         ("5", "must be a mapping of keys to values, got 5."),
     ],
 )
-def test_what_are_no_groups(given: str, says: str) -> None:
+def test_what_are_no_groups(groups: str, says: str) -> None:
     with pytest.raises(SpecError) as error:
-        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {given}}}}}}}")
+        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {{groups: {groups}}}}}}}")
     assert str(error.value).endswith(f"line 1, columns.a.hierarchy.groups: {says}")
 
 
@@ -111,7 +111,7 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("hierarchy", "says"),
     [
         ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names', got 'alpha2'. Did you"),
         ("{icd: {version: 11}}", "must be 10 or 9, got 11"),
@@ -119,7 +119,7 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
         ("{postcodes: {}}", "`country` is missing"),
     ],
 )
-def test_lists_that_are_not_there(given: str, says: str) -> None:
+def test_lists_that_are_not_there(hierarchy: str, says: str) -> None:
     with pytest.raises(SpecError) as error:
-        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {given}}}}}")
+        parse_spec(f"columns: {{a: {{role: quasi, hierarchy: {hierarchy}}}}}")
     assert says in str(error.value)

@@ -32,16 +32,16 @@ IDENTIFIERS = {
 
 @pytest.mark.parametrize("what", IDENTIFIERS)
 def test_identifiers_are_found_under_an_innocent_name(what: str) -> None:
-    made = guess_column("info", IDENTIFIERS[what], N)
-    assert (made.role, made.hipaa) == ("identifier", what)
-    assert parse_guess(made).hierarchy is None
+    guess = guess_column("info", IDENTIFIERS[what], N)
+    assert (guess.role, guess.hipaa) == ("identifier", what)
+    assert parse_guess(guess).hierarchy is None
 
 
 @pytest.mark.parametrize("what", [name for name in IDENTIFIERS if name != "names"])
 def test_identifiers_that_repeat_are_found_too(what: str) -> None:
     """Five visits of each: nobody would call them values of their own."""
-    made = guess_column("info", IDENTIFIERS[what], 5 * N)
-    assert (made.role, made.hipaa) == ("identifier", what)
+    guess = guess_column("info", IDENTIFIERS[what], 5 * N)
+    assert (guess.role, guess.hipaa) == ("identifier", what)
 
 
 @pytest.mark.parametrize("what", IDENTIFIERS)
@@ -77,15 +77,15 @@ def test_telephone_numbers_as_people_write_them(form: str) -> None:
     ],
 )
 def test_addresses_of_devices(values: list[str]) -> None:
-    made = guess_column("info", values, 3 * N)
-    assert made.role == "identifier"
-    assert made.hipaa in ("network addresses", "device identifiers")
+    guess = guess_column("info", values, 3 * N)
+    assert guess.role == "identifier"
+    assert guess.hipaa in ("network addresses", "device identifiers")
 
 
 def test_coordinates_are_places() -> None:
-    made = guess_column("x", [f"{52 + at * 0.0137:.4f}" for at in range(N)], N)
-    assert made.hipaa == "geographic subdivisions"
-    assert get_intervals(parse_guess(made)).step < 1  # generalized, not left out
+    guess = guess_column("x", [f"{52 + at * 0.0137:.4f}" for at in range(N)], N)
+    assert guess.hipaa == "geographic subdivisions"
+    assert get_intervals(parse_guess(guess)).step < 1  # generalized, not left out
 
 
 WORDS = {
@@ -108,9 +108,9 @@ WORDS = {
 
 @pytest.mark.parametrize("what", WORDS)
 def test_words_that_repeat_are_not_taken_for_identifiers(what: str) -> None:
-    made = guess_column("info", WORDS[what], 100 * len(WORDS[what]))
-    assert made.role == "quasi", made.reason
-    assert made.hipaa in (None, "dates")
+    guess = guess_column("info", WORDS[what], 100 * len(WORDS[what]))
+    assert guess.role == "quasi", guess.reason
+    assert guess.hipaa in (None, "dates")
 
 
 def test_many_towns_that_repeat_are_no_names() -> None:
@@ -156,11 +156,11 @@ def test_what_is_called_like_an_identifier_is_one_whatever_it_holds() -> None:
 
 def test_what_was_found_is_named_with_its_columns() -> None:
     columns = {"a": IDENTIFIERS["names"], "b": IDENTIFIERS["e-mail addresses"], "c": ["x"] * N}
-    made = draft(local_engine().from_columns(columns), name="t.csv")
-    identifiers = made.describe_identifiers()
+    drafted_spec = draft(local_engine().from_columns(columns), name="t.csv")
+    identifiers = drafted_spec.describe_identifiers()
     assert "names (a); e-mail addresses (b)." in identifiers
     assert "Check free text yourself" in identifiers
-    assert dict(made.list_hipaa_columns()) == {
+    assert dict(drafted_spec.list_hipaa_columns()) == {
         **dict.fromkeys(HIPAA, ()), "names": ("a",), "e-mail addresses": ("b",),
     }  # fmt: skip
 

@@ -89,9 +89,9 @@ def field(name: str) -> str:
 
 def test_the_table_above_is_whole() -> None:
     for method, model in METHODS.items():
-        own = {name for name, (_, methods) in FIELDS.items() if method in methods.split()}
-        assert set(model.model_fields) == own | {"method"}
-        assert set(FOREIGN[method]) == set(FIELDS) - own
+        fields = {name for name, (_, methods) in FIELDS.items() if method in methods.split()}
+        assert set(model.model_fields) == fields | {"method"}
+        assert set(FOREIGN[method]) == set(FIELDS) - fields
 
 
 @pytest.mark.parametrize(("method", "name"), [(m, name) for m in FOREIGN for name in FOREIGN[m]])
@@ -159,7 +159,7 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("release", "says"),
     [
         ("5", "release: must be a mapping of keys to values, got 5"),
         ("[safe]", "release: must be a mapping of keys to values, got"),
@@ -204,8 +204,8 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_together(given: str, says: str) -> None:
-    (result,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {given}\n")
+def test_what_does_not_fit_together(release: str, says: str) -> None:
+    (result,) = refusal(f"columns: {{a: {{role: drop}}}}\nrelease: {release}\n")
     assert result.startswith(f"line 2, {says}")
 
 
@@ -222,9 +222,9 @@ def test_a_release_changes_into_one_of_its_method() -> None:
 
 def test_a_release_by_itself() -> None:
     read = TypeAdapter[ReleaseSpec](ReleaseSpec).validate_python
-    made = SafeSpec(k=5, slices=Slicing(columns=2))
-    assert read(made) is made
-    assert read({"k": 5, "slices": 2}) == made
+    spec = SafeSpec(k=5, slices=Slicing(columns=2))
+    assert read(spec) is spec
+    assert read({"k": 5, "slices": 2}) == spec
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         KAnonymitySpec.model_validate({"method": "k-anonymity", "beta": 0.5})
 

@@ -35,9 +35,9 @@ LEAVES = {
 
 def allowed(rule: dict[str, object]) -> dict[tuple[str | None, ...], bool]:
     """By combination of values; null is None, and what is outside the domain is '?'."""
-    made = Rule.model_validate(rule)
-    table = allow_cells(made, HIERARCHIES, LEAVES)
-    values = [[*HIERARCHIES[name].values, None, "?"] for name in made.names]
+    parsed_rule = Rule.model_validate(rule)
+    table = allow_cells(parsed_rule, HIERARCHIES, LEAVES)
+    values = [[*HIERARCHIES[name].values, None, "?"] for name in parsed_rule.names]
     return dict(zip(product(*values), table.ravel().tolist(), strict=True))
 
 
@@ -65,8 +65,8 @@ def test_an_order_allows_what_some_points_of_the_leaves_obey() -> None:
 def test_a_sum_is_exact_and_missing_numbers_obey() -> None:
     result = allowed({"sum": ["a", "b"], "is": "c"})
     for (a, b, c), fine in result.items():
-        known = None not in (a, b, c) and "?" not in (a, b, c)
-        assert fine == (not known or int(a or 0) + int(b or 0) == int(c or 0))
+        are_numbers = None not in (a, b, c) and "?" not in (a, b, c)
+        assert fine == (not are_numbers or int(a or 0) + int(b or 0) == int(c or 0))
 
 
 @pytest.mark.parametrize(

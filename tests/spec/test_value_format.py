@@ -32,8 +32,8 @@ MONTHS = (
 SPACES = (" ", "\u00a0", "\u202f", "\u2009")
 
 
-def written(**known: Any) -> ValueFormat:
-    return ValueFormat.model_validate(known)
+def written(**settings: Any) -> ValueFormat:
+    return ValueFormat.model_validate(settings)
 
 
 # One value ---------------------------------------------------------------------------------------
@@ -48,27 +48,27 @@ def numerals(draw: st.DrawFn) -> tuple[ValueFormat, str, str]:
     sign = draw(st.sampled_from([None, "%", "€", "$", "kg", "Fr."]))
     assume(decimal or thousands or sign)
     minus = draw(st.sampled_from(["", "-", "+"]))
-    whole = str(draw(st.integers(0, 10**13)))
+    integer = str(draw(st.integers(0, 10**13)))
     places = draw(st.text("0123456789", max_size=4))
-    shown = whole
+    numeral = integer
     if thousands and draw(st.booleans()):
         mark = draw(st.sampled_from(SPACES)) if thousands == " " else thousands
-        shown = f"{int(whole):,}".replace(",", mark)
-    shown += f"{decimal or '.'}{places}" if places else ""
+        numeral = f"{int(integer):,}".replace(",", mark)
+    numeral += f"{decimal or '.'}{places}" if places else ""
     if sign:
         gap = draw(st.sampled_from(["", *SPACES]))
-        shown = draw(st.sampled_from([f"{sign}{gap}{shown}", f"{shown}{gap}{sign}", shown]))
+        numeral = draw(st.sampled_from([f"{sign}{gap}{numeral}", f"{numeral}{gap}{sign}", numeral]))
     around = draw(st.sampled_from(["", *SPACES]))
     value_formats = written(thousands=thousands, decimal=decimal, sign=sign)
-    return value_formats, f"{around}{minus}{shown}{around}", f"{minus}{whole}.{places or '0'}"
+    return value_formats, f"{around}{minus}{numeral}{around}", f"{minus}{integer}.{places or '0'}"
 
 
 @given(numerals())
 def test_a_number_means_the_same_in_whatever_way_it_is_written(
     case: tuple[ValueFormat, str, str],
 ) -> None:
-    known, text, usual = case
-    result = known.make_reader()(text)
+    value_format, text, usual = case
+    result = value_format.make_reader()(text)
     assert canonicalize_value(result) == canonicalize_value(usual)
     assert parse_number(canonicalize_value(result)) is not None
 
@@ -85,7 +85,7 @@ def test_no_digit_is_lost_or_made_up(case: tuple[ValueFormat, str, str], text: s
 
 
 @pytest.mark.parametrize(
-    ("known", "text", "meant"),
+    ("settings", "text", "meant"),
     [
         ({"thousands": ","}, "1,234,567.50", "1234567.5"),
         ({"thousands": ".", "decimal": ","}, "1.234", "1234"),
@@ -100,12 +100,12 @@ def test_no_digit_is_lost_or_made_up(case: tuple[ValueFormat, str, str], text: s
         ({"sign": "kg"}, "70", "70"),
     ],
 )
-def test_numbers(known: dict[str, str], text: str, meant: str) -> None:
-    assert written(**known).make_reader()(text) == meant
+def test_numbers(settings: dict[str, str], text: str, meant: str) -> None:
+    assert written(**settings).make_reader()(text) == meant
 
 
 @pytest.mark.parametrize(
-    ("known", "text"),
+    ("settings", "text"),
     [
         ({"thousands": ","}, "1,23"),
         ({"thousands": ","}, "1,2345"),
@@ -136,8 +136,8 @@ def test_numbers(known: dict[str, str], text: str, meant: str) -> None:
         ({"dates": "year-month-day"}, "on 2020/04/03"),
     ],
 )
-def test_what_does_not_fit_stays_as_it_is(known: dict[str, Any], text: str) -> None:
-    assert written(**known).make_reader()(text) == text
+def test_what_does_not_fit_stays_as_it_is(settings: dict[str, Any], text: str) -> None:
+    assert written(**settings).make_reader()(text) == text
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_other_values_are_not_texts_to_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{}", "no format is given. Add `nulls`, `thousands`, `decimal`, `exponents`, `sign`"),
         ("{thousands: ',', decimal: ','}", "`thousands` and `decimal` must differ"),
@@ -239,8 +239,8 @@ def test_other_values_are_not_texts_to_be_read() -> None:
         ("{thousand: ','}", "unknown key 'thousand'"),
     ],
 )
-def test_contradictions_are_refused_where_they_stand(text: str, said: str) -> None:
-    with pytest.raises(SpecError, match=said) as refused:
+def test_contradictions_are_refused_where_they_stand(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message) as refused:
         parse_spec(f"columns:\n  x: {{role: sensitive}}\n  y: {{role: drop, written: {text}}}\n")
     (problem,) = refused.value.problems
     assert problem.line == 3
@@ -252,8 +252,8 @@ def test_it_survives_the_way_through_a_spec() -> None:
         "columns: {x: {role: drop, written: {nulls: [NA, -9, 'no'], thousands: ' ', decimal: ',', "
         "sign: €}}}"
     )
-    known = file.spec.columns["x"].written
-    assert known == written(nulls=["NA", "-9", "no"], thousands=" ", decimal=",", sign="€")
+    value_format = file.spec.columns["x"].written
+    assert value_format == written(nulls=["NA", "-9", "no"], thousands=" ", decimal=",", sign="€")
 
 
 # Whole tables ------------------------------------------------------------------------------------
@@ -263,9 +263,9 @@ TEXTS = ["1.234,50 €", "NA", None, "-9", "7", "no money", "€ 0,5"]
 MEANT = ["1234.5", None, None, None, "7", "no money", "0.5"]
 
 
-def about(known: str, name: str = "x") -> SpecFile:
+def about(settings: str, name: str = "x") -> SpecFile:
     return parse_spec(
-        f"columns: {{'{name}': {{role: sensitive, written: {known}}}, y: {{role: drop}}}}"
+        f"columns: {{'{name}': {{role: sensitive, written: {settings}}}, y: {{role: drop}}}}"
     )
 
 
@@ -316,8 +316,8 @@ def test_texts_of_files(ending: str, tmp_path: Path) -> None:
     ],
 )
 def test_numeric_markers_of_nothing(column: pl.Series | pd.Series) -> None:
-    made = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
-    frame = made({"x": column, "y": range(4)})
+    make_frame = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
+    frame = make_frame({"x": column, "y": range(4)})
     assert read_by(about("{nulls: [-9]}"), frame) == ["1", None, None, "9"]
 
 
@@ -384,23 +384,23 @@ def test_k_anonymity_shows_nothing_where_nothing_stands(tmp_path: Path) -> None:
     raw, usual = people()
     publish_patients(raw, tmp_path / "raw", columns=READ)
     publish_patients(usual, tmp_path / "usual", columns=PLAIN)
-    shown, other = read_release(tmp_path / "raw"), read_release(tmp_path / "usual")
-    assert shown["ill"].null_count() == ROWS // 4
-    assert set(shown["ill"].drop_nulls()) == {"flu"}
-    assert shown.sort(shown.columns).equals(other.sort(other.columns))
+    data, other = read_release(tmp_path / "raw"), read_release(tmp_path / "usual")
+    assert data["ill"].null_count() == ROWS // 4
+    assert set(data["ill"].drop_nulls()) == {"flu"}
+    assert data.sort(data.columns).equals(other.sort(other.columns))
 
 
 def test_counts_are_of_what_is_meant(tmp_path: Path, settled_once: None) -> None:
     levels = SAFE.replace("epsilon", "levels: {wage: 1, born: 3, ill: 0}, epsilon")
     publish_unjudged(people()[0], parse_spec(READ + levels), output=tmp_path / "out")
-    shown = read_release(tmp_path / "out")
-    assert set(shown["wage"]) == {None, "500-999", "1000-1499", "3000-3499"}
-    assert {int(year) for year in shown["born"]} == {1991, 1995, 1999}
-    assert set(shown["ill"]) == {"flu", None}
+    data = read_release(tmp_path / "out")
+    assert set(data["wage"]) == {None, "500-999", "1000-1499", "3000-3499"}
+    assert {int(year) for year in data["born"]} == {1991, 1995, 1999}
+    assert set(data["ill"]) == {"flu", None}
     # those without a wage are those without an illness, as far as the noise lets one tell
-    alone = shown.filter(pl.col("wage").is_null() != pl.col("ill").is_null())
+    alone = data.filter(pl.col("wage").is_null() != pl.col("ill").is_null())
     assert len(alone) == 0
-    assert abs(shown["ill"].null_count() - ROWS // 4) < ROWS // 10
+    assert abs(data["ill"].null_count() - ROWS // 4) < ROWS // 10
 
 
 def test_check_says_of_both_the_same() -> None:
@@ -465,7 +465,7 @@ def test_a_table_is_recognized_in_whatever_way_it_is_read(
     frame = pl.DataFrame({"x": ["a", "b", "NA"] * 300})
     frame.write_parquet(tmp_path / "t.parquet")
     for table in (frame, tmp_path / "t.parquet"):
-        for known, before in (("", 0), ("written: {nulls: [NA]}, ", 1)):
-            spec = parse_spec(f"columns: {{x: {{role: quasi, {known}{values}}}}}\n{SAFE}")
+        for value_format, before in (("", 0), ("written: {nulls: [NA]}, ", 1)):
+            spec = parse_spec(f"columns: {{x: {{role: quasi, {value_format}{values}}}}}\n{SAFE}")
             findings = publish_unjudged(table, spec).findings
             assert len([item for item in findings if "released before" in str(item)]) == before

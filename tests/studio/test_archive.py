@@ -22,7 +22,7 @@ from incrowd.studio import archive
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release."""
     folder = tmp_path_factory.mktemp("made") / "release"
     publish_unjudged(
@@ -32,11 +32,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def release(made: Path, tmp_path: Path) -> Path:
+def release(published_release: Path, tmp_path: Path) -> Path:
     """A copy of it in the folder of a project."""
     (tmp_path / "home").mkdir()
     (tmp_path / "secret.csv").write_text("name,diagnosis\nAnn,flu\n")
-    return Path(shutil.copytree(made, tmp_path / "home" / "release"))
+    return Path(shutil.copytree(published_release, tmp_path / "home" / "release"))
 
 
 @pytest.fixture

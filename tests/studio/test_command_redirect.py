@@ -27,10 +27,10 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
         end = time.monotonic() + WAIT
         while not seen.exists() and time.monotonic() < end:
             time.sleep(0.02)
-        given = seen.read_text().strip()
-        assert running.wait_for_link().partition("token=")[2] not in given
-        assert given.startswith("file://")
-        page = Path(unquote(urlsplit(given).path))
+        address = seen.read_text().strip()
+        assert running.wait_for_link().partition("token=")[2] not in address
+        assert address.startswith("file://")
+        page = Path(unquote(urlsplit(address).path))
         assert page.is_relative_to(state)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700

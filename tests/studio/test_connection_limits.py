@@ -28,27 +28,27 @@ def few_files(tmp_path: Path) -> Iterator[RunningStudio]:
 def test_idle_connections_do_not_stall_the_studio(few_files: RunningStudio) -> None:
     host, port = few_files.host.split(":")
     browser = few_files.open_browser()
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for at in range(300):
-            item = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            item = stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
             if at % 2:
                 item.sendall(b"GET / HTTP/1.1\r\nHost: ")  # and never the rest
         assert browser.get("/").status == 200
         assert browser.post("/sample", sample="patients").status == 303
 
 
-def send_slowly(one: socket.socket) -> None:
+def send_slowly(connection: socket.socket) -> None:
     """Send a byte now and then, for ten seconds."""
     for _ in range(200):
-        one.sendall(b"G")
+        connection.sendall(b"G")
         time.sleep(0.05)
 
 
-def closes(one: socket.socket) -> bool:
+def closes(connection: socket.socket) -> bool:
     """Whether the other side ends a connection within some seconds."""
-    one.settimeout(20)
+    connection.settimeout(20)
     try:
-        return one.recv(1) == b""
+        return connection.recv(1) == b""
     except ConnectionError:
         return True
 
@@ -90,17 +90,17 @@ def test_a_request_that_is_answered_is_not_closed_for_others(
 ) -> None:
     """Only connections without a request make room."""
     monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 8)
-    with serve_studio(tmp_path) as (port, sessions), ExitStack() as held:
+    with serve_studio(tmp_path) as (port, sessions), ExitStack() as stack:
         browser = FormBrowser(port, sessions.token)
-        busy = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        busy = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
         busy.sendall(
             f"POST /open HTTP/1.1\r\nHost: {browser.host}\r\nCookie: {browser.cookie}\r\n"
             f"Origin: http://{browser.host}\r\nContent-Length: 9\r\n\r\nplace".encode()
         )
         time.sleep(0.2)
-        first = held.enter_context(socket.create_connection(("127.0.0.1", port)))
+        first = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         for _ in range(20):
-            held.enter_context(socket.create_connection(("127.0.0.1", port)))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         assert closes(first)
         busy.sendall(b"=a.b")
         answer = b""

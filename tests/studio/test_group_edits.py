@@ -78,9 +78,9 @@ def test_values_come_and_go() -> None:
 
 def test_a_page_lists_some_members_and_says_how_many_there_are() -> None:
     rows: ArxRows = [(f"v{i}", f"g{i % 2}", "*") for i in range(1000)]
-    shown = group_edits.list_groups(rows, 1)
-    assert sum(len(item.members) for item in shown) == group_edits.MOST_SHOWN
-    assert sum(len(item.members) + item.hidden for item in shown) == 1000
+    listed_groups = group_edits.list_groups(rows, 1)
+    assert sum(len(item.members) for item in listed_groups) == group_edits.MOST_SHOWN
+    assert sum(len(item.members) + item.hidden for item in listed_groups) == 1000
     groups = group_edits.list_groups(rows, 1, "V99")
     assert sum(len(item.members) for item in groups) == 11
     assert group_edits.add_root([("a", "x"), ("b", "y")]) == [("a", "x", "*"), ("b", "y", "*")]

@@ -73,8 +73,8 @@ def test_what_is_no_number_is_left_to_the_spec_to_refuse() -> None:
 
 
 def cuts(*levels: tuple[int, ...], high: int = 100) -> hierarchy_form.IntervalCuts:
-    made = tuple(tuple(map(Decimal, level)) for level in levels)
-    return hierarchy_form.IntervalCuts(Decimal(0), Decimal(high), Decimal(1), made)
+    cut_levels = tuple(tuple(map(Decimal, level)) for level in levels)
+    return hierarchy_form.IntervalCuts(Decimal(0), Decimal(high), Decimal(1), cut_levels)
 
 
 def test_a_cut_moves_in_all_its_levels() -> None:
@@ -137,8 +137,8 @@ def test_widths_become_cuts_and_back() -> None:
 
 
 def test_the_ruler_has_every_bound_in_its_place() -> None:
-    made = draw_ruler(Intervals.model_validate({"from": 0, "to": 99, "widths": [1, 10, 50]}))
-    fine, tens, halves = made.tracks
+    ruler = draw_ruler(Intervals.model_validate({"from": 0, "to": 99, "widths": [1, 10, 50]}))
+    fine, tens, halves = ruler.tracks
     assert halves.y < tens.y < fine.y
     assert len(fine.bounds) == 99
     assert len(tens.bounds) == 9

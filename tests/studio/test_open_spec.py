@@ -108,9 +108,9 @@ def test_a_change_by_a_text_editor_is_read_again_and_kept(
     assert read_spec_file(spec).spec.release.k == 9  # type: ignore[union-attr]
     page = first.post(f"{first.room}/data/role", column="town", role="drop")
     assert "was read again" not in page
-    known = read_spec_file(spec).spec
-    assert known.release.k == 9  # type: ignore[union-attr]
-    assert known.columns["town"].role == "drop"
+    saved_spec = read_spec_file(spec).spec
+    assert saved_spec.release.k == 9  # type: ignore[union-attr]
+    assert saved_spec.columns["town"].role == "drop"
     assert "# roles, as agreed" in spec.read_text()
 
 
@@ -118,10 +118,10 @@ def test_an_edit_of_the_same_size_and_time_is_noticed_before_it_is_overwritten(
     browsers: tuple[FormBrowser, FormBrowser], spec: Path
 ) -> None:
     first, _ = browsers
-    known = spec.stat()
+    status = spec.stat()
     with spec.open("r+") as file:
         file.write(SPEC.replace("k: 5", "k: 9"))
-    os.utime(spec, ns=(known.st_atime_ns, known.st_mtime_ns))
+    os.utime(spec, ns=(status.st_atime_ns, status.st_mtime_ns))
     first.post(f"{first.room}/data/role", 409, column="town", role="drop")
     assert spec.read_text() == SPEC.replace("k: 5", "k: 9")
 
@@ -199,8 +199,8 @@ def test_what_the_studio_writes_is_private(spec: Path) -> None:
         browser.post("/open", place="people.yaml")
         room = browser.address.rpartition("/")[0]
         browser.post(f"{room}/hierarchies?column=town", do="kind", kind="csv")
-        made = spec.parent / "people_hierarchy_town.csv"
-        assert stat.S_IMODE(made.stat().st_mode) == 0o600
+        hierarchy_file = spec.parent / "people_hierarchy_town.csv"
+        assert stat.S_IMODE(hierarchy_file.stat().st_mode) == 0o600
         assert stat.S_IMODE(spec.stat().st_mode) == 0o640
         browser.post("/sample", sample="patients")
         assert stat.S_IMODE((spec.parent / "patients.yaml").stat().st_mode) == 0o600

@@ -21,7 +21,9 @@ def explored(*heights: int, bad: int = 0) -> Exploration:
         ExploredColumn(f"c{at}", 0, height - 1, tuple(map(str, range(height))))
         for at, height in enumerate(heights)
     )
-    ordered = tuple(sorted(schemes, key=lambda one: (not one.holds, one.loss, one.levels)))
+    ordered = tuple(
+        sorted(schemes, key=lambda scheme: (not scheme.holds, scheme.loss, scheme.levels))
+    )
     return Exploration(columns, ordered, len(schemes), 100, 5, 5, "normalized", None)
 
 
@@ -38,24 +40,24 @@ def test_levels_go_into_addresses_and_back() -> None:
 
 def test_coarser_schemes_stand_higher_and_none_on_another() -> None:
     result = explored(4, 3)
-    drawn = draw_lattice(result, result.schemes, (0, 0))
-    assert len(drawn.dots) == 12
-    assert len({(dot.x, dot.y) for dot in drawn.dots}) == 12
-    by_height = {sum(dot.scheme.levels): dot.y for dot in drawn.dots}
+    picture = draw_lattice(result, result.schemes, (0, 0))
+    assert len(picture.dots) == 12
+    assert len({(dot.x, dot.y) for dot in picture.dots}) == 12
+    by_height = {sum(dot.scheme.levels): dot.y for dot in picture.dots}
     assert [by_height[height] for height in sorted(by_height)] == sorted(
         by_height.values(), reverse=True
     )
-    assert all(0 < dot.x < drawn.wide and 0 < dot.y < drawn.high for dot in drawn.dots)
-    assert {height: y for y, height in drawn.rows} == by_height
+    assert all(0 < dot.x < picture.wide and 0 < dot.y < picture.high for dot in picture.dots)
+    assert {height: y for y, height in picture.rows} == by_height
 
 
 def test_lines_join_schemes_one_level_apart() -> None:
     result = explored(4, 3)
     assert len(draw_lattice(result, result.schemes, (0, 0)).lines) == 3 * 3 + 4 * 2
     many = explored(6, 6, 6)
-    drawn = draw_lattice(many, many.schemes, (1, 1, 1))
+    picture = draw_lattice(many, many.schemes, (1, 1, 1))
     assert len(many.schemes) == 216
-    assert len(drawn.lines) == 3 * 36 * 5  # few enough for all of them
+    assert len(picture.lines) == 3 * 36 * 5  # few enough for all of them
     more = explored(7, 7, 7)
     assert len(draw_lattice(more, more.schemes, (1, 1, 1)).lines) == 6
 
@@ -63,13 +65,13 @@ def test_lines_join_schemes_one_level_apart() -> None:
 def test_of_very_many_schemes_the_best_are_drawn_and_the_one_looked_at() -> None:
     result = explored(10, 10, 10, bad=12)
     last = result.schemes[-1].levels
-    drawn = draw_lattice(result, result.schemes, last)
-    assert MOST <= len(drawn.dots) <= MOST + 1
-    assert drawn.fitting == 1000
-    names = {dot.scheme.levels for dot in drawn.dots}
+    picture = draw_lattice(result, result.schemes, last)
+    assert MOST <= len(picture.dots) <= MOST + 1
+    assert picture.fitting == 1000
+    names = {dot.scheme.levels for dot in picture.dots}
     assert last in names
     assert {scheme.levels for scheme in result.schemes[:200]} <= names
-    assert {dot.scheme.holds for dot in drawn.dots} == {True, False}
+    assert {dot.scheme.holds for dot in picture.dots} == {True, False}
 
 
 def test_shades_tell_how_little_is_lost() -> None:

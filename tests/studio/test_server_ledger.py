@@ -123,9 +123,9 @@ def test_undo_never_takes_the_ledger_away(
     first.post(f"{first.room}/privacy/settings", epsilon="0.5")
     make_ledger(first, "1.5")
     first.post(f"{first.room}/undo")
-    known = read_spec_file(spec).spec
-    assert known.release.epsilon == 1.0  # type: ignore[union-attr]
-    assert known.ledger == "people.ledger"
+    saved_spec = read_spec_file(spec).spec
+    assert saved_spec.release.epsilon == 1.0  # type: ignore[union-attr]
+    assert saved_spec.ledger == "people.ledger"
 
 
 def test_another_method_keeps_the_ledger_and_says_so(

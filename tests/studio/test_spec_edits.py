@@ -54,11 +54,11 @@ def test_any_method_follows_any_other_as_a_valid_spec(release: str, chosen: str)
 
 def test_a_method_begins_with_its_usual_values() -> None:
     safe = spec(SAFE)
-    made = release_of(after(safe, spec_edits.set_method(safe, "k-epsilon")))
-    assert isinstance(made, KEpsilonSpec)
-    assert (made.k, made.epsilon, made.delta) == (5, 2.0, None)
-    made = release_of(after(safe, spec_edits.set_method(safe, "k-anonymity")))
-    assert (made.k, made.levels) == (5, {})
+    release = release_of(after(safe, spec_edits.set_method(safe, "k-epsilon")))
+    assert isinstance(release, KEpsilonSpec)
+    assert (release.k, release.epsilon, release.delta) == (5, 2.0, None)
+    release = release_of(after(safe, spec_edits.set_method(safe, "k-anonymity")))
+    assert (release.k, release.levels) == (5, {})
     other = spec("method: k-anonymity, k: 7")
     safe_again = release_of(after(other, spec_edits.set_method(other, "safe")))
     assert isinstance(safe_again, SafeSpec)
@@ -67,9 +67,14 @@ def test_a_method_begins_with_its_usual_values() -> None:
 
 def test_what_both_methods_take_stays() -> None:
     file = spec("method: k-anonymity, k: 7, suppression: 0.1, format: csv, levels: {age: 1}")
-    made = release_of(after(file, spec_edits.set_method(file, "k-epsilon")))
-    assert isinstance(made, KEpsilonSpec)
-    assert (made.k, made.suppression, made.format, made.levels) == (7, 0.1, "csv", {"age": 1})
+    release = release_of(after(file, spec_edits.set_method(file, "k-epsilon")))
+    assert isinstance(release, KEpsilonSpec)
+    assert (release.k, release.suppression, release.format, release.levels) == (
+        7,
+        0.1,
+        "csv",
+        {"age": 1},
+    )
 
 
 def test_levels_that_were_picked_by_the_table_do_not_become_those_of_a_safe_release() -> None:
@@ -99,35 +104,40 @@ def test_a_spec_without_a_release_gets_one() -> None:
 
 def test_a_form_sets_changes_and_removes() -> None:
     file = spec(f"{SAFE}, target: age")
-    given = {"epsilon": "0.5", "delta": "1e-06", "draw": "counts", "target": "", "k": ""}
-    changes = spec_edits.set_release_fields(file, given)
+    form = {"epsilon": "0.5", "delta": "1e-06", "draw": "counts", "target": "", "k": ""}
+    changes = spec_edits.set_release_fields(file, form)
     assert changes == {
         ("release", "epsilon"): 0.5, ("release", "draw"): "counts", ("release", "target"): None,
         ("release", "beta"): None, ("release", "keep"): None,
     }  # fmt: skip
-    made = release_of(after(file, changes))
-    assert isinstance(made, SafeSpec)
-    assert (made.epsilon, made.delta, made.target, made.draw) == (0.5, 1e-6, None, "counts")
+    release = release_of(after(file, changes))
+    assert isinstance(release, SafeSpec)
+    assert (release.epsilon, release.delta, release.target, release.draw) == (
+        0.5,
+        1e-6,
+        None,
+        "counts",
+    )
 
 
 def test_small_numbers_come_back_as_they_were() -> None:
     file = spec(SAFE)
-    made = release_of(after(file, spec_edits.set_release_fields(file, {"delta": "3e-09"})))
-    assert isinstance(made, SafeSpec)
-    assert made.delta == 3e-9
+    release = release_of(after(file, spec_edits.set_release_fields(file, {"delta": "3e-09"})))
+    assert isinstance(release, SafeSpec)
+    assert release.delta == 3e-9
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("form", "words"),
     [
         ({"epsilon": "much"}, "'epsilon' must be a number; got 'much'"),
         ({"k": "2.5"}, "'k' must be a whole number"),
         ({"size": "many"}, "'size' must be a number"),
     ],
 )
-def test_what_is_no_number_is_refused(given: dict[str, str], words: str) -> None:
+def test_what_is_no_number_is_refused(form: dict[str, str], words: str) -> None:
     with pytest.raises(IncrowdError, match=words):
-        spec_edits.set_release_fields(spec(SAFE), given)
+        spec_edits.set_release_fields(spec(SAFE), form)
 
 
 def test_the_size_is_a_number_or_public() -> None:
@@ -144,10 +154,10 @@ def test_fields_of_another_method_are_not_set() -> None:
 
 def test_another_algorithm_drops_what_belongs_to_the_old_one() -> None:
     file = spec("method: k-anonymity, k: 5, suppression: 0.1, loss: entropy, levels: {age: 1}")
-    given = {"algorithm": "mondrian", "suppression": "0.1", "loss": "entropy"}
-    made = release_of(after(file, spec_edits.set_release_fields(file, given)))
-    assert isinstance(made, KAnonymitySpec)
-    assert (made.algorithm, made.suppression, made.loss, made.levels) == (
+    form = {"algorithm": "mondrian", "suppression": "0.1", "loss": "entropy"}
+    release = release_of(after(file, spec_edits.set_release_fields(file, form)))
+    assert isinstance(release, KAnonymitySpec)
+    assert (release.algorithm, release.suppression, release.loss, release.levels) == (
         "mondrian",
         None,
         None,
@@ -158,12 +168,12 @@ def test_another_algorithm_drops_what_belongs_to_the_old_one() -> None:
 def test_gaussian_noise_comes_with_a_delta_and_laplace_without() -> None:
     file = spec("method: k-epsilon, k: 5, epsilon: 2", NOISY)
     gaussian = after(file, spec_edits.set_release_fields(file, {"noise": "gaussian"}))
-    made = release_of(gaussian)
-    assert isinstance(made, KEpsilonSpec)
-    assert made.delta == 1e-6
-    made = release_of(after(gaussian, spec_edits.set_release_fields(gaussian, {"noise": ""})))
-    assert isinstance(made, KEpsilonSpec)
-    assert made.delta is None
+    release = release_of(gaussian)
+    assert isinstance(release, KEpsilonSpec)
+    assert release.delta == 1e-6
+    release = release_of(after(gaussian, spec_edits.set_release_fields(gaussian, {"noise": ""})))
+    assert isinstance(release, KEpsilonSpec)
+    assert release.delta is None
 
 
 def test_a_scheme_is_fixed_and_opened_again() -> None:
@@ -177,16 +187,16 @@ def test_a_scheme_is_fixed_and_opened_again() -> None:
 
 def test_a_pair_is_taken() -> None:
     file = spec("method: k-epsilon, k: 5, epsilon: 2", NOISY)
-    made = release_of(after(file, spec_edits.set_k_and_epsilon("20", "0.5")))
-    assert isinstance(made, KEpsilonSpec)
-    assert (made.k, made.epsilon) == (20, 0.5)
+    release = release_of(after(file, spec_edits.set_k_and_epsilon("20", "0.5")))
+    assert isinstance(release, KEpsilonSpec)
+    assert (release.k, release.epsilon) == (20, 0.5)
 
 
 def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
     drafted = NOISY.replace("{role: noisy}", "{role: noisy, confirm: [role, precision]}")
     file = spec("method: k-epsilon, k: 5, epsilon: 2", drafted)
-    given = {"precision": "0.1", "low": "50", "high": "250.5"}
-    column = after(file, spec_edits.set_noisy_column(file, "height", given)).spec.columns["height"]
+    form = {"precision": "0.1", "low": "50", "high": "250.5"}
+    column = after(file, spec_edits.set_noisy_column(file, "height", form)).spec.columns["height"]
     assert (str(column.precision), [str(end) for end in column.bounds or ()]) == (
         "0.1", ["50", "250.5"],
     )  # fmt: skip
@@ -200,9 +210,11 @@ def test_a_noisy_column_gets_its_precision_and_bounds() -> None:
 def test_synthetic_rows_begin_with_a_budget_and_keep_what_files_are_like() -> None:
     file = spec("method: safe, epsilon: 2, delta: 1.0e-5, format: csv, rows: counted")
     other = after(file, spec_edits.set_method(file, "synthetic"))
-    made = release_of(other).model_dump()
-    assert [made[name] for name in ("method", "epsilon", "delta")] == ["synthetic", 1.0, 1e-6]
-    assert (made["format"], made["rows"]) == ("csv", "expanded")
-    drawn = after(other, spec_edits.set_release_fields(other, {"values": "drawn", "epsilon": "3"}))
-    changed = release_of(drawn).model_dump()
+    release = release_of(other).model_dump()
+    assert [release[name] for name in ("method", "epsilon", "delta")] == ["synthetic", 1.0, 1e-6]
+    assert (release["format"], release["rows"]) == ("csv", "expanded")
+    edited_file = after(
+        other, spec_edits.set_release_fields(other, {"values": "drawn", "epsilon": "3"})
+    )
+    changed = release_of(edited_file).model_dump()
     assert (changed["values"], changed["epsilon"]) == ("drawn", 3.0)

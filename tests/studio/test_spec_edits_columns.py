@@ -64,14 +64,16 @@ def test_a_noisy_column_gets_the_precision_of_its_values_to_be_confirmed() -> No
     file = parse_spec(guessed.yaml()).with_entry(
         ("release",), {"method": "k-epsilon", "k": 2, "epsilon": 1}
     )
-    made = file.with_entries(spec_edits.set_role(file, guessed, "kg", "noisy"))
-    column = made.spec.columns["kg"]
+    noisy_file = file.with_entries(spec_edits.set_role(file, guessed, "kg", "noisy"))
+    column = noisy_file.spec.columns["kg"]
     assert (column.precision, column.confirm) == (Decimal("0.1"), ("precision",))
-    sure = made.with_entries(
-        spec_edits.set_noisy_column(made, "kg", {"precision": "0.1"})
+    sure = noisy_file.with_entries(
+        spec_edits.set_noisy_column(noisy_file, "kg", {"precision": "0.1"})
     ).spec.columns["kg"]
     assert sure.confirm == ()
-    back = made.with_entries(spec_edits.set_role(made, guessed, "kg", "quasi")).spec.columns["kg"]
+    back = noisy_file.with_entries(
+        spec_edits.set_role(noisy_file, guessed, "kg", "quasi")
+    ).spec.columns["kg"]
     assert (back.precision, back.confirm) == (None, ("hierarchy",))
 
 

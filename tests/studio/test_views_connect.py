@@ -48,9 +48,9 @@ class Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.close()
+    running_server = Server()
+    yield running_server
+    running_server.close()
 
 
 def test_a_dropped_spec_contacts_nobody_until_that_is_confirmed(

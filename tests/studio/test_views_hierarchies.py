@@ -70,12 +70,12 @@ class Browser:
     def declared(self, name: str) -> Any:
         hierarchy = self.column(name).hierarchy
         assert hierarchy is not None
-        shown = hierarchy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        declaration = hierarchy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return {
             kind: {key: value for key, value in inner.items() if value not in ([], None)}
             if isinstance(inner, dict)
             else inner
-            for kind, inner in shown.items()
+            for kind, inner in declaration.items()
         }
 
 

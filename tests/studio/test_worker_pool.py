@@ -39,9 +39,9 @@ def subject(tmp_path: Path) -> SpecSnapshot:
 @pytest.fixture
 def book(tmp_path: Path) -> Ledger:
     """A ledger that bears some releases."""
-    made = Ledger(tmp_path / "book.ledger")
-    made.set_budget(epsilon=5, delta=1e-3)
-    return made
+    ledger = Ledger(tmp_path / "book.ledger")
+    ledger.set_budget(epsilon=5, delta=1e-3)
+    return ledger
 
 
 def until(ready: Callable[[], bool]) -> None:
@@ -127,9 +127,9 @@ def test_a_release_whose_process_dies(
 @pytest.fixture
 def hands() -> Iterator[WorkerPool]:
     """Hands that go at the end."""
-    made = WorkerPool(1)
-    yield made
-    made.close()
+    pool = WorkerPool(1)
+    yield pool
+    pool.close()
 
 
 def test_hands_that_die_are_replaced(hands: WorkerPool) -> None:

@@ -20,9 +20,9 @@ CSV = "age,town\n" + "".join(f"{20 + at % 40},{'ab'[at % 2]}\n" for at in range(
 def desk(tmp_path: Path) -> Iterator[Workspace]:
     """The desk of a folder with one table."""
     (tmp_path / "people.csv").write_text(CSV)
-    made = Workspace(tmp_path)
-    yield made
-    made.remove_uploads()
+    workspace = Workspace(tmp_path)
+    yield workspace
+    workspace.remove_uploads()
 
 
 def test_the_spec_is_a_file_from_the_first_moment_on(desk: Workspace) -> None:

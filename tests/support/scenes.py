@@ -52,4 +52,6 @@ def build_scene(
     if control is not None:
         coders = dict(zip(names, (h.encode for h in counted_table.hierarchies), strict=True))
         others = engine.from_columns(make_columns(names, control)).count(names, coders)
-    return make_scene(counted_table, published, secrets=secrets, control=others, drawn=sample_rate)
+    return make_scene(
+        counted_table, published, secrets=secrets, control=others, sample_rate=sample_rate
+    )

@@ -49,7 +49,7 @@ def publish_unjudged(
 
 
 def skip_judging(
-    made: MethodResult, counted: object, source: Table, certificate: Certificate, *, step: Step
+    outcome: MethodResult, counts: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Return a judgment that found nothing out; its loss is no number, and equal to none."""
     each = [_count_rows(table.release, source.rows()) for table in certificate.tables]

@@ -88,7 +88,7 @@ def attack(
     """
     from incrowd.evaluation.attacks.attack import attack as tried
 
-    result = tried(
+    report = tried(
         original,
         released,
         spec,
@@ -107,6 +107,6 @@ def attack(
         engine=choose_engine(engine, master, conf),
     )
     if as_json:
-        terminal.print_json(result.as_dict())
+        terminal.print_json(report.as_dict())
     else:
-        evaluation_facts.print_attacks(result, verbose=verbose)
+        evaluation_facts.print_attacks(report, verbose=verbose)

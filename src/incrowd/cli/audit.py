@@ -57,17 +57,19 @@ def audit(
                 "--table, --claim and --claim-delta apply to --command only. Drop them."
             )
         assert spec is not None
-        result = run(read_spec_file(spec), **how)
+        audit_result = run(read_spec_file(spec), **how)
     else:
         from incrowd.evaluation.audit.command import audit_command
 
         if table is None or claim is None:
             raise IncrowdError("--command needs a table and a claimed ε. Add --table and --claim.")
         claimed = parse_number("claim", claim), parse_number("claim-delta", claim_delta or "0")
-        result = audit_command(command, table, claim=claimed[0], claim_delta=claimed[1], **how)
+        audit_result = audit_command(
+            command, table, claim=claimed[0], claim_delta=claimed[1], **how
+        )
     if as_json:
-        terminal.print_json(result.as_dict())
+        terminal.print_json(audit_result.as_dict())
     else:
-        for line in result.format_lines():
+        for line in audit_result.format_lines():
             terminal.print_wrapped(line, hanging=12)
-    return int(result.is_above_claim)
+    return int(audit_result.is_above_claim)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from incrowd import __version__
-from incrowd.cli.help import HelpCommand, HelpGroup
+from incrowd.cli.help import HelpCommand, HelpGroup, name_parameter
 from incrowd.cli.status import FAULT, INTERRUPTED, NO, WRONG_USE
 from incrowd.cli.terminal import StoppedError
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
@@ -39,6 +39,11 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
 }  # fmt: skip
 _GROUPS = {"ledger": "ledgers", "hierarchy": "hierarchies"}  # commands that have commands
 _VERSION = "--version"
+_HINTS = {
+    (f"incrowd {command}", f"--{entry}"): f"{what} is in the spec: `release: {{{entry}: …}}`."
+    for command in ("publish", "rehearse", "check")
+    for entry, what in {"method": "The method", "epsilon": "ε", "delta": "δ", "k": "k"}.items()
+}
 _NAMES = tuple(name for commands in _PANELS.values() for name in commands)
 
 
@@ -68,13 +73,13 @@ def build_parser(only: str | None = None) -> typer.Typer:
         for name, module in commands.items():
             if only in (*_NAMES, _VERSION) and name != only:
                 continue
-            made = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
+            command = getattr(import_module(f"incrowd.{module}"), _GROUPS.get(name, name))
             if name in _GROUPS:
-                for info in made.registered_commands:
+                for info in command.registered_commands:
                     info.cls = HelpCommand
-                app.add_typer(made, name=name, cls=HelpGroup, rich_help_panel=panel)
+                app.add_typer(command, name=name, cls=HelpGroup, rich_help_panel=panel)
             else:
-                app.command(name, cls=HelpCommand, rich_help_panel=panel)(made)
+                app.command(name, cls=HelpCommand, rich_help_panel=panel)(command)
     return app
 
 
@@ -111,8 +116,28 @@ def run_command() -> int:
 def _explain_usage(error: Any) -> str:
     """Return an error of the parser, with the command that helps."""
     path = error.ctx.command_path if getattr(error, "ctx", None) else "incrowd"
-    message = error.format_message()
+    message = _list_missing(error) or error.format_message()
+    hint = _HINTS.get((path, getattr(error, "option_name", "")))
+    if hint is None and "No such command 'version'" in message:
+        hint = "Use `incrowd --version`."
+    if hint is None and path == "incrowd ledger budget" and "Missing" in message:
+        hint = "To print the budget, use `incrowd ledger show FILE`."
+    if hint is not None:
+        return f"{message.partition('.')[0]}. {hint}"
     return f"{message.removesuffix('.')}. See `{path} --help`." if "?" not in message else message
+
+
+def _list_missing(error: Any) -> str:
+    """Return all required parameters that a call lacks, where it lacks several."""
+    if type(error).__name__ != "MissingParameter" or error.ctx is None:
+        return ""
+    read = error.ctx.params  # those of the call come first, so that all of them are here
+    missing = [
+        param
+        for param in error.ctx.command.params
+        if param.required and read.get(param.name) is None
+    ]
+    return f"Missing: {', '.join(map(name_parameter, missing))}." if len(missing) > 1 else ""
 
 
 def _print_error(message: str, error: BaseException | None = None) -> int:
@@ -135,8 +160,8 @@ def _show_warning(
     print(text, end="", file=sys.stderr)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_set: bool) -> None:
+    if is_set:
         print(f"incrowd {__version__}")
         raise typer.Exit
 

@@ -31,11 +31,11 @@ def run_demo(output: Path) -> int:
     _print_step(2, "Wrote a spec: role and hierarchy per column", output / "spec.yaml")
     release = publish(None, output / "spec.yaml", output=output / "release")
     certificate = release.certificate
-    shown, law = (
+    data, law = (
         certificate.table.release,
         build_event_law(make_noise_event(certificate.parameters)),
     )
-    published = f"Published {shown.rows:,} rows in {shown.classes:,} groups"
+    published = f"Published {data.rows:,} rows in {data.classes:,} groups"
     _print_step(3, published, release.folder)
     _print_fact("Guarantee", describe_guarantee(certificate).rstrip("."))
     within, most = law.find_error_bound(_SHARE), certificate.parameters["r"]
@@ -50,8 +50,8 @@ def run_demo(output: Path) -> int:
     _print_fact("Guarantee", describe_guarantee(other.certificate).rstrip("."))
     _print_fact("Sample", f"{format_percent(beta)} of rows at random, in groups of {k:,} or more")
     synthetic = _publish_synthetic(output)
-    made = synthetic.certificate.table.release.rows
-    _print_step(5, f"Published {made:,} synthetic rows", synthetic.folder)
+    synthetic_rows = synthetic.certificate.table.release.rows
+    _print_step(5, f"Published {synthetic_rows:,} synthetic rows", synthetic.folder)
     _print_fact("Guarantee", describe_guarantee(synthetic.certificate).rstrip("."))
     for folder in (release.folder, other.folder, synthetic.folder):
         problems = verify(folder)
@@ -61,9 +61,13 @@ def run_demo(output: Path) -> int:
             return 1
     _print_step(6, "Verified all releases; so can recipients", "incrowd verify FOLDER")
     print("7. Wrote private reports, for the curator only")
-    for name, item in (("Counts", release), ("Sample", other), ("Synthetic", synthetic)):
-        report = item.folder.with_name(item.curator.name) / "report.html"
-        _print_fact(name, f"{_describe_utility(item):<40}{report}")
+    for name, published_release in (
+        ("Counts", release),
+        ("Sample", other),
+        ("Synthetic", synthetic),
+    ):
+        report = published_release.folder.with_name(published_release.curator.name) / "report.html"
+        _print_fact(name, f"{_describe_utility(published_release):<40}{report}")
     return 0
 
 
@@ -89,5 +93,5 @@ def _describe_utility(release: Release) -> str:
     evaluation = release.evaluation
     if isinstance(evaluation, SyntheticEvaluation):
         return f"columns differ in {format_percent(evaluation.mean_distance)} of rows"
-    kept = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
-    return f"{format_percent(kept)} of rows, loss {evaluation.loss:.3f}"
+    share = 1 - evaluation.suppressed / max(evaluation.rows_original, 1)
+    return f"{format_percent(share)} of rows, loss {evaluation.loss:.3f}"

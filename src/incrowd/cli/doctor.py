@@ -23,10 +23,10 @@ def doctor(
     """
     from incrowd.curate.doctor import diagnose_installation
 
-    result = diagnose_installation(attempt=attempt)
+    diagnosis = diagnose_installation(attempt=attempt)
     if as_json:
-        terminal.print_json(result.as_dict())
+        terminal.print_json(diagnosis.as_dict())
     else:
-        for line in result.format_lines():
+        for line in diagnosis.format_lines():
             print(line)
-    return int(not result.is_working)
+    return int(not diagnosis.is_working)

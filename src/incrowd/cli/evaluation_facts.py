@@ -15,54 +15,61 @@ if TYPE_CHECKING:
     from incrowd.measure.synthetic import SyntheticEvaluation
 
 
-def describe_pairs(found: Evaluation) -> str:
+def describe_pairs(evaluation: Evaluation) -> str:
     """Return how many pairs of columns are published together; the report has the figures."""
-    every = found.associations
-    kept = sum(pair.slice is not None for pair in every)
+    every = evaluation.associations
+    published_pairs = sum(pair.slice is not None for pair in every)
     silent = sum(pair.silent is not None for pair in every)
     apart = f"; {silent} more only with a suppressed column" if silent else ""
     return (
-        f"{kept} of {len(every)} pairs published together in a table{apart}; mean error of "
-        f"Cramér's V {found.association_error:.4f}"
+        f"{published_pairs} of {len(every)} pairs published together in a table{apart}; mean error "
+        f"of Cramér's V {evaluation.association_error:.4f}"
     )
 
 
-def print_evaluation(found: Evaluation, *, verbose: bool = False) -> None:
+def print_evaluation(evaluation: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
     from incrowd.measure.evaluation import LabelEvaluation
     from incrowd.measure.synthetic import SyntheticEvaluation
 
-    if isinstance(found, SyntheticEvaluation):
-        _print_synthetic(found)
+    if isinstance(evaluation, SyntheticEvaluation):
+        _print_synthetic(evaluation)
         return
-    if isinstance(found, LabelEvaluation):
-        print_facts(evaluation_facts(found, verbose=verbose), indent=0)
+    if isinstance(evaluation, LabelEvaluation):
+        print_facts(evaluation_facts(evaluation, verbose=verbose), indent=0)
         print_text()
-        _print_columns(found, verbose=verbose)
+        _print_columns(evaluation, verbose=verbose)
         return
-    for number, (first, names) in enumerate(zip(found.slices, found.columns, strict=True), 1):
+    for number, (first, names) in enumerate(
+        zip(evaluation.slices, evaluation.columns, strict=True), 1
+    ):
         print_text(f"Table {number}: {', '.join(names)}")
         print_evaluation(first, verbose=verbose)
         print_text()
-    facts = [("All tables", f"information loss {found.loss:.4f}"), ("Pairs", describe_pairs(found))]
-    missing = ", ".join(found.missing_columns)
+    facts = [
+        ("All tables", f"information loss {evaluation.loss:.4f}"),
+        ("Pairs", describe_pairs(evaluation)),
+    ]
+    missing = ", ".join(evaluation.missing_columns)
     print_facts([*facts, ("Missing columns", f"{missing}, counted as lost" if missing else "")])
 
 
-def _print_synthetic(found: SyntheticEvaluation) -> None:
+def _print_synthetic(evaluation: SyntheticEvaluation) -> None:
     """Print what synthetic rows keep, by column, and what other methods would have kept."""
     from rich.table import Table
 
-    assert found.utility is not None
-    print_facts([*list_synthetic_facts(found), *_prediction_facts(found.utility)], indent=0)
+    assert evaluation.utility is not None
+    print_facts(
+        [*list_synthetic_facts(evaluation), *_prediction_facts(evaluation.utility)], indent=0
+    )
     print_text()
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("column", "distance", "value that differs most", "before", "after"):
         table.add_column(
             name, justify="left" if name in ("column", "value that differs most") else "right"
         )
-    worst = {value.column: value for value in reversed(found.values)}
-    for name, distance in found.distance_by_column.items():
+    worst = {value.column: value for value in reversed(evaluation.values)}
+    for name, distance in evaluation.distance_by_column.items():
         shares = ["", "", ""]
         if name in worst:
             value = worst[name]
@@ -70,26 +77,30 @@ def _print_synthetic(found: SyntheticEvaluation) -> None:
             shares = [label, format_percent(value.original, 2), format_percent(value.released, 2)]
         table.add_row(name, f"{distance:.4f}", *shares)
     make_console().print(table, markup=False)
-    if found.others:
+    if evaluation.others:
         print_text()
         print_text("The same table by method:")
-        print_facts(list_other_methods(found))
+        print_facts(list_other_methods(evaluation))
 
 
-def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
+def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> Facts:
     """Return what an evaluation measured: rows, loss, risk and utility."""
-    every, risk, useful = max(found.rows_original, 1), found.risk, found.utility
-    size = found.losses.average_class_size
+    every, risk, useful = max(evaluation.rows_original, 1), evaluation.risk, evaluation.utility
+    size = evaluation.losses.average_class_size
     average = "" if size is None else f", {size:,.1f} rows on average"
-    columns = ", ".join(found.missing_columns)
-    some = f" (of {risk.compared:,} random groups)" if risk.compared < found.classes else ""
+    columns = ", ".join(evaluation.missing_columns)
+    some = f" (of {risk.compared:,} random groups)" if risk.compared < evaluation.classes else ""
     facts = [
-        ("Rows", f"{found.rows_original:,} original, {found.rows_released:,} released"),
-        ("Missing", f"{found.suppressed:,} rows ({format_percent(found.suppressed / every)})"),
-        ("Surplus", f"{found.surplus:,} rows ({format_percent(found.surplus / every)})"),
+        ("Rows", f"{evaluation.rows_original:,} original, {evaluation.rows_released:,} released"),
+        ("Missing", (
+            f"{evaluation.suppressed:,} rows ({format_percent(evaluation.suppressed / every)})"
+        )),
+        ("Surplus", f"{evaluation.surplus:,} rows ({format_percent(evaluation.surplus / every)})"),
         ("Missing columns", f"{columns}, counted as lost" if columns else ""),
-        ("Groups", f"{found.classes:,}, the smallest of {found.smallest_class:,} rows{average}"),
-        ("Information loss", f"{found.loss:.4f} (0 = none, 1 = everything)"),
+        ("Groups", (
+            f"{evaluation.classes:,}, the smallest of {evaluation.smallest_class:,} rows{average}"
+        )),
+        ("Information loss", f"{evaluation.loss:.4f} (0 = none, 1 = everything)"),
         ("Reidentification", (
             f"highest risk {_percent(risk.highest)}, mean {_percent(risk.mean)} (prosecutor); "
             f"journalist {_percent(risk.journalist)}, marketer {_percent(risk.marketer)}{some}"
@@ -99,22 +110,22 @@ def evaluation_facts(found: LabelEvaluation, *, verbose: bool = False) -> Facts:
         )),
         ("Associations", "mean error of V " + ", ".join(
             f"{utility.association_error:.4f} {scale}"
-            for scale, utility in found.utility_by_scale.items()
+            for scale, utility in evaluation.utility_by_scale.items()
         )),
         ("Range counts", "median error " + ", ".join(
             f"{format_percent(utility.query_error)} {scale}"
-            for scale, utility in found.utility_by_scale.items()
+            for scale, utility in evaluation.utility_by_scale.items()
         )),
         *_prediction_facts(useful),
     ]  # fmt: skip
     if verbose:
-        losses = found.losses
+        losses = evaluation.losses
         facts.append(("Other losses", (
             f"precision {losses.precision:.4f}, entropy {losses.entropy:.4f}, discernibility "
             f"{losses.discernibility:.4g}"
         )))  # fmt: skip
-    if found.noise is not None:
-        facts += noise_facts(found.noise, verbose=verbose)
+    if evaluation.noise is not None:
+        facts += noise_facts(evaluation.noise, verbose=verbose)
     return facts
 
 
@@ -135,60 +146,60 @@ def _prediction_facts(useful: Utility) -> Facts:
     return facts
 
 
-def _print_columns(found: LabelEvaluation, *, verbose: bool = False) -> None:
+def _print_columns(evaluation: LabelEvaluation, *, verbose: bool = False) -> None:
     """Print the loss of each column, and how far its distribution moved."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    scales = found.utility_by_scale
+    scales = evaluation.utility_by_scale
     names = ["column", "loss", *(f"distance {scale}" for scale in scales)]
     for name in [*names, *(["precision lost"] if verbose else [])]:
         table.add_column(name, justify="left" if name == "column" else "right")
-    for name, loss in found.loss_by_column.items():
+    for name, loss in evaluation.loss_by_column.items():
         distances = ["suppressed"] * len(scales)
-        if name not in found.lost.nothing_shown:
-            distances = [f"{one.distance_by_column[name]:.4f}" for one in scales.values()]
-        more = [f"{found.precision_by_column[name]:.4f}"] if verbose else []
+        if name not in evaluation.lost.nothing_shown:
+            distances = [f"{utility.distance_by_column[name]:.4f}" for utility in scales.values()]
+        more = [f"{evaluation.precision_by_column[name]:.4f}"] if verbose else []
         table.add_row(name, f"{loss:.4f}", *distances, *more)
     make_console().print(table, markup=False)
 
 
-def print_attacks(found: AttackReport, *, verbose: bool = False) -> None:
+def print_attacks(report: AttackReport, *, verbose: bool = False) -> None:
     """Print one line per attack; with ``verbose``, what it knows and what counts as success."""
-    control = f", {found.control:,} people of the control group" if found.control else ""
+    control = f", {report.control:,} people of the control group" if report.control else ""
     print_text(
-        f"Attacked {found.people:,} people of the table{control}. Intervals have 95 % confidence."
+        f"Attacked {report.people:,} people of the table{control}. Intervals have 95 % confidence."
     )
-    if found.estimates:
-        _print_estimates(found)
+    if report.estimates:
+        _print_estimates(report)
     else:
         print_text("No attack was run.")
     if verbose:
-        for estimate in found.estimates:
+        for estimate in report.estimates:
             print_text()
             print_text(f"{estimate.attack}: {estimate.name}")
             print_facts([("Knows", estimate.knows), ("Success", estimate.says)])
-    for note in found.notes:
+    for note in report.notes:
         print_wrapped(f"Note: {note}", hanging=6)
 
 
-def _print_estimates(found: AttackReport) -> None:
+def _print_estimates(report: AttackReport) -> None:
     """Print the success of each attack beside its baselines, and the rule that decides."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("attack")
-    names = ["success", "guessing", *(["control group"] if found.control else [])]
+    names = ["success", "guessing", *(["control group"] if report.control else [])]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("gain from the release")
-    for estimate in found.estimates:
+    for estimate in report.estimates:
         rates = [_rate(estimate.success), _rate(estimate.guess)]
-        if found.control:
+        if report.control:
             rates.append("" if estimate.control is None else _rate(estimate.control))
         table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
     make_console().print(table, markup=False)
-    print_wrapped(found.rule)
+    print_wrapped(report.rule)
 
 
 def _percent(share: float) -> str:
@@ -230,20 +241,20 @@ def _lost(loss: NoiseLoss) -> str:
     )
 
 
-def describe_simulation(found: NoiseSimulation) -> Facts:
+def describe_simulation(simulation: NoiseSimulation) -> Facts:
     """Return what fresh noise does, as one fact."""
-    link, shared = found.linking, found.linking_shared
+    link, shared = simulation.linking, simulation.linking_shared
     parts = [
         f"{name}: mean relative error {_percent(loss.error)}, expected "
         f"{_percent(loss.expected_error)}"
-        for name, loss in found.columns.items()
+        for name, loss in simulation.columns.items()
     ]
     parts.append(
         f"{_percent(link.mean)} of rows linked ({_percent(link.low)} to {_percent(link.high)}, "
         f"{link.runs} runs; "
         f"{_percent(shared.mean)} with ties shared)"
     )
-    return [("Simulation", f"{found.note}: {'; '.join(parts)}")]
+    return [("Simulation", f"{simulation.note}: {'; '.join(parts)}")]
 
 
 def _expected(loss: NoiseLoss) -> str:

@@ -38,25 +38,29 @@ def explore(
     file = read_spec_file(spec)
     table = open_spec_table(file, engine=choose_engine(engine, master, conf))
     with terminal.show_progress("comparing schemes") as (_, tell):
-        result = look(file, table, progress=tell)
-    terminal.print_json(result.as_dict()) if as_json else _print_exploration(result, limit)
-    return int(result.best is None)
+        exploration = look(file, table, progress=tell)
+    terminal.print_json(exploration.as_dict()) if as_json else _print_exploration(
+        exploration, limit
+    )
+    return int(exploration.best is None)
 
 
-def _print_exploration(found: Exploration, limit: int) -> None:
+def _print_exploration(exploration: Exploration, limit: int) -> None:
     from rich.table import Table
 
     screen = terminal.make_console()
-    compared = len(found.schemes)
-    which = "" if found.is_complete else f"{compared:,} of "
-    terminal.print_wrapped(f"Compared {which}{found.size:,} schemes with k = {found.k}.")
-    if found.one_row_each:
-        print(f"Unit: one person. One row of each of {found.rows:,} people is used.")
-    good = [scheme for scheme in found.schemes if scheme.holds]
+    compared = len(exploration.schemes)
+    which = "" if exploration.is_complete else f"{compared:,} of "
+    terminal.print_wrapped(
+        f"Compared {which}{exploration.size:,} schemes with k = {exploration.k}."
+    )
+    if exploration.one_row_each:
+        print(f"Unit: one person. One row of each of {exploration.rows:,} people is used.")
+    good = [scheme for scheme in exploration.schemes if scheme.holds]
     if not good:
         terminal.print_wrapped(
-            f"No scheme has k = {found.k} with at most {found.limit:,} rows suppressed. Allow more "
-            "suppression, higher levels or a smaller k."
+            f"No scheme has k = {exploration.k} with at most {exploration.limit:,} rows "
+            "suppressed. Allow more suppression, higher levels or a smaller k."
         )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -66,7 +70,7 @@ def _print_exploration(found: Exploration, limit: int) -> None:
         table.add_row(
             f"{number}",
             f"{first.loss:.4f}",
-            format_percent(first.suppressed / max(found.rows, 1), 2),
+            format_percent(first.suppressed / max(exploration.rows, 1), 2),
             f"{first.classes:,}",
             f"{first.smallest:,}",
             format_percent(first.risk, 2),
@@ -74,15 +78,16 @@ def _print_exploration(found: Exploration, limit: int) -> None:
         )
     screen.print(table)
     print()
-    names = [column.name for column in found.columns]
+    names = [column.name for column in exploration.columns]
     for number, first in enumerate(good[:limit], 1):
         levels = ", ".join(f"{name}: {at}" for name, at in zip(names, first.levels, strict=True))
         terminal.print_wrapped(
-            f"{number:>2}  {describe_generalization(found.describe_scheme(first))}", hanging=4
+            f"{number:>2}  {describe_generalization(exploration.describe_scheme(first))}", hanging=4
         )
         print(f"    levels: {{{levels}}}")
     terminal.print_wrapped(
-        f"{len(good):,} schemes have k = {found.k} with at most {found.limit:,} of {found.rows:,} "
-        "rows suppressed. To publish one, add its levels under `release` of the spec."
+        f"{len(good):,} schemes have k = {exploration.k} with at most {exploration.limit:,} of "
+        f"{exploration.rows:,} rows suppressed. To publish one, add its levels under "
+        "`release` of the spec."
     )
     print("The result is private: it is computed from the table.")

@@ -91,11 +91,17 @@ def format_usage(path: str, command: Any) -> str:
     parts = [path]
     for param in command.params:
         if is_argument(param):
-            name = _get_value_name(param)
+            name = name_parameter(param)
             parts.append(name if param.required else f"[{name}]")
     required = [param for param in command.params if not is_argument(param) and param.required]
-    parts += [f"{max(param.opts, key=len)} {_get_value_name(param)}" for param in required]
+    parts += map(name_parameter, required)
     return f"{' '.join(parts)} [OPTIONS]"
+
+
+def name_parameter(param: Any) -> str:
+    """Return an argument, or an option with its value, as a call writes it."""
+    name = _get_value_name(param)
+    return name if is_argument(param) else f"{max(param.opts, key=len)} {name}"
 
 
 def format_parameter(param: Any) -> tuple[str, str]:

@@ -31,8 +31,10 @@ def preview(
     from incrowd.curate.hierarchy_preview import preview_hierarchy as look
     from incrowd.spec.file import read_spec_file
 
-    shown = look(read_spec_file(spec), column, counted=counts)
-    terminal.print_json(shown.as_dict()) if as_json else results.print_preview(shown, counts, limit)
+    hierarchy_preview = look(read_spec_file(spec), column, with_counts=counts)
+    terminal.print_json(hierarchy_preview.as_dict()) if as_json else results.print_preview(
+        hierarchy_preview, counts, limit
+    )
 
 
 @hierarchies.command()
@@ -47,8 +49,8 @@ def tree(
     from incrowd.curate.hierarchy_preview import build_tree as look
     from incrowd.spec.file import read_spec_file
 
-    shown = look(read_spec_file(spec), column, counted=counts, most=limit)
-    terminal.print_json(shown.as_dict()) if as_json else results.print_tree(shown)
+    hierarchy_tree = look(read_spec_file(spec), column, with_counts=counts, most=limit)
+    terminal.print_json(hierarchy_tree.as_dict()) if as_json else results.print_tree(hierarchy_tree)
 
 
 @hierarchies.command()

@@ -143,7 +143,7 @@ def show(
         terminal.print_json(
             {
                 "budget": vars(allowed),
-                "budgets": [vars(item) for item in book.budgets()],
+                "budgets": [vars(entry) for entry in book.budgets()],
                 "unit": book.unit(),
                 "rule": RULE,
                 "booked": vars(total),
@@ -154,12 +154,12 @@ def show(
         )
         return
     print(f"Ledger {file}")
-    made = _count(sum(spend.used for spend in spends), "release", "releases")
+    releases = _count(sum(spend.used for spend in spends), "release", "releases")
     entries = _count(len(spends), "entry", "entries")
     facts = [
         ("Budget", f"(ε, δ) = ({allowed.epsilon:g}, {allowed.delta:g}){_since(book)}"),
         ("Unit", book.unit() or ""),
-        ("Booked", f"(ε, δ) = {format_guarantee(total)} by {entries}, {made} made"),
+        ("Booked", f"(ε, δ) = {format_guarantee(total)} by {entries}, {releases} made"),
         ("Remaining", f"(ε, δ) = {format_remaining(left)}"),
     ]
     if further is not None and after is not None:
@@ -169,8 +169,11 @@ def show(
     if verbose:
         facts.append(("Composition", RULE))
         facts += [
-            ("Earlier budget", f"(ε, δ) = ({item.epsilon:g}, {item.delta:g}), from {item.day}")
-            for item in book.budgets()[:-1]
+            (
+                "Earlier budget",
+                f"(ε, δ) = ({earlier.epsilon:g}, {earlier.delta:g}), from {earlier.day}",
+            )
+            for earlier in book.budgets()[:-1]
         ]
     terminal.print_facts(facts)
     if spends:
@@ -192,8 +195,8 @@ def _since(book: Ledger) -> str:
     return f", since {book.budget().day}" if len(book.budgets()) > 1 else ""
 
 
-def _count(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _describe_next(book: Ledger, name: str, charge: Charge) -> str:

@@ -57,10 +57,10 @@ def choose_engine(
             )
         return None if name is None else local_engine()
     settings = {}
-    for item in conf or ():
-        key, sign, value = item.partition("=")
+    for setting in conf or ():
+        key, sign, value = setting.partition("=")
         if not sign or not key:
-            raise ParameterError("conf", "be NAME=VALUE", item)
+            raise ParameterError("conf", "be NAME=VALUE", setting)
         settings[key.strip()] = value
     return spark_engine(master, settings)
 

@@ -67,8 +67,8 @@ def plan(
     from incrowd.privacy.plan import plan_grid
 
     if spec is not None:
-        given = (epsilon, delta, k, beta, keep, draw, crowd, grid)
-        if any(option is not None for option in given) or releases != "1":
+        excluded = (epsilon, delta, k, beta, keep, draw, crowd, grid)
+        if any(option is not None for option in excluded) or releases != "1":
             raise IncrowdError(
                 "--spec excludes other options, because the spec holds them. Drop them."
             )
@@ -78,7 +78,7 @@ def plan(
         check_choice("draw", draw, ("sample", "counts"))
     if crowd is not None and draw != "counts":
         raise IncrowdError("--crowd applies to counts only. Add --draw counts.")
-    known: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "epsilon": parse_number("epsilon", epsilon),
         "delta": parse_number("delta", delta),
         "k": parse_number("k", k),
@@ -91,27 +91,37 @@ def plan(
             raise IncrowdError("--keep and --grid exclude each other. Drop one.")
         if draw == "counts":
             raise IncrowdError("--grid applies to samples only. Drop --grid or --draw counts.")
-        answers = plan_grid(grid, **known)
+        answers = plan_grid(grid, **parameters)
         terminal.print_json(answers.as_dict()) if as_json else print_grid(answers)
         return
-    known["keep"] = parse_number("keep", keep)
+    parameters["keep"] = parse_number("keep", keep)
     if draw == "counts":
-        counts = planned(draw="counts", crowd=parse_number("crowd", crowd), **known)
+        counts = planned(draw="counts", crowd=parse_number("crowd", crowd), **parameters)
         terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
-    answer = planned(**known)
+    answer = planned(**parameters)
+    if not as_json:
+        _print_solution(answer, epsilon, delta)
     if draw == "sample":
         terminal.print_json(answer.as_dict()) if as_json else print_plan(answer, verbose=verbose)
         return
     beside = _plan_matching_counts(answer)
     if as_json:
-        counted = None if beside is None else beside.as_dict()
-        terminal.print_json({**answer.as_dict(), "counts": counted})
+        matching_counts = None if beside is None else beside.as_dict()
+        terminal.print_json({**answer.as_dict(), "counts": matching_counts})
         return
     if beside is None:
         print_plan(answer, verbose=verbose)
     else:
         print_comparison(answer, beside, verbose=verbose)
+
+
+def _print_solution(answer: Plan, epsilon: str | None, delta: str | None) -> None:
+    """Print the part of the budget that was not given, before everything that follows from it."""
+    if delta is None:
+        print_facts([("δ", format_parameter("delta", answer.delta, 3))], indent=0)
+    if epsilon is None:
+        print_facts([("ε", format_parameter("epsilon", answer.epsilon, 4))], indent=0)
 
 
 def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
@@ -209,18 +219,18 @@ def _format_cell(unknown: str, value: float) -> str:
         return "–"
     if unknown == "k":
         return f"{value:,.0f}"
-    whole = math.floor if unknown == "beta" else math.ceil
-    return f"{whole(value * 1000) / 1000:.3f}"
+    round_safely = math.floor if unknown == "beta" else math.ceil
+    return f"{round_safely(value * 1000) / 1000:.3f}"
 
 
-def print_tradeoff(found: TradeoffGrid) -> None:
+def print_tradeoff(tradeoff: TradeoffGrid) -> None:
     """Print what each k and epsilon would cost and risk."""
     from rich.table import Table
 
     terminal = make_console()
-    epsilons = sorted({choice.epsilon for choice in found.choices})
+    epsilons = sorted({choice.epsilon for choice in tradeoff.choices})
     by_k: dict[int, list[TradeoffPoint]] = {}
-    for choice in found.choices:
+    for choice in tradeoff.choices:
         by_k.setdefault(choice.k, []).append(choice)
     for title, figure in (
         ("Expected relative error", attrgetter("error")),
@@ -236,9 +246,9 @@ def print_tradeoff(found: TradeoffGrid) -> None:
             cells = [
                 format_percent(figure(choice)) for choice in sorted(row, key=lambda c: c.epsilon)
             ]
-            table.add_row(str(k), *cells, format_percent(row[0].suppressed / max(found.rows, 1)))
+            table.add_row(str(k), *cells, format_percent(row[0].suppressed / max(tradeoff.rows, 1)))
         terminal.print(table)
-    how = "simulated" if found.simulated else "computed exactly"
+    how = "simulated" if tradeoff.simulated else "computed exactly"
     terminal.print(f"Linked rows are {how}. The result is private: it is read from the table.")
 
 

@@ -83,7 +83,7 @@ def publish(
     table = open_spec_table(file, engine=worker) if file.spec.size == "public" else None
     if not as_json:
         terminal.print_wrapped(f"{expect(table, file).summarize()} Details: incrowd check {spec}")
-    whole = int(check_whole("seed", parse_number("seed", seed), 0)) if seed else None
+    seed_number = int(check_whole("seed", parse_number("seed", seed), 0)) if seed else None
     try:
         with terminal.show_progress("splitting the budget") as (step, tell):
             release = make(
@@ -93,7 +93,7 @@ def publish(
                 curator=curator,
                 ledger=ledger,
                 key=_load_signing_key(sign),
-                bits=None if whole is None else SeededRandomness(whole),
+                bits=None if seed_number is None else SeededRandomness(seed_number),
                 engine=worker,
                 step=terminal.add_test_pause(step),
                 progress=tell,
@@ -104,11 +104,11 @@ def publish(
     terminal.print_findings(release.findings, stderr=True)
     certificate = release.certificate
     if as_json:
-        known = certificate.model_dump(exclude_none=True)
+        document = certificate.model_dump(exclude_none=True)
         booking = None if release.booking is None else release.booking.as_dict()
         terminal.print_json(
             {
-                **known,
+                **document,
                 "booked": release.is_booked,
                 "booking": booking,
                 "empty": release.is_empty,
@@ -162,13 +162,13 @@ def verify(
     findings = check_release(folder, key=key)
     if as_json:
         listed = [finding.as_dict() for finding in findings]
-        known: dict[str, Any] = {"ok": not findings, "findings": listed}
+        document: dict[str, Any] = {"ok": not findings, "findings": listed}
         if not findings:
             sealed = read_certificate(folder)
-            known["randomness"] = sealed.randomness
-            known["format"] = sealed.format
-            known["signed_by"] = sealed.signature.public_key if sealed.signature else None
-        terminal.print_json(known)
+            document["randomness"] = sealed.randomness
+            document["format"] = sealed.format
+            document["signed_by"] = sealed.signature.public_key if sealed.signature else None
+        terminal.print_json(document)
         return int(bool(findings))
     terminal.print_findings(findings)
     if findings:
@@ -235,18 +235,18 @@ def evaluate(
     from incrowd.spec.file import read_spec_file
     from incrowd.spec.model import PersonId
 
-    result = compare(
+    evaluation = compare(
         original, released, spec, target=target, holdout=holdout, identity=identity,
         curator=curator,
         engine=choose_engine(engine, master, conf),
     )  # fmt: skip
     if as_json:
-        terminal.print_json(result.as_dict())
+        terminal.print_json(evaluation.as_dict())
         return
     if isinstance(read_spec_file(spec).spec.unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
-    evaluation_facts.print_evaluation(result, verbose=verbose)
-    terminal.print_findings(result.findings())
+    evaluation_facts.print_evaluation(evaluation, verbose=verbose)
+    terminal.print_findings(evaluation.findings())
 
 
 def demo(

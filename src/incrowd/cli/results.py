@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from incrowd.findings import format_percent
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
+    from incrowd.findings import Finding
     from incrowd.measure.evaluation import Evaluation
     from incrowd.release.certificate import Certificate
     from incrowd.release.examples import Examples
@@ -44,7 +45,15 @@ def print_release(release: Release, *, verbose: bool = False) -> None:
     rehearsal = release.certificate.rehearsal
     print_text("Fictional table, so nothing is private:" if rehearsal else "For you only:")
     print_facts(private, least=least)
-    print_findings(release.evaluation.lost.findings())
+    lost = release.evaluation.lost.findings()
+    print_fictional_findings(lost) if rehearsal else print_findings(lost)
+
+
+def print_fictional_findings(findings: Iterable[Finding], *, stderr: bool = False) -> None:
+    """Print the findings of a dry run; those about its fictional table say so."""
+    for finding in findings:  # parameters are those of the spec, and of a real release
+        about = "" if finding.topic == "parameters" else "In the fictional table: "
+        print_findings([finding], stderr=stderr, about=about)
 
 
 def describe_result(release: Release) -> str:
@@ -129,7 +138,8 @@ def _unused_facts(release: Release) -> Facts:
 
 def _ledger_facts(release: Release) -> Facts:
     if release.booking is None:
-        return []
+        counts = release.certificate.events and not release.certificate.rehearsal
+        return [("Ledger", "none: this release is not counted anywhere")] if counts else []
     return [("Ledger", f"booked as {_choose_article(release.booking)}{release.booking}")]
 
 
@@ -169,7 +179,7 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
 
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
-        laws = [build_event_law(make_noise_event(item.parameters)) for item in each]
+        laws = [build_event_law(make_noise_event(table.parameters)) for table in each]
         within, most = (
             max(law.find_error_bound(_ACCURATE) for law in laws),
             max(law.reach for law in laws),
@@ -179,7 +189,7 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
             f"threshold of {certificate.threshold} are biased upward"
         )
         return [("Accuracy", text)]
-    rates = [item.parameters.get("beta") for item in each]
+    rates = [table.parameters.get("beta") for table in each]
     if not all(isinstance(rate, float) for rate in rates):
         return [("Groups", f"at least {certificate.k:,} rows each")]
     numbers = [float(rate or 0) for rate in rates]
@@ -195,9 +205,9 @@ def _slice_facts(release: Release) -> Facts:
     levels: Sequence[dict[str, str]] = release.examples.of_slices if release.examples else ()
     facts = []
     for number, table in enumerate(certificate.tables):
-        shown = levels[number] if number < len(levels) else dict.fromkeys(table.scheme, "")
+        scheme = levels[number] if number < len(levels) else dict.fromkeys(table.scheme, "")
         data = table.release
-        text = f"{data.rows:,} rows in {data.classes:,} groups; {describe_generalization(shown)}"
+        text = f"{data.rows:,} rows in {data.classes:,} groups; {describe_generalization(scheme)}"
         facts.append((data.file, text))
     return facts
 
@@ -205,12 +215,12 @@ def _slice_facts(release: Release) -> Facts:
 def _with_examples(examples: Examples) -> dict[str, str]:
     """Return what each column publishes, with a published label where none is named."""
     rows = [row.after for row in examples.rows if row.after is not None]
-    result = {}
+    descriptions = {}
     for name, words in examples.levels.items():
         label = rows[0][examples.names.index(name)] if rows else None
         bare = words not in _WHOLE and "(" not in words and label is not None
-        result[name] = f"{words} (such as {label})" if bare else words
-    return result
+        descriptions[name] = f"{words} (such as {label})" if bare else words
+    return descriptions
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
@@ -265,31 +275,31 @@ def _describe_parameters(certificate: Certificate) -> str:
 
 def _shorten(path: Path) -> Path:
     """Return a path relative to the working folder where it lies below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    working_folder = Path.cwd()
+    return path.relative_to(working_folder) if path.is_relative_to(working_folder) else path
 
 
-def _target_facts(found: Evaluation) -> Facts:
+def _target_facts(evaluation: Evaluation) -> Facts:
     """Return which share of the rows of each label of a target is published."""
-    if found.target is None:
+    if evaluation.target is None:
         return []
     parts = [
         f"{'null' if shift.label is None else shift.label} "
         f"{format_percent(shift.released / max(shift.original, 1))}"
-        for shift in found.shifts
+        for shift in evaluation.shifts
     ]
-    return [("Target", f"rows published per value of '{found.target}': {', '.join(parts)}")]
+    return [("Target", f"rows published per value of '{evaluation.target}': {', '.join(parts)}")]
 
 
-def advise_curator(found: Evaluation) -> str:
+def advise_curator(evaluation: Evaluation) -> str:
     """Advise the curator when little survives; the private report has the figures."""
-    likely = found.likely_share or 0.0
+    likely = evaluation.likely_share or 0.0
     if likely > 0.5:
-        return "" if found.rows_released else (
+        return "" if evaluation.rows_released else (
             f"empty by chance: {format_percent(likely)} of rows lie in groups that are published "
             "with probability above 1/2"
         )  # fmt: skip
-    better = [f"'{hint.column}'" for hint in found.advice if hint.is_helpful(found)][:2]
+    better = [f"'{hint.column}'" for hint in evaluation.advice if hint.is_helpful(evaluation)][:2]
     coarser = f"a coarser level of {' or '.join(better)}" if better else (
         "coarser levels of several columns"
     )  # fmt: skip
@@ -309,39 +319,39 @@ def _choose_article(booking: Booking) -> str:
     return "" if booking.is_planned else "an "
 
 
-def print_preview(shown: HierarchyPreview, counts: bool, most: int) -> None:
+def print_preview(preview: HierarchyPreview, counts: bool, most: int) -> None:
     """Print a hierarchy, one row per value."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for level in range(shown.height):
+    for level in range(preview.height):
         table.add_column(f"level {level}")
     if counts:
         table.add_column("rows", justify="right")
     most = max(most, 0)
-    for row, held in list(zip(shown.rows, shown.counts, strict=True))[:most]:
+    for row, count in list(zip(preview.rows, preview.counts, strict=True))[:most]:
         labels = ["null" if label is None else label for label in row]
-        table.add_row(*labels, *([f"{held:,}"] if counts else []))
+        table.add_row(*labels, *([f"{count:,}"] if counts else []))
     terminal = make_console()
     terminal.print(table, markup=False)
-    if len(shown.rows) > most:
-        terminal.print(f"... and {len(shown.rows) - most:,} more (--limit)")
+    if len(preview.rows) > most:
+        terminal.print(f"... and {len(preview.rows) - most:,} more (--limit)")
 
 
-def print_tree(shown: HierarchyTree) -> None:
+def print_tree(tree: HierarchyTree) -> None:
     """Print what each level of a hierarchy shows, and the tree of its groups."""
-    for at, level in enumerate(shown.levels):
+    for at, level in enumerate(tree.levels):
         number, word = level.groups, "group" if level.groups == 1 else "groups"
         groups = "any number of groups" if number is None else f"{number:,} {word}"
         rows = "" if level.smallest is None else f", the smallest of {level.smallest:,} rows"
         print_text(f"Level {at}  {level.words}: {groups}{rows}")
-    for node in shown.top:
+    for node in tree.top:
         _print_node(node, 0)
-    if shown.more:
-        print_text(f"... and {shown.more:,} more (--limit)")
-    for words, held in (("are null", shown.nulls), ("lie outside the domain", shown.outside)):
-        if held:
-            print_text(f"{held:,} rows {words}")
+    if tree.more:
+        print_text(f"... and {tree.more:,} more (--limit)")
+    for words, count in (("are null", tree.nulls), ("lie outside the domain", tree.outside)):
+        if count:
+            print_text(f"{count:,} rows {words}")
 
 
 def _print_node(node: TreeNode, depth: int) -> None:

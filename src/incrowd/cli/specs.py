@@ -138,8 +138,10 @@ def confirm(
         return 0
     if refused:
         print(f"You answered no. Correct these entries in {spec}:")
-        terminal.print_facts((_place_question(item), item.correction) for item in refused)
-    _print_unconfirmed(file, {(item.column, item.entry) for item in refused})
+        terminal.print_facts(
+            (_place_question(question), question.correction) for question in refused
+        )
+    _print_unconfirmed(file, {(question.column, question.entry) for question in refused})
     print(f"Next: incrowd confirm {file.shell_name}")
     return 1
 
@@ -254,11 +256,11 @@ def rehearse(
             progress=tell,
         )
     if as_json:
-        known = release.certificate.model_dump(exclude_none=True)
-        known |= {"empty": release.is_empty, "nearly_empty": release.is_nearly_empty}
-        terminal.print_json({**known, "findings": results.list_findings(release)})
+        document = release.certificate.model_dump(exclude_none=True)
+        document |= {"empty": release.is_empty, "nearly_empty": release.is_nearly_empty}
+        terminal.print_json({**document, "findings": results.list_findings(release)})
         return EMPTY if release.is_empty or release.is_nearly_empty else DONE
-    terminal.print_findings(release.findings, stderr=True)
+    results.print_fictional_findings(release.findings, stderr=True)
     results.print_release(release, verbose=verbose)
     return EMPTY if release.is_empty or release.is_nearly_empty else DONE
 

@@ -10,7 +10,6 @@ import typer
 from incrowd.cli import terminal
 from incrowd.cli.options import Json
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
-from incrowd.errors import IncrowdError, Refusal
 
 
 def synthesize(
@@ -25,22 +24,9 @@ def synthesize(
 
     A model is fitted to the counts of the slices. The guarantee of the release covers the rows.
     """
-    import numpy as np
+    from incrowd.curate.synthesize import synthesize as write_rows
 
-    from incrowd.methods.synthetic.from_release import synthesize_release
-    from incrowd.release.verify import read_certificate
-    from incrowd.verification import verify
-
-    if output.suffix not in (".parquet", ".csv"):
-        raise IncrowdError(f"'{output}' is neither a .parquet nor a .csv file. Name one.")
-    if output.exists():
-        raise IncrowdError(f"'{output}' exists. Name another file; nothing was written.")
-    findings = verify(folder)
-    if findings:
-        raise Refusal(f"The release does not hold: {findings[0]} Nothing was written.")
-    certificate = read_certificate(folder)
-    rows, _ = synthesize_release(folder, certificate, rng=np.random.default_rng())
-    rows.write(output)
+    rows = write_rows(folder, output)
     if as_json:
         terminal.print_json(
             {"file": str(output), "rows": rows.rows(), "columns": list(rows.columns)}

@@ -11,45 +11,47 @@ if TYPE_CHECKING:
     from incrowd.measure.synthetic import EqualRows, MethodOutcome, SyntheticEvaluation
 
 
-def synthetic_facts(found: SyntheticEvaluation) -> Facts:
+def synthetic_facts(evaluation: SyntheticEvaluation) -> Facts:
     """Return how far synthetic rows are from their table, for the curator alone."""
-    pairs = found.mean_pair_distance
+    pairs = evaluation.mean_pair_distance
     of_pairs = "" if pairs is None else f", of pairs of columns {pairs:.4f}"
     facts = [
-        ("Distance", f"mean total variation of columns {found.mean_distance:.4f}{of_pairs}"),
-        ("Values", _describe_error(found)),
-        ("Equal rows", describe_equal_rows(found.equal_rows)),
+        ("Distance", f"mean total variation of columns {evaluation.mean_distance:.4f}{of_pairs}"),
+        ("Values", _describe_error(evaluation)),
+        ("Equal rows", describe_equal_rows(evaluation.equal_rows)),
     ]
     return [(name, text) for name, text in facts if text]
 
 
-def list_synthetic_facts(found: SyntheticEvaluation) -> Facts:
+def list_synthetic_facts(evaluation: SyntheticEvaluation) -> Facts:
     """Return all that was measured of synthetic rows, but for columns and the classifier."""
-    utility = found.utility
+    utility = evaluation.utility
     assert utility is not None
     facts = [
-        ("Rows", f"{found.rows_original:,} original, {found.rows_released:,} synthetic"),
-        ("Shares, 1-way", f"mean distance {found.mean_distance:.4f}"),
-        ("Values", _describe_error(found)),
+        ("Rows", f"{evaluation.rows_original:,} original, {evaluation.rows_released:,} synthetic"),
+        ("Shares, 1-way", f"mean distance {evaluation.mean_distance:.4f}"),
+        ("Values", _describe_error(evaluation)),
         ("Shares, 2-way", _describe_distance(
-            found.mean_pair_distance, len(found.distance_by_pair), found.pairs, "pairs"
+            evaluation.mean_pair_distance, len(evaluation.distance_by_pair), evaluation.pairs,
+            "pairs",
         )),
         ("Shares, 3-way", _describe_distance(
-            found.mean_triple_distance, len(found.distance_by_triple), found.triples, "triples"
+            evaluation.mean_triple_distance, len(evaluation.distance_by_triple),
+            evaluation.triples, "triples",
         )),
         ("Associations", (
             f"mean error of V {utility.association_error:.4f}" if utility.associations else ""
         )),
         ("Range counts", f"median error {format_percent(utility.query_error)} by value"),
-        ("Target", found.target_advice),
-        ("Equal rows", describe_equal_rows(found.equal_rows)),
+        ("Target", evaluation.target_advice),
+        ("Equal rows", describe_equal_rows(evaluation.equal_rows)),
     ]  # fmt: skip
     return [(name, text) for name, text in facts if text]
 
 
-def _describe_error(found: SyntheticEvaluation) -> str:
+def _describe_error(evaluation: SyntheticEvaluation) -> str:
     """Return the largest error of the share of a value; nothing if no value has enough people."""
-    error = found.largest_error
+    error = evaluation.largest_error
     if error is None:
         return ""
     return f"shares of values with 100 or more people within ±{100 * error:.2f} percentage points"
@@ -68,23 +70,24 @@ def describe_equal_rows(equal: EqualRows) -> str:
     return text if equal.expected is None else f"{text}; {equal.expected:,} expected by chance"
 
 
-def list_other_methods(found: SyntheticEvaluation) -> Facts:
+def list_other_methods(evaluation: SyntheticEvaluation) -> Facts:
     """Return what other methods would have kept of the table, one line each."""
     return [
-        (f"{one.method[0].upper()}{one.method[1:]}", _describe_outcome(one)) for one in found.others
+        (f"{outcome.method[0].upper()}{outcome.method[1:]}", _describe_outcome(outcome))
+        for outcome in evaluation.others
     ]
 
 
-def _describe_outcome(one: MethodOutcome) -> str:
-    if one.problem is not None:
-        return one.problem
-    if one.method == "synthetic":
-        columns = "all columns" if one.columns > 1 else "the column"
-        return f"{columns}{_describe_pairs(one)}"
-    assert one.rows is not None
-    columns = f"{one.informative} of {one.columns} columns informative"
-    return f"{format_percent(one.rows)} of rows, {columns}{_describe_pairs(one)}"
+def _describe_outcome(outcome: MethodOutcome) -> str:
+    if outcome.problem is not None:
+        return outcome.problem
+    if outcome.method == "synthetic":
+        columns = "all columns" if outcome.columns > 1 else "the column"
+        return f"{columns}{_describe_pairs(outcome)}"
+    assert outcome.rows is not None
+    columns = f"{outcome.informative} of {outcome.columns} columns informative"
+    return f"{format_percent(outcome.rows)} of rows, {columns}{_describe_pairs(outcome)}"
 
 
-def _describe_pairs(one: MethodOutcome) -> str:
-    return "" if one.pair_distance is None else f", 2-way distance {one.pair_distance:.4f}"
+def _describe_pairs(outcome: MethodOutcome) -> str:
+    return "" if outcome.pair_distance is None else f", 2-way distance {outcome.pair_distance:.4f}"

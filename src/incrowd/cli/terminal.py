@@ -44,7 +44,7 @@ def escape_controls(text: str) -> str:
     >>> escape_controls("a\x1b[2Jb")
     'a\\x1b[2Jb'
     """
-    return _CONTROL.sub(lambda found: _escape_code(ord(found[0])), text)
+    return _CONTROL.sub(lambda match: _escape_code(ord(match[0])), text)
 
 
 def _escape_code(code: int) -> str:
@@ -87,13 +87,13 @@ def _line_width(stream: TextIO) -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def print_findings(found: Iterable[Finding], *, stderr: bool = False) -> None:
-    """Print one line for each finding: its severity, message, remedy and code."""
+def print_findings(findings: Iterable[Finding], *, stderr: bool = False, about: str = "") -> None:
+    """Print one line for each finding: its severity, what it is about, message, remedy and code."""
     screen, stream = None, sys.stderr if stderr else sys.stdout
     colored = stream.isatty() or os.environ.get("FORCE_COLOR")
-    for finding in found:
+    for finding in findings:
         severity = f"{finding.severity.value:>7}"
-        line = f"{severity}  {'; '.join(str(finding).splitlines())} [{finding.code}]"
+        line = f"{severity}  {about}{'; '.join(str(finding).splitlines())} [{finding.code}]"
         wrapped = _wrap(escape_controls(line), len(severity) + 2, _line_width(stream))
         if not colored:  # then nothing has to be loaded for it
             print(wrapped, file=stream)

@@ -33,6 +33,7 @@ from incrowd.methods.exposure import find_exposures, find_weak_parameters
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
 from incrowd.privacy.randomness import SystemRandomness
@@ -56,12 +57,12 @@ def expect_losses(file: SpecFile, table: Table) -> LostValues | None:
         return None
     levels = tuple(limits[name][0] for name in settled.declared.names)
     rows = draw_rows(table, file.spec, SystemRandomness())
-    counted = count_tuples(rows, settled.declared, levels=levels).merge_labels()
-    held = counted.frequencies
-    sizes, place = np.unique(held.counts, return_inverse=True)
-    shown = settled.likely(sizes.astype(np.float64))[place] * held.counts
-    kept = replace(held, counts=np.rint(shown).astype(np.int64))
-    return find_lost_labels(counted, build_published_table(counted, kept))
+    counted_table = count_tuples(rows, settled.declared, levels=levels).merge_labels()
+    frequencies = counted_table.frequencies
+    sizes, place = np.unique(frequencies.counts, return_inverse=True)
+    expected = settled.likely(sizes.astype(np.float64))[place] * frequencies.counts
+    published = replace(frequencies, counts=np.rint(expected).astype(np.int64))
+    return find_lost_labels(counted_table, build_published_table(counted_table, published))
 
 
 def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def find_expected_losses(file: SpecFile, table: Table) -> Iterator[Finding]:
     if lost is None or not named:
         return
     rest = len(named) + lost.more_values + lost.more_pairs - _NAMED
-    listed = [item.description for item in named[:_NAMED]]
+    listed = [loss.description for loss in named[:_NAMED]]
     yield make_finding("VALUES_EXPECTED_LOST", listed=listed, more=max(rest, 0))
 
 
@@ -195,7 +196,10 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
     weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
-    return [*(item for item in weak if item not in by_spec), *_check_ledger(file, method)]
+    asserted = method.asserted.get("size") if isinstance(method, Safe) else None
+    printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
+    weak = [finding for finding in weak if finding not in by_spec]
+    return [*weak, *printed, *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
@@ -219,11 +223,12 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
             )  # fmt: skip
             yield from find_missing_ids(spec, table)
         return
-    repeated = {name: item for name, item in find_ids(table).items() if item.is_unit}
-    for name, known in repeated.items():
+    repeated = {name: id_counts for name, id_counts in find_ids(table).items() if id_counts.is_unit}
+    for name, id_counts in repeated.items():
         yield make_finding(
-            "ID_REPEATED", name, ids=known.ids, rows=known.rows, median=known.counts.median,
-            largest=known.counts.largest, id=quote_scalar(name),
+            "ID_REPEATED", name, ids=id_counts.ids, rows=id_counts.rows,
+            median=id_counts.counts.median, largest=id_counts.counts.largest,
+            id=quote_scalar(name),
         )  # fmt: skip
     if repeated:
         return
@@ -258,7 +263,8 @@ def _find_domain_problems(
     level = request if isinstance(request, int) else request[1]
     if level >= hierarchy.height:
         yield make_finding("LEVEL_TOO_HIGH", name, level=level, highest=hierarchy.height - 1)
-    yield from find_alike_values(name, column)
+    if 0 in _list_publishable_levels(name, hierarchy, release):
+        yield from find_alike_values(name, column)
     yield from _find_ambiguous_labels(name, column, hierarchy, release)
     outside: dict[str, int] = {}
     nulls = 0
@@ -273,19 +279,19 @@ def _find_domain_problems(
         often = sorted(outside, key=lambda text: (-outside[text], text))
         listed = [f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN]]
         more = max(len(often) - _SHOWN, 0)
-        rows, held = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
+        rows, total = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
         synthetic = release is not None and release.method == "synthetic"
         root_label = "null" if synthetic else hierarchy.root  # synthetic rows have no root
         # At the root nothing is shown of a column, whatever its values are.
         root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
-        if rows + nulls == held and not root:
+        if rows + nulls == total and not root:
             yield make_finding(
                 "ALL_VALUES_OUTSIDE_DOMAIN", name, rows=rows, values=len(outside), listed=listed,
                 more=more,
             )  # fmt: skip
         else:
             yield make_finding(
-                "VALUES_OUTSIDE_DOMAIN", name, rows=rows, share=rows / held, values=len(outside),
+                "VALUES_OUTSIDE_DOMAIN", name, rows=rows, share=rows / total, values=len(outside),
                 listed=listed, more=more, label=column.other or root_label,
             )  # fmt: skip
     if nulls:

@@ -100,7 +100,9 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
         ids.pop(chosen, None)
     else:
         says, seen = f"one row per person ({table.rows():,} rows)", []
-    repeated = [f"'{name}': {item.describe()}." for name, item in ids.items() if item.is_unit]
+    repeated = [
+        f"'{name}': {id_counts.describe()}." for name, id_counts in ids.items() if id_counts.is_unit
+    ]
     if not isinstance(spec.unit, PersonId) and not repeated:
         seen.append("No column looks like an id that several rows share.")
     correction = (
@@ -202,11 +204,11 @@ def _describe_rare_values(
         hierarchy = build_hierarchy(column, folder=file.folder)
     except HierarchyError:
         return ()
-    held = dict.fromkeys(hierarchy.values, 0)
+    rows_by_value = dict.fromkeys(hierarchy.values, 0)
     for text, code in zip(counts, hierarchy.encode(counts).tolist(), strict=True):
         if code < len(hierarchy.values):
-            held[hierarchy.values[code]] += counts[text]
-    few = sorted((count, text) for text, count in held.items() if 0 < count < FEW)
+            rows_by_value[hierarchy.values[code]] += counts[text]
+    few = sorted((count, text) for text, count in rows_by_value.items() if 0 < count < FEW)
     if not few:
         return (f"Every listed value in the table occurs in at least {FEW} rows.",)
     listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])
@@ -293,7 +295,7 @@ def _expand_answers(
             hint = f"Did you mean '{close[0]}'?" if close else "Correct its name."
             raise IncrowdError(f"Column '{name}': not in the spec. {hint}")
         if entry is None:
-            yield from ((name, item) for item in columns[name].confirm)
+            yield from ((name, entry) for entry in columns[name].confirm)
         elif entry in entries:
             yield name, entry
         else:

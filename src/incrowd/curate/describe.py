@@ -55,7 +55,7 @@ def describe_column(table: Table, column: str) -> ColumnDescription:
     rows = table.rows()
     large = rows > LARGE
     head = table.head(LOOKED_AT) if rows > LOOKED_AT else table
-    whole = head if large else table
+    scanned = head if large else table
     seen = min(rows, LOOKED_AT)
     try:
         counts = count_column_values(head, column)
@@ -63,9 +63,9 @@ def describe_column(table: Table, column: str) -> ColumnDescription:
         return ColumnDescription(column, "not single values", rows, 0, 0, (), (), 0, seen)
     kind = _detect_kind(counts)
     texts: dict[str, int] = {}
-    for value, held in counts.items():
+    for value, count in counts.items():
         if (text := canonicalize_value(value)) is not None:
-            texts[text] = texts.get(text, 0) + held
+            texts[text] = texts.get(text, 0) + count
     bars = _group_numbers(texts) if kind in ("whole numbers", "numbers") else ()
     bars = _group_days(texts) if kind in ("days", "times") else bars
     often = sorted(texts, key=lambda text: (-texts[text], make_sort_key(text)))
@@ -74,11 +74,11 @@ def describe_column(table: Table, column: str) -> ColumnDescription:
         column=column,
         kind=kind,
         rows=rows,
-        nulls=(nulls := whole.count_missing(column)),
-        distinct=len(texts) if whole is head else table.count_distinct([column]) - bool(nulls),
+        nulls=(nulls := scanned.count_missing(column)),
+        distinct=len(texts) if scanned is head else table.count_distinct([column]) - bool(nulls),
         examples=tuple(often[:_EXAMPLES]),
         bars=bars,
-        rest=sum(texts.values()) - sum(held for _, held in bars),
+        rest=sum(texts.values()) - sum(count for _, count in bars),
         looked_at=seen,
         large=large,
     )
@@ -90,8 +90,8 @@ def count_column_values(table: Table, column: str) -> dict[object, int]:
     for tally in table.iter_tallies([column]):
         counts = np.zeros(len(tally.values[0]), dtype=np.int64)
         np.add.at(counts, tally.codes[:, 0], tally.counts)
-        for value, held in zip(tally.values[0], counts.tolist(), strict=True):
-            column_values[value] = column_values.get(value, 0) + held
+        for value, count in zip(tally.values[0], counts.tolist(), strict=True):
+            column_values[value] = column_values.get(value, 0) + count
     return column_values
 
 
@@ -120,19 +120,19 @@ def _detect_kind(counts: Mapping[object, int]) -> Kind:
 def _group_numbers(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Group numbers in ranges of a round width; few numbers have a bar each."""
     pairs = sorted(
-        (x, held) for text, held in texts.items() if (x := parse_number(text)) is not None
+        (x, count) for text, count in texts.items() if (x := parse_number(text)) is not None
     )
     if len(pairs) <= _BARS:
-        return tuple((str(x), held) for x, held in pairs)
+        return tuple((str(x), count) for x, count in pairs)
     low, high = pairs[0][0], pairs[-1][0]
     width = _round_up_width((high - low) / _BARS)
     first = (low // width) * width
     if first > low:  # // of a Decimal rounds toward 0
         first -= width
     sums: dict[int, int] = {}
-    for x, held in pairs:
+    for x, count in pairs:
         at = int((x - first) / width)
-        sums[at] = sums.get(at, 0) + held
+        sums[at] = sums.get(at, 0) + count
     return tuple(
         (
             f"{_format_decimal(first + at * width)} to {_format_decimal(first + (at + 1) * width)}",
@@ -149,16 +149,18 @@ def _group_days(texts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """
     if len(texts) <= _BARS:
         return tuple(sorted(texts.items()))
-    days = [(day, held) for text, held in texts.items() if (day := parse_iso_day(text)) is not None]
+    days = [
+        (day, count) for text, count in texts.items() if (day := parse_iso_day(text)) is not None
+    ]
     if len(days) < len(texts):
         return ()
     low, high = min(days)[0], max(days)[0]
     months = 12 * (high.year - low.year) + high.month - low.month + 1
     by_month = months <= _BARS
     sums = dict.fromkeys(_list_months(low, months), 0) if by_month else {}
-    for day, held in days:
+    for day, count in days:
         name = f"{day:%Y-%m}" if by_month else str(day.year)
-        sums[name] = sums.get(name, 0) + held
+        sums[name] = sums.get(name, 0) + count
     return tuple(sums.items()) if by_month else _group_numbers(sums)
 
 

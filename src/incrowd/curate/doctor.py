@@ -140,8 +140,8 @@ class Diagnosis:
         yield "Extras:"
         for extra in self.extras:
             problems = [package.problem for package in extra.packages if package.problem]
-            result = [f"{package.name} {package.version}" for package in extra.packages]
-            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or result)}"
+            versions = [f"{package.name} {package.version}" for package in extra.packages]
+            yield f"  {extra.name:<14}{extra.purpose}: {', '.join(problems or versions)}"
             if problems:
                 yield f"  {'':<14}{extra.command}"
         yield ""
@@ -194,7 +194,7 @@ def diagnose_installation(
         Extra(name, purpose, _list_packages(needed, name, version_of))
         for name, purpose in PURPOSES.items()
     )
-    here = (machine or describe_machine)()
+    described_machine = (machine or describe_machine)()
     problems = [
         f"{package.problem}: pip install '{package.name}{package.needs}'."
         for package in packages
@@ -208,7 +208,7 @@ def diagnose_installation(
         problems.append("This Python was built without sqlite3, which ledgers need.")
     if attempt:
         problems += _try_release()
-    return Diagnosis(packages, extras, here, tuple(problems), attempt)
+    return Diagnosis(packages, extras, described_machine, tuple(problems), attempt)
 
 
 def describe_machine() -> Machine:
@@ -229,13 +229,15 @@ def _list_packages(
 ) -> tuple[InstalledPackage, ...]:
     """List the libraries of an extra, or, without a name, those that are always needed."""
     installed_packages = []
-    for item in needed:
-        always = item.marker is None or item.marker.evaluate({"extra": ""})
-        if not (always if not extra else not always and _is_part_of_extra(item, extra)):
+    for requirement in needed:
+        always = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if not (always if not extra else not always and _is_part_of_extra(requirement, extra)):
             continue
-        version = version_of(item.name)
-        fits = version is not None and item.specifier.contains(version, prereleases=True)
-        installed_packages.append(InstalledPackage(item.name, version, str(item.specifier), fits))
+        version = version_of(requirement.name)
+        fits = version is not None and requirement.specifier.contains(version, prereleases=True)
+        installed_packages.append(
+            InstalledPackage(requirement.name, version, str(requirement.specifier), fits)
+        )
     return tuple(installed_packages)
 
 
@@ -285,15 +287,15 @@ def _count_cores() -> int:
 def _measure_memory() -> int | None:
     """Return the memory of the machine, or what a container may use of it."""
     try:
-        result = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (AttributeError, OSError, ValueError):
         return None
     for path in _LIMITS:
         try:
-            result.append(int(Path(path).read_text(encoding="ascii")))
+            limits.append(int(Path(path).read_text(encoding="ascii")))
         except (OSError, ValueError):  # there is no such limit
             continue
-    return min(result)
+    return min(limits)
 
 
 def _find_java() -> JavaRuntime | None:
@@ -308,10 +310,10 @@ def _find_java() -> JavaRuntime | None:
 def _find_browser() -> str | None:
     """Find the browser that the studio would open."""
     try:
-        result = webbrowser.get()
+        browser = webbrowser.get()
     except webbrowser.Error:
         return None
-    return str(getattr(result, "name", "") or type(result).__name__)
+    return str(getattr(browser, "name", "") or type(browser).__name__)
 
 
 def _check_state_folder() -> StateFolder | None:

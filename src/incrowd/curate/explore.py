@@ -111,10 +111,10 @@ class Exploration:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the exploration as plain values, for JSON; an unbounded loss is null."""
-        result = asdict(self)
-        for item in result["schemes"]:
-            item["loss"] = item["loss"] if math.isfinite(item["loss"]) else None
-        return {**result, "whole": self.is_complete}
+        fields = asdict(self)
+        for scheme in fields["schemes"]:
+            scheme["loss"] = scheme["loss"] if math.isfinite(scheme["loss"]) else None
+        return {**fields, "whole": self.is_complete}
 
 
 def explore_schemes(
@@ -170,7 +170,9 @@ def explore_schemes(
             )
             for at, name in enumerate(names)
         ),
-        schemes=tuple(sorted(exploration, key=lambda one: (not one.holds, one.loss, one.levels))),
+        schemes=tuple(
+            sorted(exploration, key=lambda scheme: (not scheme.holds, scheme.loss, scheme.levels))
+        ),
         size=lattice.size,
         rows=search.rollups.total,
         one_row_each=isinstance(file.spec.unit, PersonId),
@@ -206,16 +208,16 @@ class _SchemeEvaluator:
         """Return what a scheme would give."""
         classes = self.rollups.count_classes(node, k=self.k)
         assert classes is not None
-        shown = classes.sizes[~classes.lost]
-        smallest = int(shown.min()) if len(shown) else 0
+        sizes = classes.sizes[~classes.lost]
+        smallest = int(sizes.min()) if len(sizes) else 0
         return SchemeFigures(
             levels=node,
             loss=self._goal.compute_loss(node, classes),
             suppressed=classes.suppressed,
-            classes=len(shown),
+            classes=len(sizes),
             smallest=smallest,
             risk=1 / smallest if smallest else 0.0,
-            mean_risk=len(shown) / int(shown.sum()) if len(shown) else 0.0,
+            mean_risk=len(sizes) / int(sizes.sum()) if len(sizes) else 0.0,
             holds=classes.suppressed <= self.limit,
         )
 

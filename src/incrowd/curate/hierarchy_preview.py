@@ -78,13 +78,13 @@ class HierarchyTree:
 
 
 def build_tree(
-    file: SpecFile, name: str, *, counted: bool, table: Table | None = None, most: int = MOST
+    file: SpecFile, name: str, *, with_counts: bool, table: Table | None = None, most: int = MOST
 ) -> HierarchyTree:
     """Build the tree of a column; the table is read only to count rows."""
     column = require_hierarchy(file, name)
     declared = ColumnHierarchies({name: column}, file.folder)
     words = [declared.describe_level(name, level) for level in range(declared.height(name))]
-    if counted:
+    if with_counts:
         hierarchy, counts = count_hierarchy_values(file, name, table)
         return _assemble_tree(name, hierarchy, words, counts, most)
     if is_open(column):
@@ -97,26 +97,29 @@ def _assemble_tree(
 ) -> HierarchyTree:
     size, height = len(hierarchy.values), hierarchy.height
     codes = [groups[:size] for groups in hierarchy.groups]
-    numbers = [int(item.max()) + 1 for item in codes]
-    covers = [np.bincount(item, minlength=n) for item, n in zip(codes, numbers, strict=True)]
+    numbers = [int(level_codes.max()) + 1 for level_codes in codes]
+    covers = [
+        np.bincount(level_codes, minlength=n) for level_codes, n in zip(codes, numbers, strict=True)
+    ]
     rows: list[Counts | None] = [None] * height
     if counts is not None:
         rows = [
-            _sum_by_group(item, counts[:size], n) for item, n in zip(codes, numbers, strict=True)
+            _sum_by_group(level_codes, counts[:size], n)
+            for level_codes, n in zip(codes, numbers, strict=True)
         ]
     levels = tuple(map(_summarize_level, words, numbers, rows))
     members = [_list_members(codes[at - 1], codes[at], numbers[at]) for at in range(1, height)]
-    shown = _choose_shown_members(members, numbers, most)
+    shown_members = _choose_shown_members(members, numbers, most)
 
     def make_node(level: int, code: int) -> TreeNode:
-        kept = shown[level].get(code, [])
+        shown_codes = shown_members[level].get(code, [])
         of = rows[level]
         return TreeNode(
             label=str(hierarchy.labels[level][code]),
             values=int(covers[level][code]),
             rows=None if of is None else int(of[code]),
-            members=tuple(make_node(level - 1, below) for below in kept),
-            more=len(members[level - 1][code]) - len(kept) if level else 0,
+            members=tuple(make_node(level - 1, below) for below in shown_codes),
+            more=len(members[level - 1][code]) - len(shown_codes) if level else 0,
         )
 
     top = range(min(numbers[-1], most))
@@ -146,38 +149,38 @@ def _sum_by_group(codes: Codes, counts: Counts, groups: int) -> Counts:
 
 def _list_members(below: Codes, above: Codes, groups: int) -> list[list[int]]:
     """Return the groups of one level that make up each group of the next, in order."""
-    result: list[list[int]] = [[] for _ in range(groups)]
+    members: list[list[int]] = [[] for _ in range(groups)]
     first = np.unique(below, return_index=True)[1]
     for code, owner in zip(below[first].tolist(), above[first].tolist(), strict=True):
-        result[owner].append(code)
-    return result
+        members[owner].append(code)
+    return members
 
 
 def _choose_shown_members(
     members: list[list[list[int]]], numbers: list[int], most: int
 ) -> list[dict[int, list[int]]]:
     """Choose for each level the members of its groups that are shown."""
-    shown: list[dict[int, list[int]]] = [{} for _ in numbers]
+    shown_members: list[dict[int, list[int]]] = [{} for _ in numbers]
     parents = list(range(min(numbers[-1], most)))
     left = max(most - len(parents), 0)
     for level in range(len(numbers) - 1, 0, -1):
-        wanted = sum(len(members[level - 1][code]) for code in parents)
-        share = left if level == 1 else _allot_nodes(left, wanted, level)
+        children = sum(len(members[level - 1][code]) for code in parents)
+        share = left if level == 1 else _allot_nodes(left, children, level)
         each = share // max(len(parents), 1)
-        kept = {}
+        shown_children = {}
         for code in parents:
             inside = members[level - 1][code]
-            take = len(inside) if wanted <= share else min(each, len(inside))
-            kept[code] = inside[:take]
+            take = len(inside) if children <= share else min(each, len(inside))
+            shown_children[code] = inside[:take]
             left -= take
-        shown[level] = kept
-        parents = [code for inside in kept.values() for code in inside]
-    return shown
+        shown_members[level] = shown_children
+        parents = [code for inside in shown_children.values() for code in inside]
+    return shown_members
 
 
-def _allot_nodes(left: int, wanted: int, levels: int) -> int:
+def _allot_nodes(left: int, children: int, levels: int) -> int:
     """Return how many nodes a level may show, so that some are left for those below it."""
-    return wanted if wanted * levels <= left else max(left // levels, left // 2)
+    return children if children * levels <= left else max(left // levels, left // 2)
 
 
 @dataclass(frozen=True)
@@ -193,23 +196,27 @@ class HierarchyPreview:
         return {"height": self.height, "rows": list(self.rows), "counts": list(self.counts)}
 
 
-def preview_hierarchy(file: SpecFile, name: str, *, counted: bool) -> HierarchyPreview:
+def preview_hierarchy(file: SpecFile, name: str, *, with_counts: bool) -> HierarchyPreview:
     """List every value of a column's domain with its labels."""
     column = require_hierarchy(file, name)
-    if not counted and not is_open(column):
+    if not with_counts and not is_open(column):
         hierarchy = build_hierarchy(column, folder=file.folder)
         rows = hierarchy.list_rows()
         return HierarchyPreview(tuple(rows), (0,) * len(rows), hierarchy.height)
     hierarchy, counts = count_hierarchy_values(file, name)
-    shown = [code for code in range(len(counts)) if code < len(hierarchy.values) or counts[code]]
+    shown_codes = [
+        code for code in range(len(counts)) if code < len(hierarchy.values) or counts[code]
+    ]
     labels = tuple(
         tuple(
             hierarchy.labels[level][hierarchy.groups[level][code]]
             for level in range(hierarchy.height)
         )
-        for code in shown
+        for code in shown_codes
     )
-    return HierarchyPreview(labels, tuple(int(counts[code]) for code in shown), hierarchy.height)
+    return HierarchyPreview(
+        labels, tuple(int(counts[code]) for code in shown_codes), hierarchy.height
+    )
 
 
 def count_hierarchy_values(
@@ -220,12 +227,14 @@ def count_hierarchy_values(
     Without a table, the one that the spec names is read.
     """
     declared = ColumnHierarchies({name: require_hierarchy(file, name)}, file.folder)
-    result = count_tuples(open_spec_table(file, table), declared)
-    (hierarchy,) = result.hierarchies
+    counted_table = count_tuples(open_spec_table(file, table), declared)
+    (hierarchy,) = counted_table.hierarchies
     counts = np.zeros(len(hierarchy.values) + 2, dtype=np.int64)
     at_value = dict(zip(hierarchy.groups[0].tolist(), range(len(counts)), strict=True))
     for code, rows_held in zip(
-        result.frequencies.codes[:, 0].tolist(), result.frequencies.counts.tolist(), strict=True
+        counted_table.frequencies.codes[:, 0].tolist(),
+        counted_table.frequencies.counts.tolist(),
+        strict=True,
     ):
         counts[at_value[code]] += rows_held
     return hierarchy, counts

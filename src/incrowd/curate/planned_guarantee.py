@@ -73,11 +73,11 @@ def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
 
 
 def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
-    release, known = spec.release, method.promise
+    release, promise = spec.release, method.promise
     assert release is not None
     common: dict[str, Any] = {
-        "method": release.method, "unit": known.unit, "epsilon": known.epsilon,
-        "delta": known.delta, "without_id": known.without_id,
+        "method": release.method, "unit": promise.unit, "epsilon": promise.epsilon,
+        "delta": promise.delta, "without_id": promise.without_id,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns
@@ -112,12 +112,12 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     if all(len(possible) == 1 for possible in implied.tables):
         return sentences, ""
     if "r" in first[0]:
-        bounds = sorted(int(item["r"]) for item in first)
+        bounds = sorted(int(parameters["r"]) for parameters in first)
         return sentences, _TOSSED.format(*bounds)
     return [sentence for sentence in sentences if sentence.key != "sample"], _LATER
 
 
 def _choose_worst_parameters(possible: list[Parameters], release: SafeSpec) -> Parameters:
     """Return the parameters of a table, with the largest noise that it may have."""
-    worst = max(possible, key=lambda known: float(known.get("r", 0.0)))
+    worst = max(possible, key=lambda parameters: float(parameters.get("r", 0.0)))
     return {"k": float(release.k or USUAL_K), **worst} if "r" in worst else worst

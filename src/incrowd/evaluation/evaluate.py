@@ -98,14 +98,14 @@ def evaluate(
         private = released.curator if isinstance(released, Release) else None
         slices = [open_release(path, engine=engine, curator=curator or private) for path in files]
         return evaluate_slices(before, slices, file.spec, folder=file.folder)
-    after, known = open_release(released, engine=engine, curator=curator)
+    after, facts = open_release(released, engine=engine, curator=curator)
     held_out = None if holdout is None else open_spec_table(file, holdout, engine=engine)
     synthetic = find_synthetic(released)
-    uncertified = isinstance(file.spec.release, SyntheticSpec) and not known.certified
+    uncertified = isinstance(file.spec.release, SyntheticSpec) and not facts.certified
     if synthetic is not None or uncertified:
         if identity is not None:
             raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
-        before = draw_rows(before, file.spec, bits, known.rows_key)
+        before = draw_rows(before, file.spec, bits, facts.rows_key)
         return _evaluate_rows(file, before, after, synthetic, target=target, held_out=held_out)
     tables = evaluate_tables(
         before,
@@ -114,16 +114,16 @@ def evaluate(
         folder=file.folder,
         target=target,
         held_out=held_out,
-        known=known,
+        facts=facts,
     )
     if file.spec.release is None or file.spec.release.method != "k-epsilon":
         if identity is not None:
             raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
         return tables
-    before = draw_rows(before, file.spec, bits, known.rows_key)
+    before = draw_rows(before, file.spec, bits, facts.rows_key)
     if identity is not None:
         return replace(tables, noise=relink_rows(file, before, after, identity))
-    noise = measure_file_noise(file, before, after, known.levels)
+    noise = measure_file_noise(file, before, after, facts.levels)
     fresh = simulate_noise(file, before, bits=bits)
     return replace(tables, noise=replace(noise, simulated=fresh))
 
@@ -144,15 +144,15 @@ def _evaluate_rows(
 
     reader = RowsReader.from_spec(file, None if synthetic is None else synthetic[1])
     if synthetic is None:
-        made = reader.read_rows(released, original)
+        outcome = reader.read_rows(released, original)
     else:
-        made = reader.read_folder(*synthetic, released, original)
+        outcome = reader.read_folder(*synthetic, released, original)
     if target is not None:
-        rows = get_rows(made)
+        rows = get_rows(outcome)
         check_choice("target", target, rows.original.names)
-        made = replace(made, products=(replace(rows, target=target),))
+        outcome = replace(outcome, products=(replace(rows, target=target),))
     unseen = None if held_out is None else reader.count(held_out).frequencies
-    return measure_synthetic(made, original, held_out=unseen)[0]
+    return measure_synthetic(outcome, original, held_out=unseen)[0]
 
 
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
@@ -181,9 +181,9 @@ def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str
         0.0
     """
     file = load_spec(spec)
-    after, known = open_release(released)
+    after, facts = open_release(released)
     before = open_spec_table(file, original)
-    tables = evaluate_tables(before, after, file.spec, folder=file.folder, known=known)
+    tables = evaluate_tables(before, after, file.spec, folder=file.folder, facts=facts)
     return {"normalized": tables.loss, **vars(tables.losses)}
 
 
@@ -195,12 +195,12 @@ def evaluate_tables(
     folder: Path = Path(),
     target: str | None = None,
     held_out: Table | None = None,
-    known: ReleaseFacts | None = None,
+    facts: ReleaseFacts | None = None,
     step: Callable[[str], None] = lambda _: None,
 ) -> LabelEvaluation:
     """Hold one table against another by the quasi columns of a spec.
 
-    ``known`` is what a certificate tells of the release. Of a person who has several rows, by the
+    ``facts`` is what a certificate tells of the release. Of a person who has several rows, by the
     unit of the spec, the row that the release used is looked at, or any, where that is not known.
     """
     columns = list_quasi_columns(spec)
@@ -218,50 +218,56 @@ def evaluate_tables(
     if held_out is not None and target is None:
         raise IncrowdError("--holdout needs a column to predict. Add --target COLUMN.")
     step("count the original")
-    told = known or ReleaseFacts()
-    original = draw_rows(original, spec, SystemRandomness(), told.rows_key)
+    release_facts = facts or ReleaseFacts()
+    original = draw_rows(original, spec, SystemRandomness(), release_facts.rows_key)
     sensitive = _list_kept_columns(spec, original, released)
     generalized = dict([*columns.items()][:quasi])
     rows = _count_with_kept(original, ColumnHierarchies(generalized, folder), sensitive)
     if rows is not None and quasi == len(columns):
-        counted = rows.counted
+        counts = rows.counted
     else:
-        counted = count_tuples(original, ColumnHierarchies(columns, folder))
+        counts = count_tuples(original, ColumnHierarchies(columns, folder))
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
-    shown = read_labels(released, tuple(columns), weighted=weighted)
+    published = read_labels(released, tuple(columns), weighted=weighted)
     beside = None
     if rows is not None:
         every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
         beside = _pair_kept_rows(rows, every)
-    shown, readings = assign_levels(counted, replace(shown, noise=told.noise), told.levels)
+    published, readings = assign_levels(
+        counts, replace(published, noise=release_facts.noise), release_facts.levels
+    )
     unseen = None
     if held_out is not None:
         # Codes of an open domain come from the original; what only the other has is outside.
         coders = {
             name: hierarchy.encode
-            for name, hierarchy in zip(counted.names, counted.hierarchies, strict=True)
+            for name, hierarchy in zip(counts.names, counts.hierarchies, strict=True)
         }
-        unseen = held_out.count(counted.names, coders)
+        unseen = held_out.count(counts.names, coders)
     step("measure")
-    kept = len(columns) - quasi
+    kept_count = len(columns) - quasi
     labels = evaluate_labels(
-        counted,
-        counted.axes,
-        shown,
-        kept_count=kept,
+        counts,
+        counts.axes,
+        published,
+        kept_count=kept_count,
         target=target,
         held_out=unseen,
         kept_rows=beside,
     )
-    crowd = None if kept or not {*columns} <= {*told.levels} else told.crowd
-    if crowd is not None and not shown.is_local:
+    crowd = None if kept_count or not {*columns} <= {*release_facts.levels} else release_facts.crowd
+    if crowd is not None and not published.is_local:
         aim = getattr(spec.release, "target", None)
-        labels = measure_at_levels(labels, counted, shown, crowd=crowd, target=aim)
-    elif not kept:
-        labels = _add_levels(labels, counted, shown)
+        labels = measure_at_levels(labels, counts, published, crowd=crowd, target=aim)
+    elif not kept_count:
+        labels = _add_levels(labels, counts, published)
     lacking = tuple(name for name in columns if name not in released.columns)
-    unknown = isinstance(spec.unit, PersonId) and told.certified and told.rows_key is None
+    unknown = (
+        isinstance(spec.unit, PersonId)
+        and release_facts.certified
+        and release_facts.rows_key is None
+    )
     readings += (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
     return replace(labels, missing_columns=lacking, readings=readings)
 
@@ -279,31 +285,31 @@ def evaluate_slices(
     declared = list_quasi_columns(spec)
     every = {name for table, _ in slices for name in table.columns}
     columns = {name: column for name, column in declared.items() if name in every}
-    whole = count_tuples(original, ColumnHierarchies(columns, folder))
-    axes = dict(zip(whole.names, whole.axes, strict=True))
+    counts = count_tuples(original, ColumnHierarchies(columns, folder))
+    axes = dict(zip(counts.names, counts.axes, strict=True))
     parts: list[tuple[tuple[str, ...], PublishedTable]] = []
     each: list[Evaluation] = []
-    for table, known in slices:
+    for table, facts in slices:
         names = tuple(name for name in table.columns if name in axes)
-        part = whole.select_columns(names)
+        part = counts.select_columns(names)
         weighted = COUNT in table.columns and COUNT not in spec.columns
-        shown = replace(read_labels(table, names, weighted=weighted), noise=known.noise)
-        shown, readings = assign_levels(part, shown, known.levels)
-        labels = evaluate_labels(part, [axes[name] for name in names], shown)
-        parts.append((names, shown))
-        each.append(replace(_add_levels(labels, part, shown), readings=readings))
+        published = replace(read_labels(table, names, weighted=weighted), noise=facts.noise)
+        published, readings = assign_levels(part, published, facts.levels)
+        labels = evaluate_labels(part, [axes[name] for name in names], published)
+        parts.append((names, published))
+        each.append(replace(_add_levels(labels, part, published), readings=readings))
     missing = tuple(name for name in declared if name not in every)
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
     readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
-    return replace(compare_slices(whole, parts, each), missing_columns=missing, readings=readings)
+    return replace(compare_slices(counts, parts, each), missing_columns=missing, readings=readings)
 
 
 def _add_levels(
-    labels: LabelEvaluation, original: CountedTable, shown: PublishedTable
+    labels: LabelEvaluation, original: CountedTable, published: PublishedTable
 ) -> LabelEvaluation:
     """Add the utility at published levels beside that by value, where columns have levels."""
     silent = labels.lost.nothing_shown
-    return replace(labels, utility_of_levels=measure_utility_of_levels(original, shown, silent))
+    return replace(labels, utility_of_levels=measure_utility_of_levels(original, published, silent))
 
 
 def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:
@@ -315,18 +321,18 @@ def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[st
 
 
 def _count_with_kept(
-    original: Table, declared: ColumnHierarchies, kept: Sequence[str]
+    original: Table, declared: ColumnHierarchies, kept_names: Sequence[str]
 ) -> DistinctRows | None:
     """Count the tuples of a table with the columns that are kept; None if these are too many."""
     try:
-        return count_tuples_with_kept(original, declared, kept) if kept else None
+        return count_tuples_with_kept(original, declared, kept_names) if kept_names else None
     except TooManyTuplesError:
         return None
 
 
 def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
     """Return both tables by quasi columns and those that are kept; equal values have one code."""
-    width, kept = len(rows.counted.names), {}
+    width, kept_values = len(rows.counted.names), {}
     after = [*every.frequencies.codes[:, :width].T]
     for at, (name, values) in enumerate(rows.kept.items(), width):
         listed = list(values)
@@ -338,10 +344,10 @@ def _pair_kept_rows(rows: DistinctRows, every: PublishedTable) -> KeptRows:
                 places[text] = len(listed)
                 listed.append(label)
             codes.append(places[text])
-        kept[name] = listed
+        kept_values[name] = listed
         after.append(np.array(codes, dtype=np.int32)[every.frequencies.codes[:, at]])
     looks = np.column_stack(after).astype(np.int32)
-    return KeptRows(kept, rows.frequencies, merge_tuples(looks, every.frequencies.counts))
+    return KeptRows(kept_values, rows.frequencies, merge_tuples(looks, every.frequencies.counts))
 
 
 def list_quasi_columns(spec: Spec) -> dict[str, Column]:
@@ -403,8 +409,8 @@ def open_release(
             f"'{files[0].parent}'."
         )
     released = files[0] if files else released
-    here = isinstance(released, str | Path) and Path(released).is_file()
-    table = open_table(released, empty=True, engine=None if here else engine)
+    is_local_file = isinstance(released, str | Path) and Path(released).is_file()
+    table = open_table(released, empty=True, engine=None if is_local_file else engine)
     certified = _find_certificate(released)
     if certified is None:
         return table, ReleaseFacts()
@@ -463,11 +469,11 @@ def _find_certificate(released: Any) -> tuple[Slice, Certificate] | None:
     path = Path(released)
     try:
         certificate = Certificate.model_validate_json((path.parent / FILE).read_bytes())
-        whole = certificate.with_seal().seal == certificate.seal
+        is_sealed = certificate.with_seal().seal == certificate.seal
         digest = hash_file(path)
     except (OSError, ValueError, RecursionError):
         return None
-    for table in certificate.tables if whole else ():
+    for table in certificate.tables if is_sealed else ():
         if (table.release.file, table.release.sha256) == (path.name, digest):
             return table, certificate
     return None

@@ -36,39 +36,39 @@ _ROWS = 2_000_000  # of a release whose kept columns are read again
 _TUPLES = 5_000  # distinct ones; of a table that has more, so many random rows stand for all
 
 
-def measure_accuracy(made: MethodResult, counted: object) -> Accuracy | None:
+def measure_accuracy(outcome: MethodResult, counts: object) -> Accuracy | None:
     """Measure what a classifier learns from a release, beside the table; None if no target.
 
     The target is the one that the spec names or, of classes, the first sensitive column with few
     values that is kept. Without scikit-learn, of slices, of an empty release and of a table that is
     elsewhere nothing is measured. A release that is paid for must not fail by it.
     """
-    if len(made.products) != 1 or find_spec("sklearn") is None:
+    if len(outcome.products) != 1 or find_spec("sklearn") is None:
         return None
-    (product,) = made.products
+    (product,) = outcome.products
     if product.apart is not None or not product.rows:
         return None
     try:
-        return _measure_product(product, counted)
+        return _measure_product(product, counts)
     except Exception:  # noqa: BLE001 - whatever a table can do to a classifier
         return None
 
 
-def _measure_product(product: Product, counted: object) -> Accuracy | None:
+def _measure_product(product: Product, counts: object) -> Accuracy | None:
     if product.crowd is not None:
         if product.target is None:
             return None
         pair = build_level_pair(product.original, product.shown.frequencies, product.shown.noise)
         return compute_accuracy(_limit_tuples(pair), target=product.target)
-    if not isinstance(counted, DistinctRows) or product.rows > _ROWS:
+    if not isinstance(counts, DistinctRows) or product.rows > _ROWS:
         return None
-    target = _choose_target(product.kept, counted)
+    target = _choose_target(product.kept, counts)
     if target is None:
         return None
-    original, shown = add_kept_columns(product, counted, (target,))
+    original, published = add_kept_columns(product, counts, (target,))
     # Only labels that are learned from are read.
     some = replace(
-        shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, seed=2)
+        published, frequencies=limit_tuples(published.frequencies, _TUPLES, seed=2)
     ).drop_unused_labels()
     return compute_accuracy(_limit_tuples(build_pair(original, original.axes, some)), target=target)
 
@@ -82,8 +82,8 @@ def _limit_tuples(pair: TablePair) -> TablePair:
     )
 
 
-def _choose_target(kept: Sequence[str], counted: DistinctRows) -> str | None:
-    few = (name for name in kept if 2 <= len(counted.kept[name]) <= _MOST_VALUES)
+def _choose_target(kept_names: Sequence[str], rows: DistinctRows) -> str | None:
+    few = (name for name in kept_names if 2 <= len(rows.kept[name]) <= _MOST_VALUES)
     return next(few, None)
 
 
@@ -102,8 +102,8 @@ class Judge(Protocol):
 
     def __call__(
         self,
-        made: MethodResult,
-        counted: object,
+        outcome: MethodResult,
+        counts: object,
         source: Table,
         certificate: Certificate,
         *,
@@ -114,43 +114,43 @@ class Judge(Protocol):
 
 
 def judge(
-    made: MethodResult, counted: object, source: Table, certificate: Certificate, *, step: Step
+    outcome: MethodResult, counts: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Measure and attack a release, beside the table that it was made from.
 
     Args:
-        made: What the method made.
-        counted: What the method counted of ``source``.
+        outcome: What the method made.
+        counts: What the method counted of ``source``.
         source: The rows that the release was made from.
         certificate: The certificate of the release.
         step: Hears of each step before it is taken.
 
     """
-    if made.synthetic is not None:
-        return _judge_synthetic(made, source, step)
+    if outcome.synthetic is not None:
+        return _judge_synthetic(outcome, source, step)
     step("measure")
-    evaluation, measured = made.measure()
-    evaluation = evaluation.with_accuracy(measure_accuracy(made, counted))
+    evaluation, measured = outcome.measure()
+    evaluation = evaluation.with_accuracy(measure_accuracy(outcome, counts))
     step("attack")
-    attacked = quick_attacks(made, counted)
-    before = sample_rows(source, list_example_columns(made.products[0]))
+    attacked = quick_attacks(outcome, counts)
+    before = sample_rows(source, list_example_columns(outcome.products[0]))
     return Judgment(
         evaluation,
         attacked,
-        make_examples(made.products, before),
+        make_examples(outcome.products, before),
         (*find_emptiness(certificate, evaluation), *measured),
     )
 
 
-def _judge_synthetic(made: MethodResult, source: Table, step: Step) -> Judgment:
+def _judge_synthetic(outcome: MethodResult, source: Table, step: Step) -> Judgment:
     """Measure and attack synthetic rows; none of them stands for a row of the table."""
     # It loads the whole synthesis, which no other method needs
     from incrowd.evaluation.synthetic import measure_synthetic, try_attacks
 
     step("measure")
-    evaluation, findings = measure_synthetic(made, source)
+    evaluation, findings = measure_synthetic(outcome, source)
     step("attack")
-    return Judgment(evaluation, try_attacks(made), None, findings)
+    return Judgment(evaluation, try_attacks(outcome), None, findings)
 
 
 def write_judgment(
@@ -175,11 +175,11 @@ def write_judgment(
     """
     from incrowd.evaluation.report.report import render_report  # loads what draws it
 
-    for name, result in (
+    for name, content in (
         ("evaluation.json", judgment.evaluation.as_dict()),
         ("attacks.json", judgment.attacked.as_dict()),
     ):
-        text = json.dumps(result, indent=2, sort_keys=True)
+        text = json.dumps(content, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     if isinstance(judgment.evaluation, SyntheticEvaluation):
         from incrowd.evaluation.report.synthetic import report_synthetic

@@ -50,8 +50,8 @@ def simulate_noise(file: SpecFile, table: Table, *, bits: Randomness) -> NoiseSi
     method = KEpsilon(file)
     release = method.release
     rows = method.count_tuples(table)
-    result = form_classes(rows, method.all_columns, release, bits=bits)
-    data = make_noisy_rows(rows, result, method.noisy, release)
+    classes = form_classes(rows, method.all_columns, release, bits=bits)
+    data = make_noisy_rows(rows, classes, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     columns = {}
     for column in data.columns:
@@ -85,20 +85,20 @@ def measure_file_noise(
         original, ColumnHierarchies(method.columns.quasi, file.folder), names
     )
     weighted = COUNT in released.columns and COUNT not in file.spec.columns
-    shown = read_labels(released, (*method.columns.quasi, *names), weighted=weighted)
-    quasi, _ = assign_levels(rows.counted, shown, levels or {})
+    published = read_labels(released, (*method.columns.quasi, *names), weighted=weighted)
+    quasi, _ = assign_levels(rows.counted, published, levels or {})
     table = _ClassComparison(rows, quasi, rows.counted.axes)
     columns = {}
     for at, name in enumerate(names):
-        listed = [*rows.kept[name], *shown.labels[len(method.columns.quasi) + at]]
+        listed = [*rows.kept[name], *published.labels[len(method.columns.quasi) + at]]
         grid, steps = build_grid(
             name, listed, method.noisy[name].precision, method.noisy[name].bounds
         )
         empty = np.array([canonicalize_value(value) is None for value in listed], dtype=bool)
-        known = len(rows.kept[name])
+        original_count = len(rows.kept[name])
         values = (
-            _ListedSteps(steps[:known], empty[:known]),
-            _ListedSteps(steps[known:], empty[known:]),
+            _ListedSteps(steps[:original_count], empty[:original_count]),
+            _ListedSteps(steps[original_count:], empty[original_count:]),
         )
         columns[name], doubts = _compare_column(
             name, grid, table.count_nulls(at, values[1]), table.pair_values(at, *values)
@@ -118,11 +118,11 @@ class _ListedSteps:
 class _ClassComparison:
     """The rows of both tables by class: those released, and the original ones that fit."""
 
-    def __init__(self, rows: DistinctRows, shown: PublishedTable, axes: Sequence[Axis]) -> None:
+    def __init__(self, rows: DistinctRows, published: PublishedTable, axes: Sequence[Axis]) -> None:
         self._width = width = len(rows.counted.names)
-        self._original, self._released = rows.frequencies, shown.frequencies
+        self._original, self._released = rows.frequencies, published.frequencies
         codes = self._released.codes[:, :width]
-        quasi = PublishedTable(shown.labels[:width], self._released, shown.levels)
+        quasi = PublishedTable(published.labels[:width], self._released, published.levels)
         points, _, covers = locate_tuples(rows.counted, axes, quasi)
         _, first, owner = np.unique(number_tuples(codes), return_index=True, return_inverse=True)
         self._fitting = ClassMatcher(np.column_stack(points), codes[first], covers)
@@ -134,19 +134,19 @@ class _ClassComparison:
         if not self._fitting.is_indexed and len(first) > most:
             self._classes = np.random.default_rng(0).choice(len(first), most, replace=False)
 
-    def count_nulls(self, at: int, shown: _ListedSteps) -> int:
+    def count_nulls(self, at: int, released: _ListedSteps) -> int:
         """Count the released rows that have no value in a noisy column."""
-        empty = shown.empty[self._released.codes[:, self._width + at]]
+        empty = released.empty[self._released.codes[:, self._width + at]]
         return int(self._released.counts[empty].sum())
 
     def pair_values(
-        self, at: int, known: _ListedSteps, shown: _ListedSteps
+        self, at: int, original: _ListedSteps, released: _ListedSteps
     ) -> Iterator[tuple[Steps, Steps]]:
         """Yield for each class the values of original rows that fit it, and the released ones."""
         before = self._original.codes[:, self._width + at]
         after = self._released.codes[:, self._width + at]
-        held = np.where(known.empty[before], 0, self._original.counts)
-        counts = np.where(shown.empty[after], 0, self._released.counts)
+        original_counts = np.where(original.empty[before], 0, self._original.counts)
+        counts = np.where(released.empty[after], 0, self._released.counts)
         for number in self._classes.tolist():
             tuples = self._fitting.find_tuples(number)
             inside = np.concatenate(
@@ -155,8 +155,8 @@ class _ClassComparison:
             )
             rows = self._order[self._ends[number] : self._ends[number + 1]]
             yield (
-                np.repeat(known.steps[before[inside]], held[inside]),
-                np.repeat(shown.steps[after[rows]], counts[rows]),
+                np.repeat(original.steps[before[inside]], original_counts[inside]),
+                np.repeat(released.steps[after[rows]], counts[rows]),
             )
 
 
@@ -165,14 +165,14 @@ def _compare_column(
 ) -> tuple[NoiseLoss, list[Finding]]:
     """Compare a column by its classes; return what must be said aloud of it, too."""
     apart, rows, alike, strangers = 0.0, 0, 0, 0
-    for known, shown in pairs:
-        if not len(known):
-            strangers += len(shown)
+    for original, released in pairs:
+        if not len(original):
+            strangers += len(released)
             continue
-        least, among = compute_least_distance(known, shown)
+        least, among = compute_least_distance(original, released)
         apart += least
-        rows += len(shown)
-        alike += len(shown) if among else 0
+        rows += len(released)
+        alike += len(released) if among else 0
     loss = NoiseLoss(
         measured_error=None,
         zeros=None,
@@ -216,7 +216,7 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
     labels = [tuple(after[person][: len(quasi)]) for person in people]
     places = {label: at for at, label in enumerate(dict.fromkeys(labels))}
     members = np.array([places[label] for label in labels])
-    known, shown, losses, findings = [], [], {}, []
+    originals, published, losses, findings = [], [], {}, []
     usable = np.ones(len(people), dtype=bool)
     for at, name in enumerate(names):
         values = [before[person][at] for person in people]
@@ -228,10 +228,10 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
         pairs = zip(values, noisy, strict=True)
         there = np.array([x is not None and y is not None for x, y in pairs])
         usable &= there
-        known.append(first)
-        shown.append(other)
-        counted = there & (first != 0)
-        error = np.abs(other[counted] - first[counted]) / np.abs(first[counted])
+        originals.append(first)
+        published.append(other)
+        is_comparable = there & (first != 0)
+        error = np.abs(other[is_comparable] - first[is_comparable]) / np.abs(first[is_comparable])
         losses[name] = NoiseLoss(
             measured_error=float(error.mean()) if len(error) else 0.0,
             zeros=int((there & (first == 0)).sum()),
@@ -242,7 +242,9 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
             findings.append(make_finding("TRUE_VALUES_OF_PEOPLE", name))
     _, members = np.unique(members[usable], return_inverse=True)
     noise_evaluation = linking_risk(
-        classes=members, originals=[x[usable] for x in known], released=[x[usable] for x in shown]
+        classes=members,
+        originals=[x[usable] for x in originals],
+        released=[x[usable] for x in published],
     )
     return NoiseEvaluation(
         losses,
@@ -254,14 +256,14 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
 
 
 def _read_by_person(table: Table, identity: str, names: list[str]) -> dict[str, list[object]]:
-    result: dict[str, list[object]] = {}
+    values_by_person: dict[str, list[object]] = {}
     for tally in table.iter_tallies([identity, *names]):
         for codes, count in zip(tally.codes.tolist(), tally.counts.tolist(), strict=True):
             person = canonicalize_value(tally.values[0][codes[0]])
-            if person is None or person in result or count > 1:
+            if person is None or person in values_by_person or count > 1:
                 raise TableError(
                     f"Column '{identity}': {person!r} occurs twice, or a row has no value. Name a "
                     "column that identifies rows."
                 )
-            result[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
-    return result
+            values_by_person[person] = [tally.values[at][code] for at, code in enumerate(codes)][1:]
+    return values_by_person

@@ -26,46 +26,48 @@ _TUPLES = 5_000  # that a classifier learns from in a second
 
 
 def measure_synthetic(
-    made: MethodResult, source: Table | None = None, *, held_out: Frequencies | None = None
+    outcome: MethodResult, source: Table | None = None, *, held_out: Frequencies | None = None
 ) -> tuple[SyntheticEvaluation, tuple[Finding, ...]]:
     """Measure synthetic rows beside their table, and what other methods would have kept.
 
     Args:
-        made: the rows, with their table.
+        outcome: the rows, with their table.
         source: the rows of the table, for other methods; without it these are not compared.
         held_out: rows that are not in the table, to test a classifier on, by codes of level 0.
 
     """
-    product = get_rows(made)
-    result = product.measure()
-    assert result.utility is not None
-    utility = replace(result.utility, accuracy=measure_accuracy(product, held_out))
-    result = replace(
-        result, utility=utility, target=product.target, apart_from_target=list_apart(made)
+    product = get_rows(outcome)
+    evaluation = product.measure()
+    assert evaluation.utility is not None
+    utility = replace(evaluation.utility, accuracy=measure_accuracy(product, held_out))
+    evaluation = replace(
+        evaluation, utility=utility, target=product.target, apart_from_target=list_apart(outcome)
     )
     if source is not None and product.file is not None:
         tuples = len(product.original.frequencies)
-        result = replace(result, others=compare_methods(product.file, source, result, tuples))
-    return result, product.findings
+        evaluation = replace(
+            evaluation, others=compare_methods(product.file, source, evaluation, tuples)
+        )
+    return evaluation, product.findings
 
 
-def list_apart(made: MethodResult) -> tuple[str, ...]:
+def list_apart(outcome: MethodResult) -> tuple[str, ...]:
     """Return the columns that no measured table has together with the target.
 
     None where there is no target, or no measured table is known.
     """
-    product = get_rows(made)
+    product = get_rows(outcome)
     target = product.target
-    if target is None or made.synthetic is None:
+    if target is None or outcome.synthetic is None:
         return ()
-    together = [table.columns for table in made.synthetic.measured if target in table.columns]
+    together = [table.columns for table in outcome.synthetic.measured if target in table.columns]
     measured = {target}.union(*together)
     return tuple(name for name in product.original.names if name not in measured)
 
 
-def get_rows(made: MethodResult) -> RowsProduct:
+def get_rows(outcome: MethodResult) -> RowsProduct:
     """Return the only product of synthetic rows."""
-    (product,) = made.products
+    (product,) = outcome.products
     assert isinstance(product, RowsProduct)
     return product
 
@@ -79,14 +81,14 @@ def measure_accuracy(product: RowsProduct, held_out: Frequencies | None = None) 
     target = product.target or next(iter(names), None)
     if target is None or len(product.original.names) < 2 or find_spec("sklearn") is None:
         return None
-    original, shown = product.original, product.shown
+    original, published = product.original, product.shown
     unseen = None
     if held_out is not None:
         bins = [assign_bins(axis)[held_out.codes[:, at]] for at, axis in enumerate(original.axes)]
         unseen = merge_tuples(np.column_stack(bins).astype(np.int32), held_out.counts)
     try:
         some = replace(original, frequencies=limit_tuples(original.frequencies, _TUPLES, 1))
-        rows = replace(shown, frequencies=limit_tuples(shown.frequencies, _TUPLES, 2))
+        rows = replace(published, frequencies=limit_tuples(published.frequencies, _TUPLES, 2))
         return compute_accuracy(
             build_pair(some, some.axes, rows.drop_unused_labels()), target=target, held_out=unseen
         )
@@ -94,10 +96,10 @@ def measure_accuracy(product: RowsProduct, held_out: Frequencies | None = None) 
         return None
 
 
-def try_attacks(made: MethodResult) -> AttackReport:
+def try_attacks(outcome: MethodResult) -> AttackReport:
     """Attack synthetic rows; what cannot be tried is said."""
     try:
-        return attack_synthetic(made, tries=TRIES)
+        return attack_synthetic(outcome, tries=TRIES)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
         words = f"The attacks could not be made ({type(error).__name__}: {reason[:200]})."

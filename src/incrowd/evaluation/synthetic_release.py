@@ -63,11 +63,11 @@ class RowsReader:
             raise TableError(
                 f"Column '{missing[0]}': not in the original table. Correct the table or the spec."
             )
-        counted = self.method.count(table)
-        if not isinstance(counted, CountedTable):
-            counted = counted.collect_sample()
-        codes = self.method.columns.settle_codes(counted.frequencies.codes)
-        return replace(counted, frequencies=merge_tuples(codes, counted.frequencies.counts))
+        counts = self.method.count(table)
+        if not isinstance(counts, CountedTable):
+            counts = counts.collect_sample()
+        codes = self.method.columns.settle_codes(counts.frequencies.codes)
+        return replace(counts, frequencies=merge_tuples(codes, counts.frequencies.counts))
 
     def read_folder(
         self, folder: Path, certificate: Certificate, data: Table, original: Table
@@ -108,16 +108,16 @@ class RowsReader:
         return MethodResult((product,), self.method.promise, [], product.original)
 
     def _make_product(self, data: Table, rows: Frequencies, original: Table) -> RowsProduct:
-        counted, columns = self.count(original), self.method.columns
+        counts, columns = self.count(original), self.method.columns
         release = self.file.spec.release
         assert isinstance(release, SyntheticSpec)
         labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
         return RowsProduct(
             data=data,
-            original=counted,
+            original=counts,
             shown=PublishedTable(labels, rows, (0,) * len(columns.names)),
             columns=published_columns(self.file.spec, "quasi", "sensitive"),
-            axes=counted.axes,
+            axes=counts.axes,
             parameters={},
             target=release.target,
             file=self.file,

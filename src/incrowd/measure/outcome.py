@@ -190,9 +190,9 @@ def measure_utility_of_levels(
     codes = published.frequencies.codes
     starred = [np.array([x == ROOT for x in labels], dtype=bool) for labels in published.labels]
     hidden = [flags[codes[:, at]] for at, flags in enumerate(starred)]
-    shown = ~np.logical_and.reduce(hidden)
-    kept = Frequencies(codes[shown], published.frequencies.counts[shown])
-    table, released = _roll_up(original, replace(published, frequencies=kept))
+    visible = ~np.logical_and.reduce(hidden)
+    rows = Frequencies(codes[visible], published.frequencies.counts[visible])
+    table, released = _roll_up(original, replace(published, frequencies=rows))
     return measure_utility(drop_columns(build_level_pair(table, released, published.noise), silent))
 
 

@@ -29,11 +29,13 @@ from incrowd.privacy.presentation import round_crowd_size
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
+from incrowd.spec.release import SafeSpec
 
 SHARE = 0.9
 _LIKELY_EMPTY = 0.05
 _NAMED = 6
 _MOST_PEOPLE = 1e12
+_OUT_OF_REACH = 10_000_000  # people that hardly a table has
 _SPREAD = {"even": "equally frequent", "skewed": "skewed"}
 
 
@@ -75,12 +77,14 @@ class Expectation:
         each: One forecast per assumption.
         tables: Number of tables.
         fixed: Whether the spec fixes every level.
+        unsliced: Whether the release could be made by slices, and is not.
     """
 
     crowd: float
     each: tuple[SizeForecast, ...]
     tables: int
     fixed: bool
+    unsliced: bool = False
 
     @property
     def crowd_size(self) -> int:
@@ -110,9 +114,10 @@ class Expectation:
         rows = _format_range([100 * (forecast.rows or 0.0) for forecast in self.each], ".0f") + " %"
         if self.fixed:
             return f"Forecast for {size:,} people: {rows} of rows, at the levels of the spec."
+        part = "" if self._slice_count is None else " of the widest slice"
         return (
             f"Forecast for {size:,} people: {rows} of rows can be published with values of "
-            f"{informative} of {columns} columns, or fewer rows in more detail."
+            f"{informative} of {columns} columns{part}, or fewer rows in more detail."
         )
 
     def findings(self) -> list[Finding]:
@@ -129,6 +134,11 @@ class Expectation:
         uniform, skewed = (_round_people(forecast.whole) for forecast in self.each)
         if uniform is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
+        if uniform > _OUT_OF_REACH:
+            return make_finding(
+                "TABLE_SIZE_OUT_OF_REACH", uniform=uniform, fixed=int(self.fixed),
+                open=int(not self.fixed), slices=self._slice_count, unsliced=int(self.unsliced),
+            )  # fmt: skip
         beyond = int(skewed is None)
         if self.fixed:
             return make_finding(
@@ -162,7 +172,7 @@ class Expectation:
         if not forecast.told:
             return make_finding(
                 "RELEASE_UNINFORMATIVE", size=size, spread=spread, slices=slices,
-                rows=forecast.rows, needed=needed_size,
+                rows=forecast.rows, needed=needed_size, unsliced=int(self.unsliced),
             )  # fmt: skip
         if self.fixed:
             return make_finding(
@@ -170,11 +180,12 @@ class Expectation:
                 rows=forecast.rows, needed=needed_size if forecast.rows < SHARE else None,
             )  # fmt: skip
         names = [f"{name} → {words}" for name, words in forecast.told.items()]
+        lacks = len(forecast.told) < forecast.columns and needed_size is not None
         return make_finding(
             "RELEASE_FORECAST", size=size, spread=spread, slices=slices, rows=forecast.rows,
             informative=len(forecast.told), columns=forecast.columns, listed=names[:_NAMED],
             more=max(len(names) - _NAMED, 0),
-            needed=needed_size if len(forecast.told) < forecast.columns else None,
+            needed=needed_size if lacks else None, unsliced=int(lacks and self.unsliced),
         )  # fmt: skip
 
 
@@ -217,6 +228,7 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         each=tuple(_make_forecast(planned, widest, size, assumption) for assumption in ASSUMPTIONS),
         tables=len(planned.tables),
         fixed=all(low == high for low, high in widest.values()),
+        unsliced=isinstance(file.spec.release, SafeSpec) and not file.spec.release.slices,
     )
 
 

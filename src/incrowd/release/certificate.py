@@ -198,8 +198,14 @@ class Certificate(_CertificatePart):
     @property
     def threshold(self) -> int:
         """The smallest number of rows that are shown alike: k or, of counts, r + k."""
-        result = [table.parameters for table in self.tables]
-        return min((_get_whole(item, "k") + _get_whole(item, "r") for item in result), default=0)
+        parameter_sets = [table.parameters for table in self.tables]
+        return min(
+            (
+                _get_whole(parameters, "k") + _get_whole(parameters, "r")
+                for parameters in parameter_sets
+            ),
+            default=0,
+        )
 
     @property
     def has_noisy_counts(self) -> bool:
@@ -249,10 +255,12 @@ class Certificate(_CertificatePart):
 
     def with_signature(self, key: Ed25519PrivateKey) -> Certificate:
         """Return the sealed certificate with a signature."""
-        whole = self.with_seal()
+        certificate = self.with_seal()
         public = key.public_key().public_bytes_raw().hex()
-        value = key.sign(whole.to_canonical_json()).hex()
-        return whole.model_copy(update={"signature": Signature(public_key=public, value=value)})
+        value = key.sign(certificate.to_canonical_json()).hex()
+        return certificate.model_copy(
+            update={"signature": Signature(public_key=public, value=value)}
+        )
 
     def is_seal_valid(self) -> bool:
         """Return whether the seal is the hash of the rest."""

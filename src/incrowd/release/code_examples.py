@@ -79,11 +79,11 @@ def _write_csv_examples(file: str, numbers: list[str]) -> Iterator[tuple[str, st
 def list_use_examples(certificate: Certificate) -> Iterator[tuple[str, str, str, str]]:
     """Return examples of how to count, and how to bound a mean: task, column, Python, R."""
     table = certificate.tables[0]
-    shown = [name for name, column in table.scheme.items() if column.labels != "nothing"]
-    if shown:
-        name = _choose_readable(table, shown)
+    names = [name for name, column in table.scheme.items() if column.labels != "nothing"]
+    if names:
+        name = _choose_readable(table, names)
         yield "count", name, *_write_count(name, table)
-    ranges = [name for name in shown if table.scheme[name].labels in RANGES]
+    ranges = [name for name in names if table.scheme[name].labels in RANGES]
     if ranges:
         yield "mean", ranges[0], *_write_bounds(ranges[0], table)
 

@@ -51,15 +51,15 @@ def list_example_columns(product: Product) -> tuple[str, ...]:
 
 def sample_rows(source: Table, names: Sequence[str]) -> list[list[object]]:
     """Return different rows among the first of a table, spread over their order."""
-    result = []
+    candidates = []
     for tally in source.head(_LOOKED_AT).iter_tallies(names):
         orders = [list(map(make_sort_key, values)) for values in tally.values]
         for codes in tally.codes.tolist():
             order = [orders[at][code] for at, code in enumerate(codes)]
-            result.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
-    result.sort(key=itemgetter(0))
-    step = max(len(result) // ROWS, 1)
-    return [row for _, row in result[::step][:ROWS]]
+            candidates.append((order, [tally.values[at][code] for at, code in enumerate(codes)]))
+    candidates.sort(key=itemgetter(0))
+    step = max(len(candidates) // ROWS, 1)
+    return [row for _, row in candidates[::step][:ROWS]]
 
 
 def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]]) -> Examples:
@@ -75,26 +75,28 @@ def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]
         if local
         else [_find_shown_labels(product, row) for row in before]
     )
-    wanted = [None if local else row[width : width + len(product.kept)] for row in texts]
-    after = _complete_rows(product, looks, wanted)
+    kept_values = [None if local else row[width : width + len(product.kept)] for row in texts]
+    after = _complete_rows(product, looks, kept_values)
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
-    each = tuple(
-        {name: in_words(recoded) for name, recoded in item.scheme.items()} for item in products
+    schemes = tuple(
+        {name: in_words(recoded) for name, recoded in table.scheme.items()} for table in products
     )
     rows = [Example(first, other) for first, other in pairs]
-    return Examples(list_example_columns(product), each[0], rows, local, each, tuple(product.noisy))
+    return Examples(
+        list_example_columns(product), schemes[0], rows, local, schemes, tuple(product.noisy)
+    )
 
 
 def _complete_rows(
     product: Product,
     looks: Sequence[list[str | None] | None],
-    wanted: Sequence[list[str | None] | None],
+    kept_values: Sequence[list[str | None] | None],
 ) -> list[list[str | None] | None]:
     """Return labels of rows, with what such rows of the release show in other columns.
 
-    ``wanted`` are the values that a row has in the columns that are kept, where that is known.
+    ``kept_values`` are the values that a row has in the columns that are kept, where that is known.
     """
-    width, kept = len(product.original.names), len(product.kept)
+    width, kept_count = len(product.original.names), len(product.kept)
     if not product.kept and not product.noisy:
         return list(looks)
     same: dict[tuple[str | None, ...], list[list[str | None]]] = {
@@ -106,19 +108,22 @@ def _complete_rows(
             row = [named[at][code] for at, code in enumerate(codes)]
             if tuple(row[:width]) in same:
                 same[tuple(row[:width])].append(row[width:])
-    result: list[list[str | None] | None] = []
-    for number, (first, values) in enumerate(zip(looks, wanted, strict=False)):
+    complete_rows: list[list[str | None] | None] = []
+    for number, (first, values) in enumerate(zip(looks, kept_values, strict=False)):
         if first is None:
-            result.append(None)
+            complete_rows.append(None)
             continue
         rows = same[tuple(first)]
-        fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept])]
+        fitting = [at for at, row in enumerate(rows) if values in (None, row[:kept_count])]
         # Rows are in order: the first ones alone would show the lowest values.
         at = (2 * number + 1) * len(fitting) // (2 * len(looks))
-        more = rows.pop(fitting[at]) if fitting else [None] * (kept + len(product.noisy))
-        own = [*(more[:kept] if values is None else values), *more[kept:]]
-        result.append([*first, *own])
-    return result
+        released = rows.pop(fitting[at]) if fitting else [None] * (kept_count + len(product.noisy))
+        further_values = [
+            *(released[:kept_count] if values is None else values),
+            *released[kept_count:],
+        ]
+        complete_rows.append([*first, *further_values])
+    return complete_rows
 
 
 def in_words(recoded: ColumnRecoding) -> str:

@@ -56,12 +56,12 @@ class History:
         insert = "INSERT OR IGNORE INTO released VALUES (?, ?)"
         try:
             with self._open_database() as database:
-                result = {row[0] for row in database.execute(query, (fingerprint,))}
+                ledgers = {row[0] for row in database.execute(query, (fingerprint,))}
                 database.execute(insert, (fingerprint, ledger))
         except (OSError, sqlite3.Error):
             self.usable = False
             return False
-        return bool(result if ledger == WITHOUT_LEDGER else result - {ledger})
+        return bool(ledgers if ledger == WITHOUT_LEDGER else ledgers - {ledger})
 
     def _run_query(self, statement: str, *values: str) -> list[tuple[str, ...]]:
         """Return what the history answers; nothing where it cannot be used."""
@@ -145,13 +145,13 @@ class ReleaseHistory:
             earlier_releases.append(make_finding("HISTORY_NOT_WRITABLE"))
         return earlier_releases
 
-    def remember_release(self, known: Sequence[Finding]) -> list[Finding]:
+    def remember_release(self, findings: Sequence[Finding]) -> list[Finding]:
         """Remember that the table is released; find a release that came in between."""
         if self._history is None:
             return []
         late = self._history.remember_release(self._fingerprints["history"], ledger=self._name)
         earlier = self._earlier_release()
-        return [earlier] if late and earlier not in known else []
+        return [earlier] if late and earlier not in findings else []
 
     def _earlier_release(self) -> Finding:
         if self._ledger is not None:

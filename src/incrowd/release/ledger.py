@@ -15,6 +15,7 @@ earlier results; :mod:`incrowd.privacy.filter` has the proof.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from incrowd.privacy.filter import (
     repeat_event,
     sum_charges,
 )
+from incrowd.privacy.presentation import format_parameter
 from incrowd.release.ledger_entries import Booking, LedgerBudget, Spend, format_guarantee
 from incrowd.release.ledger_file import LedgerRecords, open_records, open_transaction
 
@@ -66,8 +68,8 @@ class Ledger:
         Guarantee(epsilon=1.5, delta=1e-06)
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
 
     def set_budget(self, *, epsilon: float, delta: float, raising: bool = False) -> None:
         """Set the budget of all releases together. Earlier budgets stay on record.
@@ -81,19 +83,19 @@ class Ledger:
             BudgetError: The budget is larger than before, and ``raising`` is not given.
             ParameterError: A parameter is out of range.
         """
-        known = (
+        budget = (
             float(check_at_least_zero("epsilon", epsilon)),
             float(check_fraction("delta", delta)),
         )
         with open_transaction(self.path, create=True) as records:
             old = records.read_budgets()
-            if old and not raising and (known[0] > old[-1].epsilon or known[1] > old[-1].delta):
+            if old and not raising and (budget[0] > old[-1].epsilon or budget[1] > old[-1].delta):
                 raise BudgetError(
-                    f"Ledger '{self.path.name}': ({known[0]:g}, {known[1]:g}) would raise the "
+                    f"Ledger '{self.path.name}': ({budget[0]:g}, {budget[1]:g}) would raise the "
                     f"budget of ({old[-1].epsilon:g}, {old[-1].delta:g}). Confirm it with --raise "
                     "(raising=True); it stays on record."
                 )
-            records.insert_budget(*known)
+            records.insert_budget(*budget)
 
     def budget(self) -> LedgerBudget:
         """Return what may be spent in all, by the latest decision."""
@@ -318,12 +320,17 @@ class Ledger:
         if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
             return
         total, spent = sum_charges([*past, charge]), sum_charges(past)
+        by = f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}"
         limits = f"the budget of '{self.path.name}' is ({budget.epsilon:g}, {budget.delta:g})"
         if spent.delta >= budget.delta:
             raise BudgetError(
                 f"Ledger '{self.path.name}': δ is used up, and nothing was released. "
-                f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}, and "
-                f"{limits}."
+                f"{by}, and {limits}.{self._suggest_raise(budget, total)}"
+            )
+        if spent.epsilon >= budget.epsilon and charge.guarantee.epsilon > 0:
+            raise BudgetError(
+                f"Ledger '{self.path.name}': no ε is left, and nothing was released. {by}, and "
+                f"{limits}.{self._suggest_raise(budget, total)}"
             )
         if math.isinf(total.epsilon):
             raise BudgetError(
@@ -335,6 +342,17 @@ class Ledger:
             f"{format_guarantee(total)}, but {limits}; {format_guarantee(spent)} is booked by "
             f"{_count_entries(past)}. "
             "Use a smaller ε or δ; nothing was released."
+        )
+
+    def _suggest_raise(self, budget: LedgerBudget, total: Guarantee) -> str:
+        """Return the command that would allow a total; nothing where no epsilon suffices."""
+        if math.isinf(total.epsilon):
+            return ""
+        epsilon = format_parameter("epsilon", max(budget.epsilon, total.epsilon), 4)
+        delta = format_parameter("delta", max(budget.delta, total.delta), 3)
+        return (
+            " If those responsible agree: incrowd ledger budget "
+            f"{shlex.quote(str(self.path))} --epsilon {epsilon} --delta {delta} --raise"
         )
 
     def key(self) -> bytes:

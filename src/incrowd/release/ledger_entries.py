@@ -85,10 +85,10 @@ class Booking:
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
         """Return the booking as plain values, for JSON."""
-        result = self.charge.guarantee
+        guarantee = self.charge.guarantee
         return {
             "entry": self.number, "planned": self.is_planned, "release": self.release,
-            "releases": self.releases, "epsilon": result.epsilon, "delta": result.delta,
+            "releases": self.releases, "epsilon": guarantee.epsilon, "delta": guarantee.delta,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -100,8 +100,8 @@ class Booking:
 def format_guarantee(guarantee: Guarantee) -> str:
     """Return an (epsilon, delta) of spends in short, rounded up."""
     epsilon = guarantee.epsilon
-    shown = "inf" if math.isinf(epsilon) else format_parameter("epsilon", epsilon, 4)
-    return f"({shown}, {format_parameter('delta', guarantee.delta, 3)})"
+    epsilon_text = "inf" if math.isinf(epsilon) else format_parameter("epsilon", epsilon, 4)
+    return f"({epsilon_text}, {format_parameter('delta', guarantee.delta, 3)})"
 
 
 def format_remaining(guarantee: Guarantee) -> str:

@@ -71,29 +71,29 @@ class CountEstimates:
     ) -> tuple[Floats, Floats, Floats] | None:
         """Return P_A T but for the number of rows, its variance, and the coefficient of that."""
         missing = [axis for axis in table.centered if axis not in along]
-        kept = [axis for axis in range(len(table.shape)) if axis not in missing]
+        kept_axes = [axis for axis in range(len(table.shape)) if axis not in missing]
         factor = 1 / math.prod(table.shape[axis] for axis in missing)
-        shape = [n if axis in kept else 1 for axis, n in enumerate(table.shape)]
-        if not kept:
+        shape = [n if axis in kept_axes else 1 for axis, n in enumerate(table.shape)]
+        if not kept_axes:
             if not table.shape:
                 return np.array(0.0), np.array(0.0), np.array(1.0)
             return np.zeros(shape), np.zeros(shape), np.full(shape, factor)
-        columns = tuple(table.columns[axis] for axis in kept)
-        levels = tuple(table.levels[axis] for axis in kept)
+        columns = tuple(table.columns[axis] for axis in kept_axes)
+        levels = tuple(table.levels[axis] for axis in kept_axes)
         source = self._tables.get((columns, levels))
         if source is not None:
-            axes = [kept.index(axis) for axis in along]
-            result = _center(source.mean, axes)
+            axes = [kept_axes.index(axis) for axis in along]
+            estimate = _center(source.mean, axes)
             spread = source.variance * math.prod(1 - 1 / source.shape[axis] for axis in axes)
             return (
-                factor * result.reshape(shape),
+                factor * estimate.reshape(shape),
                 np.full(shape, factor**2 * spread),
                 np.zeros(shape),
             )
-        if len(kept) > 1:
+        if len(kept_axes) > 1:
             return None
-        result, spreads, rows = self._sum_up(columns[0], levels[0], centered=bool(along))
-        parts = (factor * result, factor**2 * spreads, factor * rows)
+        estimate, spreads, rows = self._sum_up(columns[0], levels[0], centered=bool(along))
+        parts = (factor * estimate, factor**2 * spreads, factor * rows)
         return parts[0].reshape(shape), parts[1].reshape(shape), parts[2].reshape(shape)
 
     def _sum_up(self, column: str, level: int, *, centered: bool) -> tuple[Floats, Floats, Floats]:
@@ -138,24 +138,24 @@ def _center(table: Floats, axes: Sequence[int]) -> Floats:
 
 def list_headers(columns: Sequence[str], measurements: int, *, estimated: bool) -> list[str]:
     """Return the names of the columns of a file; ours give way to those of the data."""
-    own = [f"measured_{at}" for at in range(1, measurements + 1)]
-    own = own if measurements > 1 else ["measured"]
-    own += list(EXTRA) if estimated else ["model"]
-    while set(own) & set(columns):
-        own = [f"{name}_" for name in own]
-    return [*columns, *own]
+    headers = [f"measured_{at}" for at in range(1, measurements + 1)]
+    headers = headers if measurements > 1 else ["measured"]
+    headers += list(EXTRA) if estimated else ["model"]
+    while set(headers) & set(columns):
+        headers = [f"{name}_" for name in headers]
+    return [*columns, *headers]
 
 
 def write_measured(table: MeasuredNumbers, estimates: CountEstimates) -> str:
     """Return the file of a measured table."""
-    result = estimates.estimate(table)
+    estimate = estimates.estimate(table)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     measurements = len(table.variances)
-    writer.writerow(list_headers(table.columns, measurements, estimated=result is not None))
-    columns: list[Sequence[object]] = [item.ravel().tolist() for item in table.numbers]
-    real = [table.model] if result is None else [*result, table.model]
-    columns += [[f"{x:.{_DIGITS}f}" for x in np.ravel(item).tolist()] for item in real]
+    writer.writerow(list_headers(table.columns, measurements, estimated=estimate is not None))
+    columns: list[Sequence[object]] = [numbers.ravel().tolist() for numbers in table.numbers]
+    real = [table.model] if estimate is None else [*estimate, table.model]
+    columns += [[f"{x:.{_DIGITS}f}" for x in np.ravel(numbers).tolist()] for numbers in real]
     cells = np.stack(np.unravel_index(np.arange(math.prod(table.shape)), table.shape or (1,)))
     for number, place in enumerate(cells.T.tolist()):
         labels = [table.labels[axis][at] for axis, at in enumerate(place) if table.shape]

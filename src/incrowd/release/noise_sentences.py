@@ -18,42 +18,42 @@ def format_exact(value: float | str | None) -> str:
     return repr(value).removesuffix(".0")
 
 
-def describe_noise(known: Parameters) -> str:
+def describe_noise(parameters: Parameters) -> str:
     """Return what noise counts carry, and which groups are suppressed."""
-    r, k = int(known["r"]), int(known["k"])
-    kind = "two-sided geometric" if known["noise"] == "geometric" else "discrete Gaussian"
+    r, k = int(parameters["r"]), int(parameters["k"])
+    kind = "two-sided geometric" if parameters["noise"] == "geometric" else "discrete Gaussian"
     return (
-        f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(known)}). "
+        f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(parameters)}). "
         f"Groups with a noisy count below {r + k} are suppressed."
     )
 
 
-def _spread(known: Parameters) -> str:
-    return f"{build_event_law(make_noise_event(known)).variance ** 0.5:.3g}"
+def _spread(parameters: Parameters) -> str:
+    return f"{build_event_law(make_noise_event(parameters)).variance ** 0.5:.3g}"
 
 
-def describe_accuracy(known: Parameters) -> str:
+def describe_accuracy(parameters: Parameters) -> str:
     """Return how large the noise of a group is, and where published counts are biased."""
     return (
-        f"The noise of each group, published or not, is within ±{noise_within(known)} with a "
+        f"The noise of each group, published or not, is within ±{noise_within(parameters)} with a "
         f"probability of at least {format_percent(_SHARE)}. Published counts near the threshold of "
-        f"{int(known['r']) + int(known['k'])} are biased upward, because groups with negative "
-        "noise are suppressed there."
+        f"{int(parameters['r']) + int(parameters['k'])} are biased upward, because groups with "
+        "negative noise are suppressed there."
     )
 
 
-def noise_within(known: Parameters) -> int:
+def noise_within(parameters: Parameters) -> int:
     """Return the number that the noise of a group stays within with probability 0.95."""
-    return build_event_law(make_noise_event(known)).find_error_bound(_SHARE)
+    return build_event_law(make_noise_event(parameters)).find_error_bound(_SHARE)
 
 
-def describe_law(known: Parameters) -> str:
+def describe_law(parameters: Parameters) -> str:
     """Return the distribution of the noise of a group."""
-    r, k = int(known["r"]), int(known["k"])
+    r, k = int(parameters["r"]), int(parameters["k"])
     law = (
-        f"e^(−s |x|) with s = {format_exact(known['noise_epsilon'])}"
-        if known["noise"] == "geometric"
-        else f"e^(−x² / (2 v)) with v = {format_exact(known['noise_variance'])}"
+        f"e^(−s |x|) with s = {format_exact(parameters['noise_epsilon'])}"
+        if parameters["noise"] == "geometric"
+        else f"e^(−x² / (2 v)) with v = {format_exact(parameters['noise_variance'])}"
     )
     return (
         f"The noise of a group is x with a probability proportional to {law}, for whole numbers x "
@@ -61,19 +61,20 @@ def describe_law(known: Parameters) -> str:
     )
 
 
-def describe_coin(known: Parameters) -> str:
+def describe_coin(parameters: Parameters) -> str:
     """Return how the bound of the noise was drawn."""
-    most = int(known["coin_r"])
+    bound = int(parameters["coin_r"])
     return (
-        f"The bound r was drawn at random, independently of the input: {most - 1} with probability "
-        f"{known['coin']!r}, otherwise {most}. ε and δ account for both cases, with these "
-        "probabilities."
+        f"The bound r was drawn at random, independently of the input: {bound - 1} with "
+        f"probability {parameters['coin']!r}, otherwise {bound}. ε and δ account for both cases, "
+        "with these probabilities."
     )
 
 
-def describe_sums(known: Parameters) -> str:
+def describe_sums(parameters: Parameters) -> str:
     """Return how accurate sums of counts are."""
     return (
         "The noise of different groups is independent: a sum over c groups far above the threshold "
-        f"has a standard error of {_spread(known)} × √c. Suppressed groups are missing from sums."
+        f"has a standard error of {_spread(parameters)} × √c. Suppressed groups are missing from "
+        "sums."
     )

@@ -137,11 +137,17 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "algorithm": first.parameters.get("algorithm"),
         "starred": first.parameters.get("suppressed") == "starred",
         "counted": first.release.form == "counted",
-        "headline": [item for item in certificate.guarantee.statement if item.key in _HEADLINE],
-        "sentences": [
-            item for item in certificate.guarantee.statement if item.key not in TECHNICAL
+        "headline": [
+            sentence for sentence in certificate.guarantee.statement if sentence.key in _HEADLINE
         ],
-        "technical": [item for item in certificate.guarantee.statement if item.key in TECHNICAL],
+        "sentences": [
+            sentence
+            for sentence in certificate.guarantee.statement
+            if sentence.key not in TECHNICAL
+        ],
+        "technical": [
+            sentence for sentence in certificate.guarantee.statement if sentence.key in TECHNICAL
+        ],
         "ranges": sorted(
             {
                 column.labels
@@ -184,17 +190,17 @@ def _group_files(
     return [(files, values) for values, files in groups.items()]
 
 
-def _compute_accuracy(known: Parameters) -> tuple[Any, ...]:
+def _compute_accuracy(parameters: Parameters) -> tuple[Any, ...]:
     """Return r and standard deviation of counts; beta, its inverse and the error of a sample."""
-    if "r" in known:
-        spread = build_event_law(make_noise_event(known)).variance ** 0.5
-        return int(known["r"]), f"{spread:.3g}", noise_within(known)
-    beta = float(known["beta"])
+    if "r" in parameters:
+        spread = build_event_law(make_noise_event(parameters)).variance ** 0.5
+        return int(parameters["r"]), f"{spread:.3g}", noise_within(parameters)
+    beta = float(parameters["beta"])
     return repr(beta), f"{1 / beta:.6g}", f"{(1 - beta) ** 0.5 / beta:.3g}"
 
 
-def _get_threshold(known: Parameters) -> tuple[int]:
-    return (int(known["k"]) + int(known.get("r", 0)),)
+def _get_threshold(parameters: Parameters) -> tuple[int]:
+    return (int(parameters["k"]) + int(parameters.get("r", 0)),)
 
 
 @dataclass(frozen=True)
@@ -328,12 +334,12 @@ _MEANINGS = {
 
 @cache
 def _make_templates() -> jinja2.Environment:
-    made = make_environment("incrowd.release").overlay(
+    environment = make_environment("incrowd.release").overlay(
         autoescape=lambda name: name is None or name.endswith(".html"),
         finalize=_finalize_value,
         keep_trailing_newline=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "code": _format_code,
         "cell": _format_cell,
         "prose": _format_prose,
@@ -341,7 +347,7 @@ def _make_templates() -> jinja2.Environment:
         "codes": _format_codes,
         "exact": format_exact,
     }
-    return made
+    return environment
 
 
 @jinja2.pass_eval_context
@@ -352,7 +358,7 @@ def _finalize_value(context: EvalContext, value: Any) -> Any:
 
 def _spell_controls(text: str) -> str:
     """Return text with control characters, and those that turn text around, spelled out."""
-    return re.sub(_CONTROL, lambda one: f"\\x{ord(one[0]):02x}", text)
+    return re.sub(_CONTROL, lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def _format_codes(names: Iterable[str]) -> str:

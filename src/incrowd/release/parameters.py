@@ -108,7 +108,7 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
             if len(implied.tables) > 1:
                 return EventParameters({**implied.shared, **sampled}, implied.tables)
             (only,) = implied.tables
-            return EventParameters({}, [[{**item, **sampled} for item in only]])
+            return EventParameters({}, [[{**parameters, **sampled} for parameters in only]])
         case _:
             table_parameters = _list_table_parameters(events)
             return (
@@ -128,7 +128,7 @@ def _list_table_parameters(events: list[Event]) -> list[Parameters]:
                 return possible
             spent = _sum_selections(choices)
             if spent:
-                return [{**item, "search_epsilon": spent} for item in possible]
+                return [{**parameters, "search_epsilon": spent} for parameters in possible]
     return []
 
 
@@ -158,7 +158,7 @@ def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
     ]
     if len(slices) < 2 or not all(slices):
         return None
-    if any("r" in item[0] for item in slices) and not _has_one_law(slices):
+    if any("r" in alternatives[0] for alternatives in slices) and not _has_one_law(slices):
         return None
     if not choices:
         return EventParameters({}, slices)
@@ -189,11 +189,11 @@ def synthetic_parameters(events: list[Event]) -> Parameters | None:
     """
     match events:
         case [*choices, GaussianMeasurements(information)]:
-            ranges = {item.epsilon for item in choices if isinstance(item, BoundedChoice)}
-            if any(not isinstance(item, BoundedChoice) for item in choices) or len(ranges) > 1:
+            ranges = {choice.epsilon for choice in choices if isinstance(choice, BoundedChoice)}
+            if any(not isinstance(choice, BoundedChoice) for choice in choices) or len(ranges) > 1:
                 return None
-            result: Parameters = {"information": information, "choices": float(len(choices))}
-            return {**result, **({"choice_epsilon": ranges.pop()} if ranges else {})}
+            parameters: Parameters = {"information": information, "choices": float(len(choices))}
+            return {**parameters, **({"choice_epsilon": ranges.pop()} if ranges else {})}
     return None
 
 
@@ -235,7 +235,7 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     return rules
 
 
-def check_parameters(parameters: Parameters, terms: Terms, kept: list[str]) -> None:
+def check_parameters(parameters: Parameters, terms: Terms, kept_columns: list[str]) -> None:
     """Refuse parameters that such a release does not have, or values that they cannot take."""
     rules = {f"rule {column}: {kind}" for column, kind, _ in list_rules(parameters)}
     names = terms.required | terms.optional
@@ -249,7 +249,7 @@ def check_parameters(parameters: Parameters, terms: Terms, kept: list[str]) -> N
         if name in names and parameters.get(name) not in choices:
             raise ValueError(f"'{name}' is not one of {', '.join(choices)}")
     for column, _, _ in list_rules(parameters):
-        if column not in kept:
+        if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
     check_whole_number("k", parameters.get("k"))
     if terms.noisy:

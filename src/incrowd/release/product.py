@@ -120,7 +120,7 @@ class Product:
     @cached_property
     def numbers(self) -> dict[str, dict[str, int | float]]:
         """For the columns that show nothing but numbers: the number of each label shown."""
-        result = {}
+        label_numbers = {}
         for at, (name, recoded) in enumerate(self.scheme.items()):
             if recoded.form != "numbers" or self.stars:
                 continue
@@ -129,8 +129,10 @@ class Product:
             plain = parse_number_labels(labels, recoded.hierarchy.labels[recoded.level or 0][:-2])
             if plain is not None:
                 pairs = zip(labels, plain, strict=True)
-                result[name] = {text: x for text, x in pairs if text is not None and x is not None}
-        return result
+                label_numbers[name] = {
+                    text: x for text, x in pairs if text is not None and x is not None
+                }
+        return label_numbers
 
     @cached_property
     def table(self) -> Table:
@@ -158,15 +160,15 @@ class Product:
     def measure(self) -> Evaluation:
         """Measure what the table keeps, loses and risks."""
         if self.crowd is not None:
-            shown = self.shown.frequencies
+            frequencies = self.shown.frequencies
             if self.apart is None:
                 return evaluate_outcome(
-                    self.original, shown, crowd=self.crowd, target=self.target,
+                    self.original, frequencies, crowd=self.crowd, target=self.target,
                     noise=self.shown.noise,
                 )  # fmt: skip
             return evaluate_outcome(
-                self.original, shown, crowd=self.crowd, target=self.target, noise=self.shown.noise,
-                remote_cells=self.apart.rest, before=self.apart.target,
+                self.original, frequencies, crowd=self.crowd, target=self.target,
+                noise=self.shown.noise, remote_cells=self.apart.rest, before=self.apart.target,
             )  # fmt: skip
         evaluation = evaluate_labels(
             self.original, self.axes, self.shown,
@@ -175,14 +177,19 @@ class Product:
         noise = None if self.noise is None else self.noise()
         return replace(evaluation, search=self.search, noise=noise)
 
-    def list_findings(self, found: Evaluation) -> tuple[Finding, ...]:
+    def list_findings(self, evaluation: Evaluation) -> tuple[Finding, ...]:
         """Return what the curator should know of the table, having measured it."""
         local: tuple[Finding, ...] = ()
         if self.shown.is_local:
             points, _, covers = self._label_coverage
             local = find_selection(self.original, self.shown, points, covers)
         stopped = () if self.search is None else self.search.findings()
-        return (*self.findings, *stopped, *local, *(found.noise.findings if found.noise else ()))
+        return (
+            *self.findings,
+            *stopped,
+            *local,
+            *(evaluation.noise.findings if evaluation.noise else ()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,14 +211,14 @@ class MethodResult:
 
     def measure(self) -> tuple[Evaluation, tuple[Finding, ...]]:
         """Measure what the tables keep, lose and risk; and what the curator should know, once."""
-        each = [product.measure() for product in self.products]
-        listed = (
+        evaluations = [product.measure() for product in self.products]
+        all_findings = (
             finding
-            for product, item in zip(self.products, each, strict=True)
-            for finding in product.list_findings(item)
+            for product, evaluation in zip(self.products, evaluations, strict=True)
+            for finding in product.list_findings(evaluation)
         )
-        findings = tuple(dict.fromkeys(listed))
-        if len(each) == 1:
-            return each[0], findings
-        shown = [(product.original.names, product.shown) for product in self.products]
-        return compare_slices(self.original, shown, each), findings
+        findings = tuple(dict.fromkeys(all_findings))
+        if len(evaluations) == 1:
+            return evaluations[0], findings
+        parts = [(product.original.names, product.shown) for product in self.products]
+        return compare_slices(self.original, parts, evaluations), findings

@@ -95,10 +95,10 @@ class Release:
         home, several = require_catalog(self.tables[0].engine), len(self.tables) > 1
         names = [f"{name}_{number}" for number in range(1, len(self.tables) + 1)]
         names = names if several else [name]
-        for item in names:
-            home.refuse_name(item)
-        for item, table in zip(names, self.tables, strict=True):
-            home.save(table, item)
+        for table_name in names:
+            home.refuse_name(table_name)
+        for table_name, table in zip(names, self.tables, strict=True):
+            home.save(table, table_name)
         return tuple(names)
 
     def __repr__(self) -> str:
@@ -113,12 +113,12 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = " + ".join(f"{table.release.rows:,}" for table in self.certificate.tables)
-        sentences = (escape(item.text) for item in self.certificate.guarantee.statement)
+        sentences = (escape(sentence.text) for sentence in self.certificate.guarantee.statement)
         items = "".join(f"<li>{text}</li>" for text in sentences)
         return f"<p>{rows} rows.</p><ol>{items}</ol>"
 
 
-def find_emptiness(certificate: Certificate, found: Evaluation) -> tuple[Finding, ...]:
+def find_emptiness(certificate: Certificate, evaluation: Evaluation) -> tuple[Finding, ...]:
     """Find a release that shows less than 5 % of rows, or of pairs of columns in slices.
 
     Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
@@ -126,15 +126,19 @@ def find_emptiness(certificate: Certificate, found: Evaluation) -> tuple[Finding
     if not any(table.release.rows for table in certificate.tables):
         return ()
     if certificate.slices is not None:
-        shown = sum(pair.slice is not None for pair in found.associations)
-        every, what = len(found.associations), "pairs of columns"
+        count = sum(pair.slice is not None for pair in evaluation.associations)
+        total, noun = len(evaluation.associations), "pairs of columns"
     else:
-        drawn = certificate.parameters.get("beta", 1.0)
-        rate = float(drawn) if isinstance(drawn, float) else 1.0
-        shown, every, what = found.rows_released, round(found.rows_original * rate), "rows"
-    if shown >= NEARLY_NOTHING * every:
+        beta = certificate.parameters.get("beta", 1.0)
+        rate = float(beta) if isinstance(beta, float) else 1.0
+        count, total, noun = (
+            evaluation.rows_released,
+            round(evaluation.rows_original * rate),
+            "rows",
+        )
+    if count >= NEARLY_NOTHING * total:
         return ()
     finding = make_finding(
-        "RELEASE_NEARLY_EMPTY", shown=shown, every=every, what=what, least=NEARLY_NOTHING
+        "RELEASE_NEARLY_EMPTY", shown=count, every=total, what=noun, least=NEARLY_NOTHING
     )
     return (finding,)

@@ -50,7 +50,7 @@ def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
     import jinja2
 
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
         trim_blocks=True,
@@ -58,5 +58,5 @@ def make_environment(package: str) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         optimized=False,  # to fold constants takes longer than to fill a page once
     )
-    made.filters |= {"percent": format_percent, "mark_code": mark_code}
-    return made
+    environment.filters |= {"percent": format_percent, "mark_code": mark_code}
+    return environment

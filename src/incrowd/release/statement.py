@@ -125,26 +125,28 @@ def _write_choices(facts: Facts) -> Iterator[Sentence]:
     yield _make_sentence("generalization", _describe_per_file(facts, _describe_generalization))
 
 
-def _describe_generalization(facts: Facts, known: Parameters) -> str:
+def _describe_generalization(facts: Facts, parameters: Parameters) -> str:
     several = len(facts.tables) > 1
     what = "The generalization" if facts.local else "The generalization levels"
     what += " of each file" if several else ""
     verb = "was" if facts.local else "were"
-    if "search_epsilon" not in known:
+    if "search_epsilon" not in parameters:
         return f"{what} {verb} fixed before the input was read."
     if not facts.by_counts:
         what, verb = f"{what}, and k and β unless they were fixed before,", "were"
     each = " per file" if several else ""
     return (
         f"{what} {verb} chosen by a differentially private search (ε = "
-        f"{format_exact(known['search_epsilon'])}{each}, included above)."
+        f"{format_exact(parameters['search_epsilon'])}{each}, included above)."
     )
 
 
 def _write_counts(facts: Facts) -> Iterator[Sentence]:
-    yield _make_sentence("noise", _describe_per_file(facts, lambda _, known: describe_noise(known)))
     yield _make_sentence(
-        "accuracy", _describe_per_file(facts, lambda _, known: describe_accuracy(known))
+        "noise", _describe_per_file(facts, lambda _, parameters: describe_noise(parameters))
+    )
+    yield _make_sentence(
+        "accuracy", _describe_per_file(facts, lambda _, parameters: describe_accuracy(parameters))
     )
     yield _make_sentence(
         "rows",
@@ -159,14 +161,15 @@ def _technical(facts: Facts) -> Iterator[Sentence]:
     if not facts.by_counts:
         return
     yield _make_sentence(
-        "noise_law", _describe_per_file(facts, lambda _, known: describe_law(known))
+        "noise_law", _describe_per_file(facts, lambda _, parameters: describe_law(parameters))
     )
     if any("coin" in table for table in facts.tables):
         yield _make_sentence(
-            "noise_bound", _describe_per_file(facts, lambda _, known: describe_coin(known))
+            "noise_bound",
+            _describe_per_file(facts, lambda _, parameters: describe_coin(parameters)),
         )
     yield _make_sentence(
-        "noise_sums", _describe_per_file(facts, lambda _, known: describe_sums(known))
+        "noise_sums", _describe_per_file(facts, lambda _, parameters: describe_sums(parameters))
     )
 
 
@@ -174,13 +177,14 @@ def _write_sample(facts: Facts) -> Iterator[Sentence]:
     yield _make_sentence("sample", _describe_per_file(facts, _describe_sampling))
 
 
-def _describe_sampling(facts: Facts, known: Parameters) -> str:
+def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
     several = len(facts.tables) > 1
     each = "For each file, a separate sample was drawn: each" if several else "Each"
     row = "used row" if facts.by_person else "input row"
     return (
-        f"{each} {row} was drawn at random with probability β = {known['beta']!r}, independently. "
-        f"Groups with fewer than k = {int(known['k'])} drawn rows are suppressed."
+        f"{each} {row} was drawn at random with probability β = {parameters['beta']!r}, "
+        f"independently. Groups with fewer than k = {int(parameters['k'])} drawn rows are "
+        "suppressed."
     )
 
 
@@ -224,8 +228,8 @@ def _write_assumptions(facts: Facts) -> Iterator[Sentence]:
 def _describe_per_file(facts: Facts, describe: Callable[[Facts, Parameters], str]) -> str:
     """Return a text for all files; where they differ, one text for those that are alike."""
     texts: dict[str, list[str]] = {}
-    for number, known in enumerate(facts.tables, 1):
-        texts.setdefault(describe(facts, known), []).append(str(number))
+    for number, parameters in enumerate(facts.tables, 1):
+        texts.setdefault(describe(facts, parameters), []).append(str(number))
     if len(texts) == 1:
         return next(iter(texts))
     return " ".join(f"{_format_files(numbers)}: {text}" for text, numbers in texts.items())

@@ -55,17 +55,17 @@ def fill_synthetic(
     part = certificate.synthetic
     assert part is not None
     scheme = certificate.table.scheme
-    single = [item for item in part.measured if len(item.columns) == 1]
-    pairs = [item for item in part.measured if len(item.columns) == 2]
+    single = [table for table in part.measured if len(table.columns) == 1]
+    pairs = [table for table in part.measured if len(table.columns) == 2]
     first = _choose_smallest(single, scheme)
     second = _choose_smallest(pairs, scheme) if pairs else None
-    together = [item.columns for item in part.measured if item.held and len(item.columns) > 1]
+    together = [table.columns for table in part.measured if table.held and len(table.columns) > 1]
     return {
         "part": part,
         "data": certificate.table.release,
         "listed": [_describe_column(certificate, part, name) for name in part.columns],
         "rules": [json.dumps(rule, sort_keys=True, ensure_ascii=False) for rule in part.rules],
-        "tables_measured": [_describe_table(item, scheme, code, prose) for item in part.measured],
+        "tables_measured": [_describe_table(table, scheme, code, prose) for table in part.measured],
         "together": [list(names) for names in dict.fromkeys(map(tuple, together))],
         "fine": _list_fine_columns(certificate, single),
         "ranges": any(
@@ -123,12 +123,12 @@ def _count_labels(column: SchemeColumn, level: int) -> int:
 
 def _choose_smallest(tables: list[MeasuredTable], scheme: Scheme) -> MeasuredTable:
     """Return the table that is read most easily: in the model, of few cells."""
-    return min(tables, key=lambda item: (not item.held, _count_cells(item, scheme)))
+    return min(tables, key=lambda table: (not table.held, _count_cells(table, scheme)))
 
 
 def _list_fine_columns(certificate: Certificate, tables: list[MeasuredTable]) -> list[_FineColumn]:
     """Return the columns whose noise exceeds the mean count of a value; from sizes alone."""
-    rows, result = certificate.table.release.rows, []
+    rows, fine_columns = certificate.table.release.rows, []
     for table in tables:
         (name,) = table.columns
         column = certificate.table.scheme[name]
@@ -139,8 +139,8 @@ def _list_fine_columns(certificate: Certificate, tables: list[MeasuredTable]) ->
         spread = sum(scale**2 / variance for variance in table.variances) ** -0.5
         if spread > rows / column.sizes[0]:
             mean = f"{rows / column.sizes[0]:.3g}"
-            result.append(_FineColumn(name, column.sizes[0], mean, f"{spread:.3g}"))
-    return result
+            fine_columns.append(_FineColumn(name, column.sizes[0], mean, f"{spread:.3g}"))
+    return fine_columns
 
 
 # Worked examples ------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _list_fine_columns(certificate: Certificate, tables: list[MeasuredTable]) ->
 def _write_examples(
     part: SyntheticPart, first: MeasuredTable, second: MeasuredTable | None, quote: Quote
 ) -> dict[str, str]:
-    total = next(item for item in part.measured if not item.columns)
+    total = next(table for table in part.measured if not table.columns)
     examples = {
         "share_python": _share_python(first, total, quote),
         "share_r": _share_r(first, total, quote),

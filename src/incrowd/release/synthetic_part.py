@@ -127,7 +127,7 @@ class MeasuredNumbers:
     @property
     def variance(self) -> float:
         """The variance of a cell of :attr:`mean`, in rows."""
-        return 1 / sum(self.scale**2 / item for item in self.variances)
+        return 1 / sum(self.scale**2 / variance for variance in self.variances)
 
     @property
     def mean(self) -> Floats:
@@ -137,8 +137,8 @@ class MeasuredNumbers:
             weight * (numbers / self.scale)
             for weight, numbers in zip(weights, self.numbers, strict=True)
         ]
-        result: Floats = np.sum(parts, axis=0)
-        return result
+        mean: Floats = np.sum(parts, axis=0)
+        return mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,20 +40,20 @@ _PRECISION = (
 _RANGE = "Each private choice of a table has a bounded range of {!r}."
 
 
-def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple[str, str]]:
+def describe_synthetic(part: SyntheticPart, parameters: Parameters) -> Iterator[tuple[str, str]]:
     """Return a key and a text for each sentence; they follow from the certificate alone."""
     yield "synthetic_rows", _ROWS
     yield "measurements", _MEASUREMENTS
-    if known.get("choices"):
-        yield "choices", _describe_choices(part, known)
+    if parameters.get("choices"):
+        yield "choices", _describe_choices(part, parameters)
     if part.tables:
         listed = "; ".join(_join(table, " and ") for table in part.tables)
         yield "required_tables", f"Measured in any case, as the spec asks: {listed}."
     yield "independence", _INDEPENDENCE
     yield "number_of_rows", _NUMBER
-    drawn = sorted(name for name, points in part.points.items() if points.drawn)
-    if drawn:
-        yield "drawn_values", _DRAWN.format(_join(drawn))
+    drawn_names = sorted(name for name, points in part.points.items() if points.drawn)
+    if drawn_names:
+        yield "drawn_values", _DRAWN.format(_join(drawn_names))
     if part.rules:
         number = len(part.rules)
         yield "rules", _RULES.format(f"{number} {'rule' if number == 1 else 'rules'}")
@@ -62,19 +62,19 @@ def describe_synthetic(part: SyntheticPart, known: Parameters) -> Iterator[tuple
     yield "missing_values", _MISSING
 
 
-def describe_synthetic_details(known: Parameters) -> Iterator[tuple[str, str]]:
+def describe_synthetic_details(parameters: Parameters) -> Iterator[tuple[str, str]]:
     """Return a key and a text for each sentence that is shown under technical details."""
-    yield "information", _PRECISION.format(known["information"])
-    if known.get("choices"):
-        yield "choice_range", _RANGE.format(known["choice_epsilon"])
+    yield "information", _PRECISION.format(parameters["information"])
+    if parameters.get("choices"):
+        yield "choice_range", _RANGE.format(parameters["choice_epsilon"])
 
 
-def _describe_choices(part: SyntheticPart, known: Parameters) -> str:
+def _describe_choices(part: SyntheticPart, parameters: Parameters) -> str:
     preferred = ""
     if part.target is not None:
         preferred = f", with twice the weight for tables that contain '{part.target}'"
     return (
-        f"The tables of two and three columns were chosen by up to {int(known['choices']):,} "
+        f"The tables of two and three columns were chosen by up to {int(parameters['choices']):,} "
         f"differentially private choices{preferred}. ε and δ include them."
     )
 

@@ -67,7 +67,7 @@ def _part(certificate: Certificate) -> SyntheticPart:
 
 def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColumn]:
     """Return the columns that a certificate declares, in the order of the model."""
-    part, result = _part(certificate), {}
+    part, value_columns = _part(certificate), {}
     for name in part.columns:
         scheme = certificate.table.scheme[name]
         if scheme.file is None or scheme.level != 0:
@@ -81,8 +81,8 @@ def read_columns(folder: Path, certificate: Certificate) -> dict[str, ValueColum
         leaves = make_leaves(name, column, build_hierarchy(column, folder=Path()))
         written = (part.written or {}).get(name)
         form = None if written is None else ValueFormat.model_validate(written)
-        result[name] = ValueColumn(name, hierarchy, leaves, scheme.other, form)
-    return result
+        value_columns[name] = ValueColumn(name, hierarchy, leaves, scheme.other, form)
+    return value_columns
 
 
 def _declared(part: SyntheticPart, name: str, hierarchy: Hierarchy) -> Column:
@@ -120,15 +120,19 @@ def _check_data(
     for name in part.keys:
         if not _numbers_rows(table, name):
             yield make_finding("KEYS_NOT_NUMBERED", name=name)
-    result = count_rows(table, part, columns)
-    counted = (result.total, len(result), int(result.counts.min(initial=result.total)))
-    if counted != (release.rows, release.classes, release.smallest_class):
+    frequencies = count_rows(table, part, columns)
+    sizes = (
+        frequencies.total,
+        len(frequencies),
+        int(frequencies.counts.min(initial=frequencies.total)),
+    )
+    if sizes != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
         yield make_finding(
-            "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
+            "COUNTS_DIFFER", rows=sizes[0], classes=sizes[1], smallest=sizes[2],
             certified=certified,
         )  # fmt: skip
-    yield from _check_rules(table, part, columns, result.codes)
+    yield from _check_rules(table, part, columns, frequencies.codes)
 
 
 def open_rows(folder: Path, certificate: Certificate) -> ReleasedTable:
@@ -143,9 +147,9 @@ def _check_values(
 ) -> Iterator[Finding]:
     """Return values that the column does not have, or that are not of its type."""
     kind = _TYPES["text" if text else part.types[column.name]]
-    drawn = _is_drawn(part, column.name)
+    as_point = _is_drawn(part, column.name)
     for value in table.values(column.name):
-        if column.read_code(value, drawn=drawn) is None:
+        if column.read_code(value, as_point=as_point) is None:
             yield make_finding(
                 "VALUE_NOT_IN_SCHEME", value=str(value), name=column.name, level="its values"
             )
@@ -165,17 +169,17 @@ def count_rows(
     """Return the distinct rows by the numbers of their values, in the order of the model."""
 
     def coder(column: ValueColumn) -> Coder:
-        drawn, null = _is_drawn(part, column.name), len(column.hierarchy.values)
+        as_point, null = _is_drawn(part, column.name), len(column.hierarchy.values)
 
         def code(values: Sequence[object]) -> Codes:
-            result = [column.read_code(value, drawn=drawn) for value in values]
-            return np.array([null if item is None else item for item in result], dtype=np.int32)
+            codes = [column.read_code(value, as_point=as_point) for value in values]
+            return np.array([null if entry is None else entry for entry in codes], dtype=np.int32)
 
         return code
 
     if not table.rows():
         return Frequencies(np.zeros((0, len(columns)), np.int32), np.zeros(0, np.int64))
-    return table.count(list(columns), {name: coder(item) for name, item in columns.items()})
+    return table.count(list(columns), {name: coder(column) for name, column in columns.items()})
 
 
 def _is_ordered(table: ReleasedTable, names: list[str]) -> bool:
@@ -215,16 +219,18 @@ def _check_rules(
             yield make_finding("SYNTHETIC_RULE_BROKEN", columns=list(rule.names))
             continue
         allowed: Bools = allow_cells(rule, hierarchies, leaves)
-        own = tuple(codes[:, places.index(name)] for name in rule.names)
-        if not allowed[own].all() or (rule.order and not _is_rising(table, rule.order, columns)):
+        rule_codes = tuple(codes[:, places.index(name)] for name in rule.names)
+        if not allowed[rule_codes].all() or (
+            rule.order and not _is_rising(table, rule.order, columns)
+        ):
             yield make_finding("SYNTHETIC_RULE_BROKEN", columns=list(rule.names))
 
 
 def _is_rising(table: ReleasedTable, pair: Sequence[str], columns: dict[str, ValueColumn]) -> bool:
     """Whether the points of two columns rise in every row that shows points in both."""
-    known = [{value: columns[name].read_point(value) for value in table.values(name)}
+    points = [{value: columns[name].read_point(value) for value in table.values(name)}
              for name in pair]  # fmt: skip
-    listed = [list(item) for item in known]
+    listed = [list(column_points) for column_points in points]
 
     def coder(at: int) -> Callable[[Sequence[object]], Codes]:
         place = {value: number for number, value in enumerate(listed[at])}
@@ -232,7 +238,7 @@ def _is_rising(table: ReleasedTable, pair: Sequence[str], columns: dict[str, Val
 
     met = table.count(list(pair), {name: coder(at) for at, name in enumerate(pair)}).codes
     for first, second in met.tolist():
-        low, high = known[0][listed[0][first]], known[1][listed[1][second]]
+        low, high = points[0][listed[0][first]], points[1][listed[1][second]]
         if low is not None and high is not None and low > high:
             return False
     return True

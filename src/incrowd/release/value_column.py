@@ -88,13 +88,13 @@ class ValueColumn:
     def _reader(self) -> Callable[[object], object]:
         return canonicalize_value if self.written is None else self.written.make_reader()
 
-    def read_code(self, value: object, *, drawn: bool) -> int | None:
+    def read_code(self, value: object, *, as_point: bool) -> int | None:
         """Return the finest value that a published value stands for; None if there is none."""
         if value is None:
             return len(self.hierarchy.values)
         if self.other is not None and value == self.other:
             return len(self.hierarchy.values) + 1
-        if drawn:
+        if as_point:
             return self._find_leaf(self.read_point(value))
         return self._codes.get(canonicalize_value(value) if not isinstance(value, str) else value)
 

@@ -158,7 +158,7 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
-    known = {FILE, README, PAGE, *folders, *(path for path, _ in _list_files(certificate))}
+    expected = {FILE, README, PAGE, *folders, *(path for path, _ in _list_files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -166,7 +166,7 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
         elif name.startswith("curator/"):
             continue
         elif (
-            name not in known
+            name not in expected
             or path.is_symlink()
             or not (path.is_dir() if name in folders else _is_regular_file(path))
         ):

@@ -58,12 +58,12 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     findings += _find_broken_rules(table, certificate)
     findings += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
-    counted = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
-    if counted != (release.rows, release.classes, release.smallest_class):
+    totals = (rows, len(sizes), int(sizes.min()) if len(sizes) else 0)
+    if totals != (release.rows, release.classes, release.smallest_class):
         certified = f"{release.rows:,}, {release.classes:,} and {release.smallest_class:,}"
         findings.append(
             make_finding(
-                "COUNTS_DIFFER", rows=counted[0], classes=counted[1], smallest=counted[2],
+                "COUNTS_DIFFER", rows=totals[0], classes=totals[1], smallest=totals[2],
                 certified=certified,
             )
         )  # fmt: skip
@@ -78,8 +78,8 @@ def _find_foreign_values(
     starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
     for name, scheme in certificate.table.scheme.items():
         allowed = _make_value_check(folder, name, scheme)
-        shown = [value for value in table.values(name) if value not in starred]
-        strange = sorted(str(value) for value in shown if not allowed(value))
+        values = [value for value in table.values(name) if value not in starred]
+        strange = sorted(str(value) for value in values if not allowed(value))
         if strange:
             what = "its hierarchy" if scheme.level is None else f"level {scheme.level}"
             findings.append(
@@ -122,12 +122,14 @@ def _find_data_oddities(table: ReleasedTable, certificate: Certificate) -> list[
             data_oddities.append(make_finding("VALUE_WRITTEN_ODDLY", value=str(odd[0]), name=name))
     if certificate.parameters.get("suppressed") == "starred" and table.rows():
         quasi = tuple(certificate.table.scheme)
-        shown = read_labels(table, (*quasi, *certificate.kept), weighted=weighted)
-        marks = [np.array([label == ROOT for label in shown.labels[at]])[codes]
-                 for at, codes in enumerate(shown.frequencies.codes.T[: len(quasi)])]  # fmt: skip
-        starred = shown.frequencies.codes[np.all(marks, axis=0)]
+        published = read_labels(table, (*quasi, *certificate.kept), weighted=weighted)
+        marks = [
+            np.array([label == ROOT for label in published.labels[at]])[codes]
+            for at, codes in enumerate(published.frequencies.codes.T[: len(quasi)])
+        ]
+        starred = published.frequencies.codes[np.all(marks, axis=0)]
         for at, name in enumerate(certificate.kept, len(quasi)):
-            if any(shown.labels[at][code] is not None for code in np.unique(starred[:, at])):
+            if any(published.labels[at][code] is not None for code in np.unique(starred[:, at])):
                 data_oddities.append(make_finding("SUPPRESSED_ROWS_SHOW_VALUES", name=name))
     return data_oddities
 
@@ -165,16 +167,16 @@ def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, i
     if not table.rows():
         return np.zeros(0, dtype=np.int64), 0
     weighted = certificate.table.release.form == "counted"
-    shown = read_labels(table, tuple(names), weighted=weighted)
+    published = read_labels(table, tuple(names), weighted=weighted)
     if weighted:
         _refuse_bad_counts(table, [*names, *certificate.kept])
-    sizes = shown.frequencies.counts
+    sizes = published.frequencies.counts
     if certificate.parameters.get("suppressed") != "starred":
         return sizes, 0
     stars = np.ones(len(sizes), dtype=bool)
-    for at, labels in enumerate(shown.labels):
+    for at, labels in enumerate(published.labels):
         starred = np.array([label == ROOT for label in labels])
-        stars &= starred[shown.frequencies.codes[:, at]]
+        stars &= starred[published.frequencies.codes[:, at]]
     return sizes[~stars], int(sizes[stars].sum())
 
 
@@ -191,20 +193,24 @@ def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         if rule is None or not table.rows():
             continue
         weighted = certificate.table.release.form == "counted"
-        shown = read_labels(table, (*names, column), weighted=weighted)
-        codes = shown.frequencies.codes
+        published = read_labels(table, (*names, column), weighted=weighted)
+        codes = published.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
-            stars = [np.array([x == ROOT for x in shown.labels[at]]) for at in range(len(names))]
+            stars = [
+                np.array([x == ROOT for x in published.labels[at]]) for at in range(len(names))
+            ]
             starred = np.all([star[codes[:, at]] for at, star in enumerate(stars)], axis=0)
-            shown = replace(shown, frequencies=Frequencies(
-                codes[~starred], shown.frequencies.counts[~starred]))  # fmt: skip
-            codes = shown.frequencies.codes
+            published = replace(published, frequencies=Frequencies(
+                codes[~starred], published.frequencies.counts[~starred]))  # fmt: skip
+            codes = published.frequencies.codes
         if not len(codes):
             continue
         _, at_ = np.unique(number_tuples(codes[:, :-1]), return_inverse=True)
-        values = len(shown.labels[-1])
+        values = len(published.labels[-1])
         protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
-        spread = protected.count_values(at_, shown.frequencies.counts, classes=int(at_.max()) + 1)
+        spread = protected.count_values(
+            at_, published.frequencies.counts, classes=int(at_.max()) + 1
+        )
         if not rule.check_classes(spread, protected.overall).all():
             broken_rules.append(
                 make_finding("RULE_BROKEN", name=column, rule=kind, value=repr(value))
@@ -278,9 +284,9 @@ def _refuse_wrong_form(name: str, column: SchemeColumn, form: Form) -> None:
         raise IncrowdError(f"the labels of '{name}' have the form '{form}', not '{column.labels}'")
 
 
-def _has_label_form(form: Form, shown: list[object], file: str) -> bool:
+def _has_label_form(form: Form, values: list[object], file: str) -> bool:
     """Return whether numbers stand as numbers where nothing else is shown, else all as text."""
-    texts = [value for value in shown if isinstance(value, str)]
+    texts = [value for value in values if isinstance(value, str)]
     if form == "numbers":
         return (
             all(parse_number_label(text) is not None for text in texts)
@@ -289,7 +295,7 @@ def _has_label_form(form: Form, shown: list[object], file: str) -> bool:
         )
     if form == "numbers or text" and all(parse_number_label(text) is not None for text in texts):
         return False  # it would have been written as numbers
-    return len(texts) == sum(value is not None for value in shown)
+    return len(texts) == sum(value is not None for value in values)
 
 
 def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
@@ -312,10 +318,10 @@ def _make_mask_check(mask: Mask, hidden: int, other: str | None) -> Callable[[ob
     """Return which values a mask may show with so many characters hidden."""
     letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
     stars = re.escape(ROOT * hidden)
-    shown = re.compile(letters + stars if mask.hide == "right" else stars + letters)
+    pattern = re.compile(letters + stars if mask.hide == "right" else stars + letters)
     always = {ROOT * mask.length, other}
     if hidden < mask.length:
         always.add(None)
     return lambda value: (
-        value in always or (isinstance(value, str) and shown.fullmatch(value) is not None)
+        value in always or (isinstance(value, str) and pattern.fullmatch(value) is not None)
     )

@@ -57,7 +57,8 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
         or certificate.kept
         or certificate.noisy
         or len(implied.tables) != len(tables)
-        or any("r" in item[0] for item in implied.tables) != _has_counts_by_levels(certificate)
+        or any("r" in alternatives[0] for alternatives in implied.tables)
+        != _has_counts_by_levels(certificate)
         or has_slices != (len(tables) != 1)
     ):
         what = "these slices" if has_slices else "one safe release"
@@ -100,15 +101,15 @@ def _check_synthetic(certificate: Certificate) -> list[Finding]:
 
 def _check_without_events(certificate: Certificate) -> list[Finding]:
     """Check a k-anonymous table, with noisy columns or without."""
-    known, terms = certificate.guarantee, METHODS[certificate.method]
-    if certificate.events or known.epsilon is not None or known.delta is not None:
+    guarantee, terms = certificate.guarantee, METHODS[certificate.method]
+    if certificate.events or guarantee.epsilon is not None or guarantee.delta is not None:
         return [make_finding("EVENTS_UNEXPECTED")]
     if certificate.slices is not None:
         return [make_finding("SLICES_UNEXPECTED")]
     check_parameters(certificate.parameters, terms, certificate.kept)
     if (
-        known.kind != terms.kind
-        or known.statement != certificate.make_statement()
+        guarantee.kind != terms.kind
+        or guarantee.statement != certificate.make_statement()
         or terms.noisy != bool(certificate.noisy)
     ):
         return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
@@ -117,8 +118,8 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
 
 def _has_kind(certificate: Certificate, kind: str) -> bool:
     """Return whether a guarantee is of a kind, and has both ε and δ."""
-    known = certificate.guarantee
-    return known.kind == kind and known.epsilon is not None and known.delta is not None
+    guarantee = certificate.guarantee
+    return guarantee.kind == kind and guarantee.epsilon is not None and guarantee.delta is not None
 
 
 def _check_delta(certificate: Certificate, events: Sequence[Event]) -> list[Finding]:
@@ -161,8 +162,8 @@ def _count_choices(event: object) -> int:
         return 0
     parts = event.get("events", [event.get("event")])
     listed = parts if isinstance(parts, list) else []
-    own = len(listed) if event.get("kind") == "one of" else 0
-    return max([own, *map(_count_choices, listed)])
+    choices = len(listed) if event.get("kind") == "one of" else 0
+    return max([choices, *map(_count_choices, listed)])
 
 
 def _check_measured_tables(
@@ -194,7 +195,7 @@ def _check_measured_tables(
     one_way = [((), ()), *(((name,), (0,)) for name in names)]
     if any(key not in seen for key in one_way):
         return [make_finding("MEASURED_TABLES_MISSING")]
-    request = [frozenset(item) for item in part.tables]
+    request = [frozenset(columns) for columns in part.tables]
     chosen = [table for table in part.measured if len(table.columns) > 1]
     if {*request} - {frozenset(table.columns) for table in chosen}:
         return [make_finding("MEASURED_TABLES_MISSING")]

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 def write_release(
     draft: Path,
-    made: MethodResult,
-    asked: CommonSpec,
+    outcome: MethodResult,
+    spec: CommonSpec,
     *,
     private: bool,
     key: Ed25519PrivateKey | None,
@@ -51,29 +51,31 @@ def write_release(
     ``private`` if the random bits were nobody's to know; a ``rehearsal`` if the table was made up.
     """
     (draft / "scheme").mkdir()
-    several = len(made.products) > 1
+    several = len(outcome.products) > 1
     tables = [
-        _write_table(draft, f"data-{number}" if several else "data", asked, product)
-        for number, product in enumerate(made.products, 1)
+        _write_table(draft, f"data-{number}" if several else "data", spec, product)
+        for number, product in enumerate(outcome.products, 1)
     ]
-    first = made.products[0]
-    synthetic = None if made.synthetic is None else _write_measured_tables(draft, made.synthetic)
-    own: dict[str, Any] = {"parameters": made.parameters, "slices": tables} if several else {
+    first = outcome.products[0]
+    synthetic = (
+        None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
+    )
+    fields: dict[str, Any] = {"parameters": outcome.parameters, "slices": tables} if several else {
         "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
     }  # fmt: skip
     certificate = Certificate(
         format=FORMAT,
         incrowd=__version__,
-        method=asked.method,
+        method=spec.method,
         date=dt.datetime.now(dt.UTC).date().isoformat(),
-        guarantee=made.promise,
-        events=[serialize_event(event) for event in made.events],
+        guarantee=outcome.promise,
+        events=[serialize_event(event) for event in outcome.events],
         kept=list(first.kept),
         noisy=first.noisy,
         randomness=SYSTEM if private else SEEDED,
         rehearsal=rehearsal or None,
         synthetic=synthetic,
-        **own,
+        **fields,
     ).with_statement()
     certificate = certificate.with_seal() if key is None else certificate.with_signature(key)
     (draft / FILE).write_bytes(certificate.to_canonical_json())
@@ -82,11 +84,11 @@ def write_release(
     return certificate
 
 
-def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) -> Slice:
+def _write_table(draft: Path, name: str, spec: CommonSpec, product: Product) -> Slice:
     """Write one table and its scheme."""
-    path = draft / f"{name}.{asked.format}"
-    data = product.table if asked.format == "parquet" else product.data  # in a text all is text
-    data = data.respell_texts(escape_formula) if asked.formulas else data
+    path = draft / f"{name}.{spec.format}"
+    data = product.table if spec.format == "parquet" else product.data  # in a text all is text
+    data = data.respell_texts(escape_formula) if spec.formulas else data
     data.write(path)
     return Slice(
         parameters=product.parameters,
@@ -98,12 +100,12 @@ def _write_table(draft: Path, name: str, asked: CommonSpec, product: Product) ->
         },
         release=ReleasedFile(
             file=path.name,
-            form=asked.rows,
+            form=spec.rows,
             sha256=hash_file(path),
             rows=product.rows,
             classes=product.classes,
             smallest_class=product.smallest_class,
-            formulas="escaped" if asked.formulas else None,
+            formulas="escaped" if spec.formulas else None,
         ),
     )
 

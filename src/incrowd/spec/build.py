@@ -55,8 +55,8 @@ def build_hierarchy(column: Column, *, folder: Path, values: Iterable[object] = 
     """
     if column.hierarchy is None:
         raise HierarchyError("No hierarchy is declared. Add one.")
-    made = _build_declared(column, column.hierarchy.declaration, folder, values)
-    return replace(made, ordered=_is_ordered(column.hierarchy.declaration, made))
+    hierarchy = _build_declared(column, column.hierarchy.declaration, folder, values)
+    return replace(hierarchy, ordered=_is_ordered(column.hierarchy.declaration, hierarchy))
 
 
 def _build_declared(
@@ -93,9 +93,11 @@ def _build_declared(
             rows = _list_group_rows(groups)
         case _:
             assert_never(declaration)
-    made = build_from_rows(rows, other=column.other)
+    hierarchy = build_from_rows(rows, other=column.other)
     # With a single value met the root must still cost everything.
-    return replace(made, open=True, size=max(made.size, 2)) if is_open(column) else made
+    return (
+        replace(hierarchy, open=True, size=max(hierarchy.size, 2)) if is_open(column) else hierarchy
+    )
 
 
 @lru_cache(maxsize=_FILES_KEPT)
@@ -187,10 +189,10 @@ class ColumnHierarchies:
         """Return the hierarchy of a column; ``values`` are asked for where its domain is open."""
         if not self.is_open(name):
             return self._built[name]
-        met, result = list(values()), self._built.get(name)
-        if result is None or (result.encode(met) == result.outside).any():
-            result = self._built[name] = self._build_column(name, met)
-        return result
+        met, hierarchy = list(values()), self._built.get(name)
+        if hierarchy is None or (hierarchy.encode(met) == hierarchy.outside).any():
+            hierarchy = self._built[name] = self._build_column(name, met)
+        return hierarchy
 
     def _build_column(self, name: str, met: Iterable[object] = ()) -> Hierarchy:
         try:
@@ -203,17 +205,17 @@ class ColumnHierarchies:
 def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
     """Build intervals whose values are found by number, in decimal arithmetic: 0.30 is .3."""
     low, high, step = declared.low, declared.high, declared.step
-    whole = _is_whole(declared)
+    integral = _is_whole(declared)
     starts = _list_steps(low, high, step)
     # A step is a value (3, 0.1), unless it is a small interval of whole numbers (0-4).
     names = (
         [canonicalize_value(x) or "" for x in starts]
-        if step == 1 or not whole
-        else label_intervals(starts, high, is_whole=whole)
+        if step == 1 or not integral
+        else label_intervals(starts, high, is_whole=integral)
     )
     columns = [names]
     for edges in _list_edges(declared):
-        spans = label_intervals(edges, high, is_whole=whole)
+        spans = label_intervals(edges, high, is_whole=integral)
         columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
     rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
     below, above = f"<{canonicalize_value(low)}", f">{canonicalize_value(high)}"

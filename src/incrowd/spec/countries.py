@@ -55,9 +55,9 @@ def _index_names() -> dict[str, str]:
 
     The order of words, accents and small words do not matter.
     """
-    result = {_normalize_name(row[2]): row[0] for row in _load_countries().values()}
+    codes = {_normalize_name(row[2]): row[0] for row in _load_countries().values()}
     also = {_normalize_name(row["name"]): row["alpha_2"] for row in read_list("country_names")}
-    return {**result, **also}
+    return {**codes, **also}
 
 
 def _normalize_name(name: str) -> str:
@@ -80,14 +80,14 @@ def find_country(text: str) -> str | None:
 
 def build_country_hierarchy(codes: Codes, *, other: str | None = None) -> Hierarchy:
     """Return countries by region and continent, in the order of their codes."""
-    shown = {"alpha-2": 0, "alpha-3": 1, "names": 2}[codes]
-    values = {two: row[shown] for two, row in _load_countries().items()}
+    field = {"alpha-2": 0, "alpha-3": 1, "names": 2}[codes]
+    values = {two: row[field] for two, row in _load_countries().items()}
     rows = [(values[two], *row[3:], ROOT) for two, row in _load_countries().items()]
 
     def locate(value: object) -> str | None:
         text = canonicalize_value(value)
-        result = find_country(text) if text is not None else None
-        return text if result is None else values[result]
+        code = find_country(text) if text is not None else None
+        return text if code is None else values[code]
 
     return replace(build_from_rows(rows, other=other), locate=locate)
 

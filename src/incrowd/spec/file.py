@@ -240,10 +240,10 @@ def _join_surrogates(text: str) -> str:
     except ValueError:
         return text
 
-    def join_pair(found: re.Match[str]) -> str:
-        if found[1] is None:  # a backslash
-            return found[0]
-        halves = bytes.fromhex(found[1] + found[2])
+    def join_pair(match: re.Match[str]) -> str:
+        if match[1] is None:  # a backslash
+            return match[0]
+        halves = bytes.fromhex(match[1] + match[2])
         return f"\\U{ord(halves.decode('utf-16-be')):08X}"
 
     half = r"\\u({}[0-9a-fA-F]{{2}})"
@@ -297,8 +297,8 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
         spec = Spec.model_validate(plain)
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
-        result = dict.fromkeys(_make_problem(document, detail) for detail in details)
-        problems = [*result, *problems] or [Problem("", error.errors()[0]["msg"])]
+        model_problems = dict.fromkeys(_make_problem(document, detail) for detail in details)
+        problems = [*model_problems, *problems] or [Problem("", error.errors()[0]["msg"])]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
 
@@ -408,7 +408,7 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
         return Problem("release.slices", message, _find_line(document, ("release", "slices")))
     message = detail["msg"].removeprefix("Value error, ")
     context = detail.get("ctx", {})
-    given = detail["input"]
+    value = detail["input"]
     match detail["type"]:
         case "extra_forbidden":
             hint = _suggest_key(str(place[-1]), _list_known_keys(place))
@@ -418,22 +418,22 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
             place = place[:-1]
         case "literal_error":
             expected = context["expected"]
-            known = expected.replace("'", "").replace(" or ", ", ").split(", ")
-            close = difflib.get_close_matches(str(given), known, n=1)
+            choices = expected.replace("'", "").replace(" or ", ", ").split(", ")
+            close = difflib.get_close_matches(str(value), choices, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
-            message = f"must be {expected}, got {given!r}.{hint}"
+            message = f"must be {expected}, got {value!r}.{hint}"
         case "value_error":
             pass
         case "model_type" | "dict_type" | "model_attributes_type":
-            message = f"must be a mapping of keys to values, got {given!r}."
+            message = f"must be a mapping of keys to values, got {value!r}."
         case "string_pattern_mismatch":
-            message = f"has characters or a length that are not allowed, got {given!r}."
+            message = f"has characters or a length that are not allowed, got {value!r}."
         case _:
             message = message.replace("Input should be", "must be")
-            message = f"{message[0].lower()}{message[1:]}, got {given!r}."
+            message = f"{message[0].lower()}{message[1:]}, got {value!r}."
     # Names of models and validators are ours, not the file's.
-    shown = [part for part in place if not str(part).startswith(("function-", "literal["))]
-    return Problem(".".join(str(part) for part in shown), message, _find_line(document, place))
+    parts = [part for part in place if not str(part).startswith(("function-", "literal["))]
+    return Problem(".".join(str(part) for part in parts), message, _find_line(document, place))
 
 
 def _list_known_keys(place: Place) -> list[str]:
@@ -449,11 +449,11 @@ def _list_known_keys(place: Place) -> list[str]:
     return [f.alias or name for name, f in model.model_fields.items()] if model else []
 
 
-def _suggest_key(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+def _suggest_key(word: str, keys: list[str]) -> str:
+    close = difflib.get_close_matches(word, keys, n=1)
     if close:
         return f"Did you mean '{close[0]}'?"
-    return f"Known keys: {', '.join(known)}." if known else "Remove it."
+    return f"Known keys: {', '.join(keys)}." if keys else "Remove it."
 
 
 def _find_line(document: CommentedMap, place: Place) -> int | None:

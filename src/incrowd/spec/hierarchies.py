@@ -227,10 +227,10 @@ class HierarchyChoice(SpecModel):
 
     @model_validator(mode="after")
     def _check_exactly_one(self) -> HierarchyChoice:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
+        names = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(names) != 1:
             kinds = ", ".join(type(self).model_fields)
-            raise ValueError(f"got {', '.join(given) or 'no kind'}. Give exactly one of {kinds}.")
+            raise ValueError(f"got {', '.join(names) or 'no kind'}. Give exactly one of {kinds}.")
         return self
 
     @property

@@ -79,9 +79,9 @@ def find_category(text: str, version: Version) -> str | None:
     match = _CODES[version].fullmatch(text.strip().upper())
     if match is None:
         return None
-    (result,) = filter(None, match.groups())
+    (stem,) = filter(None, match.groups())
     # Digits in front of a dot, or fewer than three, are all of the category: it lost its zeros.
-    category = result.zfill(3)
+    category = stem.zfill(3)
     return category if category in _index_rows(version) else None
 
 
@@ -105,5 +105,7 @@ def recognize_icd(texts: Iterable[str]) -> Version | None:
     met = find_distinct_texts(texts)
     if fits_nearly_all(met, partial(find_category, version=10)):
         return 10
-    told = any(find_category(text, 9) and _TELLING.match(text.upper()) for text in met)
-    return 9 if told and fits_nearly_all(met, partial(find_category, version=9)) else None
+    has_telling_code = any(find_category(text, 9) and _TELLING.match(text.upper()) for text in met)
+    return (
+        9 if has_telling_code and fits_nearly_all(met, partial(find_category, version=9)) else None
+    )

@@ -54,7 +54,7 @@ def _is_phone(text: str) -> bool:
     """Return whether a text is 7 to 15 digits in groups or after a plus, not a bare number."""
     grouped = re.fullmatch(r"\+?\(?\d{1,4}\)?(?:[ ./-]?\(?\d{2,5}\)?){1,5}", text)
     digits = re.sub(r"\D", "", text)
-    told = text.startswith("+") or re.search(r"\d[ ./-]+\(?\d|\)", text)
+    phone_mark = text.startswith("+") or re.search(r"\d[ ./-]+\(?\d|\)", text)
     date = re.fullmatch(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}", text)
     band = re.fullmatch(r"(\d+)-(\d+)", text)
     if band and len(band[1]) == len(band[2]):  # 2018-2019, 10000-19999
@@ -62,7 +62,7 @@ def _is_phone(text: str) -> bool:
     if parse_number(text) is not None and not text.startswith("+"):  # 54.30000000
         return False
     bare = text[1:].isdecimal()  # +10005551234, but not +5000
-    return bool(grouped and told and not date and (10 if bare else 7) <= len(digits) <= 15)
+    return bool(grouped and phone_mark and not date and (10 if bare else 7) <= len(digits) <= 15)
 
 
 def _is_network_address(text: str) -> bool:
@@ -98,10 +98,10 @@ _LOOKS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 
 def identify_by_name(simple: str) -> str | None:
     """Return the identifier that a column with such a name may hold."""
-    result = (kind for kind, names in HIPAA.items() if re.search(names, simple))
+    kinds = (kind for kind, names in HIPAA.items() if re.search(names, simple))
     if re.search(_THINGS, simple):
-        result = (kind for kind in result if kind != "names")
-    return next(result, None)
+        kinds = (kind for kind in kinds if kind != "names")
+    return next(kinds, None)
 
 
 def identify_by_values(texts: Sequence[str], rows: int) -> str | None:

@@ -91,19 +91,19 @@ def make_leaves(name: str, column: Column, hierarchy: Hierarchy) -> Leaves:
     if isinstance(declared, Dates):
         return _of_dates(declared, hierarchy)
     numbers = [parse_number(value) for value in hierarchy.values]
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
+    decimals = [number for number in numbers if number is not None]
+    if len(decimals) < len(numbers):
         return Leaves(None)
-    step = _finest_step(known)
-    points = [int(item / step) for item in known]
+    step = _finest_step(decimals)
+    points = [int(number / step) for number in decimals]
     return Leaves("number", points, points, step)
 
 
 def _of_intervals(
     name: str, declared: Intervals, hierarchy: Hierarchy, precision: Decimal | None
 ) -> Leaves:
-    whole = all(x == x.to_integral_value() for x in (declared.low, declared.high, declared.step))
-    grid = precision or (Decimal(1) if whole else declared.step)
+    integral = all(x == x.to_integral_value() for x in (declared.low, declared.high, declared.step))
+    grid = precision or (Decimal(1) if integral else declared.step)
     if declared.step % grid or declared.low % grid:
         raise LeavesError(
             f"Column '{name}': precision {grid} does not divide the step {declared.step} and the "

@@ -95,8 +95,8 @@ class Column(SpecModel):
         if self.other is not None and self.hierarchy is None:
             raise ValueError("`other` needs a hierarchy. Add one, or remove `other`.")
         for name in ("precision", "bounds"):
-            drawn = name == "precision" and self.hierarchy and self.hierarchy.intervals
-            if getattr(self, name) is not None and self.role != "noisy" and not drawn:
+            fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
+            if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
         for name in ("diversity", "closeness"):
             if getattr(self, name) is not None and self.role != "sensitive":
@@ -201,22 +201,22 @@ def list_misplaced_roles(
     """Return what a spec, as plain values, has that its method does not, each with its place."""
     synthetic = release.get("method") == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
-    found: list[tuple[tuple[str, ...], str]] = []
+    misplacements: list[tuple[tuple[str, ...], str]] = []
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
         if column.get("role") == role:
-            found.append((("columns", name, "role"), problem))
+            misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"
         if precise and not synthetic:
-            found.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
+            misplacements.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
     rules = release.get("rules") if synthetic else None
     for rule in rules if isinstance(rules, list) else ():
         for name in _list_rule_names(rule):
             if name not in columns:
                 words = f"the column '{name}' has no entry. Add it, or correct the rule."
-                found.append((("release", "rules"), words))
-    return found
+                misplacements.append((("release", "rules"), words))
+    return misplacements
 
 
 def _list_rule_names(rule: object) -> list[str]:

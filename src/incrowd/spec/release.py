@@ -44,8 +44,8 @@ class Slicing(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _expand_shorthand(cls, value: Any) -> Any:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return {"columns": value} if whole else value
+        is_count = isinstance(value, int) and not isinstance(value, bool)
+        return {"columns": value} if is_count else value
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -347,19 +347,21 @@ def build_combined_model() -> type[SpecModel]:
     return create_model("Release", __base__=SpecModel, **fields)
 
 
-def _parse_by_method(result: Any) -> Any:
+def _parse_by_method(value: Any) -> Any:
     """Return the spec of the named method; refuse another method's field if it says anything.
 
     What it says nothing with, null or no slices, does no harm.
     """
-    if isinstance(result, CommonSpec):
-        return result
-    every: Any = build_combined_model().model_validate(result)
-    spec = METHODS[every.method]
-    for name in type(every).model_fields:
-        if name not in spec.model_fields and getattr(every, name) not in (None, ()):
-            raise ValueError(f"`{name}` is not a setting of `method: {every.method}`. Remove it.")
-    return spec.model_validate({name: result[name] for name in result if name in spec.model_fields})
+    if isinstance(value, CommonSpec):
+        return value
+    combined: Any = build_combined_model().model_validate(value)
+    spec = METHODS[combined.method]
+    for name in type(combined).model_fields:
+        if name not in spec.model_fields and getattr(combined, name) not in (None, ()):
+            raise ValueError(
+                f"`{name}` is not a setting of `method: {combined.method}`. Remove it."
+            )
+    return spec.model_validate({name: value[name] for name in value if name in spec.model_fields})
 
 
 ReleaseSpec: TypeAlias = Annotated[

@@ -30,11 +30,11 @@ class RuleError(IncrowdError):
     """A rule that names what there is not, or that no row can obey."""
 
 
-def _list_labels(result: Any) -> Any:
+def _list_labels(labels: Any) -> Any:
     """Take one value or a list of them, each as its canonical text; None is a missing value."""
-    listed = list(result) if isinstance(result, list | tuple) else [result]
+    listed = list(labels) if isinstance(labels, list | tuple) else [labels]
     if any(isinstance(value, dict | list | tuple) for value in listed):
-        return result  # refused by the type
+        return labels  # refused by the type
     return tuple(canonicalize_value(value) for value in listed)
 
 
@@ -69,8 +69,8 @@ class Rule(SpecModel):
 
     @model_validator(mode="after")
     def _one_form(self) -> Rule:
-        given = {name for name in type(self).model_fields if getattr(self, name) is not None}
-        if given not in ({"condition", "then"}, {"never"}, {"order"}, {"sum", "total"}):
+        names = {name for name in type(self).model_fields if getattr(self, name) is not None}
+        if names not in ({"condition", "then"}, {"never"}, {"order"}, {"sum", "total"}):
             raise ValueError(
                 "a rule is {if: ..., then: ...}, {never: ...}, {order: [a, b]} or "
                 "{sum: [a, b], is: c}"
@@ -174,12 +174,12 @@ def _all_match(
 ) -> Bools:
     """Return where every column of a condition has one of its values; the whole rule's shape."""
     shape = tuple(len(hierarchies[name].values) + 2 for name in rule.names)
-    result = np.ones(shape, dtype=bool)
+    matches = np.ones(shape, dtype=bool)
     for name, labels in condition.items():
         axis = rule.names.index(name)
         codes = np.any([find_codes(name, hierarchies[name], label) for label in labels], axis=0)
-        result &= codes.reshape([-1 if at == axis else 1 for at in range(len(shape))])
-    return result
+        matches &= codes.reshape([-1 if at == axis else 1 for at in range(len(shape))])
+    return matches
 
 
 def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
@@ -188,10 +188,10 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
     A value counts first, then a label of the finest level that has it, then any number or date
     that lies in a leaf.
     """
-    result = np.zeros(len(hierarchy.values) + 2, dtype=bool)
+    mask = np.zeros(len(hierarchy.values) + 2, dtype=bool)
     if label is None:
-        result[hierarchy.null] = True
-        return result
+        mask[hierarchy.null] = True
+        return mask
     for groups, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
         codes = [code for code, text in enumerate(labels) if text == label]
         if codes:
@@ -202,8 +202,8 @@ def find_codes(name: str, hierarchy: Hierarchy, label: str | None) -> Bools:
             f"A rule names '{label}', which is neither a value nor a group of the column '{name}'. "
             "Correct it, or add it to the hierarchy."
         )
-    result[code] = True
-    return result
+    mask[code] = True
+    return mask
 
 
 def _refuse_grids(names: Sequence[str], leaves: Mapping[str, Leaves]) -> None:

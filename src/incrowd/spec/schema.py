@@ -53,9 +53,9 @@ def find_undescribed(models: Mapping[str, Any], texts: Mapping[str, Any]) -> lis
         ):
             if part == "examples" and part not in entry:
                 continue  # of a certificate, which nobody writes by hand
-            given = entry.get(part, {})
-            problems += [f"'{name}.{field}' {lack}" for field in fields if field not in given]
-            problems += [f"'{name}.{field}' {surplus}" for field in given if field not in fields]
+            entries = entry.get(part, {})
+            problems += [f"'{name}.{field}' {lack}" for field in fields if field not in entries]
+            problems += [f"'{name}.{field}' {surplus}" for field in entries if field not in fields]
     return problems
 
 

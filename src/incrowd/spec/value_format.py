@@ -97,8 +97,8 @@ class ValueFormat(SpecModel):
                 return value
             if self.dates is not None:
                 return _parse_day(text, self.dates) or value
-            result = numeral(text) if numeral is not None else None
-            return value if result is None else result
+            canonical = numeral(text) if numeral is not None else None
+            return value if canonical is None else canonical
 
         return read
 
@@ -118,9 +118,9 @@ class ValueFormat(SpecModel):
         if not self._has_numbers:
             return text
         sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
-        whole, _, fraction = digits.partition(".")
-        whole = f"{int(whole):,}".replace(",", self.thousands or "")
-        return sign + whole + (f"{self.decimal or '.'}{fraction}" if fraction else "")
+        integer, _, fraction = digits.partition(".")
+        integer = f"{int(integer):,}".replace(",", self.thousands or "")
+        return sign + integer + (f"{self.decimal or '.'}{fraction}" if fraction else "")
 
     def make_numeral_reader(self) -> Callable[[str], str | None]:
         """Return a function that reads numbers only; thousands are apart every three digits."""
@@ -132,16 +132,16 @@ class ValueFormat(SpecModel):
         digits = rf"[1-9]\d{{0,2}}(?:{apart}\d{{3}})+|{plain}" if self.thousands else plain
         sign = rf"(?:\s*{re.escape(self.sign)}\s*)?" if self.sign else ""
         power = r"(?:[eE]([+-]?\d{1,3}))?" if self.exponents else "()"
-        whole = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{power}{sign}")
+        pattern = re.compile(rf"([+-]?){sign}((?:{digits})?)(?:{point}(\d+))?{power}{sign}")
         between = re.compile(apart) if self.thousands else None
 
         def numeral(text: str) -> str | None:
-            result = whole.fullmatch(text)
-            if result is None or not (result[2] or result[3]):
+            match = pattern.fullmatch(text)
+            if match is None or not (match[2] or match[3]):
                 return None
-            digits = between.sub("", result[2]) if between else result[2]
-            text = f"{result[1]}{digits or '0'}.{result[3] or '0'}"
-            plain = canonicalize_value(Decimal(f"{text}e{result[4]}") if result[4] else text)
+            digits = between.sub("", match[2]) if between else match[2]
+            text = f"{match[1]}{digits or '0'}.{match[3] or '0'}"
+            plain = canonicalize_value(Decimal(f"{text}e{match[4]}") if match[4] else text)
             return plain if parse_number(plain) is not None else None
 
         return numeral
@@ -149,10 +149,10 @@ class ValueFormat(SpecModel):
 
 def _parse_day(text: str, order: Order) -> str | None:
     """Return the day of a date whose parts have an order; years have four digits."""
-    result = _PARTS.fullmatch(text)
-    if result is None:
+    match = _PARTS.fullmatch(text)
+    if match is None:
         return None
-    parts = dict(zip(order.split("-"), result.groups(), strict=True))
+    parts = dict(zip(order.split("-"), match.groups(), strict=True))
     month = _MONTHS.get(parts["month"].lower(), parts["month"])
     if len(parts["year"]) != 4:
         return None

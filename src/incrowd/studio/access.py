@@ -92,10 +92,10 @@ class Sessions:
 
     def is_known(self, secret: str) -> bool:
         """Return whether a browser came in by a link."""
-        result = False
-        for item in list(self._inside):  # all of them, whichever it is
-            result |= secrets.compare_digest(item.encode(), secret.encode())
-        return result
+        is_match = False
+        for session in list(self._inside):  # all of them, whichever it is
+            is_match |= secrets.compare_digest(session.encode(), secret.encode())
+        return is_match
 
 
 class RequestGuard:
@@ -122,10 +122,10 @@ class RequestGuard:
         if headers.get("host", "") not in self._hosts:
             return _make_refusal(403, "Use the address that the terminal shows.")
         origins = headers.getlist("origin")
-        own = len(origins) == 1 and origins[0] in self._origins
-        if origins and not own:
+        is_same_origin = len(origins) == 1 and origins[0] in self._origins
+        if origins and not is_same_origin:
             return _make_refusal(403, "This request comes from another site.")
-        if request.method not in _READS and not own:
+        if request.method not in _READS and not is_same_origin:
             return _make_refusal(403, "This request does not come from a page of this studio.")
         token = request.query_params.get("token")
         if token is not None and request.method == "GET":

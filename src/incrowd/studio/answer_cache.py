@@ -38,7 +38,7 @@ class AnswerCache:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_answer(
-        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *given: Any,
+        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *arguments: Any,
         moment: float = MOMENT,
     ) -> Any:  # fmt: skip
         """Return the answer, :class:`RefusedAnswer`, or None while it is being found.
@@ -46,7 +46,7 @@ class AnswerCache:
         ``last`` has the answer that was there before it.
         """
         with self.lock:
-            future = self._find_future(hands, name, key, task, *given)
+            future = self._find_future(hands, name, key, task, *arguments)
         if future is None:
             return None
         try:
@@ -65,7 +65,7 @@ class AnswerCache:
         return refused_answer
 
     def _find_future(
-        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *given: Any
+        self, hands: WorkerPool, name: str, key: Any, task: Callable[..., Any], *arguments: Any
     ) -> Future[Any] | None:
         """Return the question as it was or is now asked; None while another one is waited for."""
         future = self.asked.pop((name, key), None)
@@ -75,7 +75,7 @@ class AnswerCache:
                     del self.asked[other]
             if any(other[0] == name and not first.done() for other, first in self.asked.items()):
                 return None
-            future = hands.submit_task(task, *given)
+            future = hands.submit_task(task, *arguments)
         self.asked[name, key] = future  # the latest is at the end
         while len(self.asked) > _KEPT:
             self.asked.pop(next(iter(self.asked))).cancel()

@@ -102,7 +102,7 @@ def unpack_release(path: Path, folder: Path) -> None:
     """
     try:
         with zipfile.ZipFile(path) as packed:
-            entries = [item for item in packed.infolist() if not item.is_dir()]
+            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
             size = sum(entry.file_size for entry in entries)
             left = max(SMALL_BYTES, MOST_TIMES * path.stat().st_size)
             if len(entries) > MOST_FILES or size > left:

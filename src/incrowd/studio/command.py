@@ -61,9 +61,9 @@ def _find_private_parent() -> str | None:
     from incrowd.release.history import get_state_folder
     from incrowd.studio.private_files import FOLDER_MODE
 
-    own = os.environ.get("XDG_RUNTIME_DIR")
-    if own and _is_private(Path(own)):
-        return own
+    runtime_folder = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime_folder and _is_private(Path(runtime_folder)):
+        return runtime_folder
     folder = get_state_folder()
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -170,20 +170,20 @@ def _open_socket(host: str, port: int) -> socket.socket:
         raise IncrowdError(
             f"'{host}' is not an IP address. For this machine, use 127.0.0.1."
         ) from error
-    result = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
-    result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        result.bind((host, port))
-        result.listen(128)  # so that a browser that is quicker than we are waits
+        listener.bind((host, port))
+        listener.listen(128)  # so that a browser that is quicker than we are waits
     except (OSError, OverflowError) as error:
-        result.close()
+        listener.close()
         raise IncrowdError(f"Cannot listen on {host}, port {port}: {error}.") from error
-    return result
+    return listener
 
 
 def _list_hosts(address: str, host: str) -> list[str]:
     """Return the addresses that the studio answers to."""
-    own = [address]
+    hosts = [address]
     if ipaddress.ip_address(host).is_loopback:
-        own.append(f"localhost:{address.rpartition(':')[2]}")
-    return own
+        hosts.append(f"localhost:{address.rpartition(':')[2]}")
+    return hosts

@@ -41,7 +41,10 @@ class BoundedProtocol(H11Protocol):
             connection for connection in self.connections if isinstance(connection, BoundedProtocol)
         ]
         surplus = len(others) - compute_connection_limit()
-        idle = sorted((item for item in others if item.is_idle), key=lambda one: one._waits_since)
+        idle = sorted(
+            (connection for connection in others if connection.is_idle),
+            key=lambda connection: connection._waits_since,
+        )
         for first in idle[: max(surplus, 0)]:
             first.transport.abort()
             self.connections.discard(first)

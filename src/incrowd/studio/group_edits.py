@@ -41,11 +41,11 @@ def list_levels(rows: ArxRows) -> range:
 
 def list_groups(rows: ArxRows, level: int, find: str = "", most: int = MOST_SHOWN) -> list[Group]:
     """List the groups of a level with their members; those that hold a text, if given."""
-    result: dict[str, dict[str, None]] = {}
+    members_by_group: dict[str, dict[str, None]] = {}
     for row in rows:
-        result.setdefault(row[level], {})[row[level - 1]] = None
+        members_by_group.setdefault(row[level], {})[row[level - 1]] = None
     groups, left = [], most
-    for name, members in result.items():
+    for name, members in members_by_group.items():
         request = [member for member in members if find.lower() in member.lower()]
         if find and not request:
             continue
@@ -100,8 +100,10 @@ def remove_level(rows: ArxRows, level: int) -> ArxRows:
 
 def add_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
     """Add further values, in a group of level 1, or each by itself."""
-    known = {row[0] for row in rows}
-    new = [text for value in values if (text := canonicalize_value(value)) and text not in known]
+    old_values = {row[0] for row in rows}
+    new = [
+        text for value in values if (text := canonicalize_value(value)) and text not in old_values
+    ]
     new = list(dict.fromkeys(new))
     if not new:
         raise IncrowdError("Enter new values, one per line.")
@@ -110,7 +112,7 @@ def add_values(rows: ArxRows, values: Iterable[str], group: str) -> ArxRows:
     above = next((row[1:] for row in rows if group and height > 2 and row[1] == group), None)
     return [
         *rows,
-        *((item, *(above or ((group or item,) * (height - 2) + (root,)))) for item in new),
+        *((text, *(above or ((group or text,) * (height - 2) + (root,)))) for text in new),
     ]
 
 

@@ -29,8 +29,8 @@ from incrowd.studio.spec_edits import Changes
 
 def get_counted_columns(work: OpenSpec) -> set[str]:
     """Return the columns whose counts are shown."""
-    shown: set[str] = work.kept.setdefault("counted", set())
-    return shown
+    columns: set[str] = work.kept.setdefault("counted", set())
+    return columns
 
 
 def show_counts(work: OpenSpec, name: str) -> None:
@@ -58,7 +58,7 @@ def hide_counts(work: OpenSpec, name: str) -> None:
 
 def confirm_entries(work: OpenSpec, name: str, entries: list[str]) -> None:
     """Confirm that the hierarchy, or the label of other values, is public knowledge."""
-    left = [item for item in work.file.spec.columns[name].confirm if item not in entries]
+    left = [entry for entry in work.file.spec.columns[name].confirm if entry not in entries]
     work.apply_changes({("columns", name, "confirm"): left or None})
 
 
@@ -78,7 +78,7 @@ def set_kind(work: OpenSpec, name: str, kind: str) -> None:
     if kind == "":
         changes: Changes = {("columns", name, key): None for key in ("hierarchy", "other")
                             if key in spec_edits.find_entry(work.file, name)}  # fmt: skip
-        left = [item for item in column.confirm if item not in ("hierarchy", "other")]
+        left = [entry for entry in column.confirm if entry not in ("hierarchy", "other")]
         work.apply_changes({**changes, ("columns", name, "confirm"): left or None})
         return
     listed = column.hierarchy is not None and not is_open(column)
@@ -90,10 +90,16 @@ def set_kind(work: OpenSpec, name: str, kind: str) -> None:
         if len(rows) <= MOST_LISTED:
             _apply_hierarchy(work, name, _convert_to_groups(rows))
             return
-    guess = next((item for item in work.guessed.guesses if item.column == name), None)
-    result = propose_hierarchy(kind, name, work.read_table(), guess)
+    guess = next(
+        (candidate for candidate in work.guessed.guesses if candidate.column == name), None
+    )
+    proposal = propose_hierarchy(kind, name, work.read_table(), guess)
     _apply_hierarchy(
-        work, name, YAML(typ="safe").load(result.hierarchy), read=result.read, kept=False
+        work,
+        name,
+        YAML(typ="safe").load(proposal.hierarchy),
+        read=proposal.read,
+        keep_unconfirmed=False,
     )
 
 
@@ -123,12 +129,12 @@ def _validate_intervals(work: OpenSpec, name: str, intervals: dict[str, Any]) ->
         raise
 
 
-def _change_intervals(now: Intervals, do: str, *given: str) -> dict[str, Any]:
+def _change_intervals(now: Intervals, do: str, *texts: str) -> dict[str, Any]:
     """Return intervals after a click."""
     try:
-        numbers = [Decimal(item) for item in given if item]
+        numbers = [Decimal(text) for text in texts if text]
     except InvalidOperation as error:
-        raise IncrowdError(f"'{':'.join(given)}': enter numbers.") from error
+        raise IncrowdError(f"'{':'.join(texts)}': enter numbers.") from error
     cuts, widths = hierarchy_form.compute_cuts(now), list(now.widths)
     at = int(numbers[0]) if numbers else 0
     match do:
@@ -159,8 +165,8 @@ def set_groups(work: OpenSpec, name: str, form: Any) -> int:
     """Change groups by a click; return the level that is to be shown then."""
     column = work.file.spec.columns[name]
     rows = group_edits.add_root(build_hierarchy(column, folder=work.file.folder).list_rows())
-    given = form.get("level", "1")
-    level = int(given) if given.isdigit() else 1
+    level_text = form.get("level", "1")
+    level = int(level_text) if level_text.isdigit() else 1
     do = form.get("then", "put")
     members = set(form.get_all("member"))
     if do in ("put", "apart", "rename", "remove-level") and level not in group_edits.list_levels(
@@ -224,11 +230,11 @@ def _save_as_file(
     work: OpenSpec, name: str, rows: ArxRows, file: str | None = None, *, read: bool = False
 ) -> None:
     """Write rows beside the spec, and have the column use them; a file that is there stays."""
-    wanted = Path(file or f"{work.path.stem}_hierarchy_{_make_file_name(name)}.csv")
-    path, number = work.path.parent / wanted.name, 1
+    preferred_path = Path(file or f"{work.path.stem}_hierarchy_{_make_file_name(name)}.csv")
+    path, number = work.path.parent / preferred_path.name, 1
     while path.exists():
         number += 1
-        path = work.path.parent / f"{wanted.stem}-{number}{wanted.suffix}"
+        path = work.path.parent / f"{preferred_path.stem}-{number}{preferred_path.suffix}"
     write_private(path, format_rows(build_from_rows(rows)), new=True)
     try:
         _apply_hierarchy(work, name, {"csv": path.name}, read=read)
@@ -242,40 +248,42 @@ def _make_file_name(name: str) -> str:
 
 
 def _apply_hierarchy(
-    work: OpenSpec, name: str, hierarchy: Any, *, read: bool = False, kept: bool = True
+    work: OpenSpec, name: str, hierarchy: Any, *, read: bool = False, keep_unconfirmed: bool = True
 ) -> None:
     """Have a column use a hierarchy, if it is one.
 
-    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen; and, if
-    that is ``kept``, where the one before was.
+    It is to be confirmed if it was ``read`` from the data or drawn after counts were seen; and,
+    with ``keep_unconfirmed``, where the one before was.
     """
     work.apply_changes(
         {
             ("columns", name, "hierarchy"): _put_lists_inline(hierarchy),
-            ("columns", name, "confirm"): _list_unconfirmed(work, name, read=read, kept=kept),
+            ("columns", name, "confirm"): _list_unconfirmed(
+                work, name, read=read, keep_unconfirmed=keep_unconfirmed
+            ),
         },
         check=_make_build_check(name),
     )
 
 
-def _put_lists_inline(result: Any) -> Any:
+def _put_lists_inline(declared: Any) -> Any:
     """Return what is declared, with each list on one line, as a draft writes it."""
-    if isinstance(result, dict):
-        return {key: _put_lists_inline(value) for key, value in result.items()}
-    if not isinstance(result, list):
-        return result
-    listed = CommentedSeq(map(_put_lists_inline, result))
+    if isinstance(declared, dict):
+        return {key: _put_lists_inline(value) for key, value in declared.items()}
+    if not isinstance(declared, list):
+        return declared
+    listed = CommentedSeq(map(_put_lists_inline, declared))
     listed.fa.set_flow_style()
     return listed
 
 
 def _list_unconfirmed(
-    work: OpenSpec, name: str, *, read: bool, kept: bool = True
+    work: OpenSpec, name: str, *, read: bool, keep_unconfirmed: bool = True
 ) -> list[str] | None:
     now: list[str] = list(work.file.spec.columns[name].confirm)
-    drawn = is_safe(work.file) and name in _get_seen_columns(work)
-    other = [item for item in now if item != "hierarchy"]
-    marked = read or drawn or (kept and "hierarchy" in now)
+    after_counts = is_safe(work.file) and name in _get_seen_columns(work)
+    other = [entry for entry in now if entry != "hierarchy"]
+    marked = read or after_counts or (keep_unconfirmed and "hierarchy" in now)
     return [*other, "hierarchy"] if marked else other or None
 
 
@@ -291,5 +299,5 @@ def is_safe(file: SpecFile) -> bool:
 
 def export_hierarchy(work: OpenSpec, name: str, *, public: bool) -> str:
     """Return the hierarchy of a column as a file in ARX form."""
-    result = load_hierarchy(work.file, name, values_are_public=public, table=work.read_table())
-    return format_rows(result)
+    hierarchy = load_hierarchy(work.file, name, values_are_public=public, table=work.read_table())
+    return format_rows(hierarchy)

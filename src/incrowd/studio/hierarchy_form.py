@@ -125,8 +125,8 @@ def _read_intervals(form: FormAnswers) -> dict[str, Any]:
     }
     step = parse_number(form.get("step", ""))
     intervals |= {} if step in ("", 1) else {"step": step}
-    widths = [parse_number(item) for item in form.get_all("width") if item.strip()]
-    cuts = [parse_numbers(item) for item in form.get_all("cuts") if item.strip()]
+    widths = [parse_number(text) for text in form.get_all("width") if text.strip()]
+    cuts = [parse_numbers(text) for text in form.get_all("cuts") if text.strip()]
     intervals |= {"widths": widths} if widths else {}
     intervals |= {"cuts": cuts} if cuts else {}
     return intervals | _read_unusual_field(form, "open", "none")
@@ -229,12 +229,12 @@ class IntervalCuts:
 
     def add_cut(self, level: int) -> IntervalCuts:
         """Add one cut to a level: of the finer level, or else to all finer ones too."""
-        here = set(self.levels[level])
-        edges = [self.low, *sorted(here), self.high + self.step]
+        level_cuts = set(self.levels[level])
+        edges = [self.low, *sorted(level_cuts), self.high + self.step]
         gaps = [(edges[at + 1] - edges[at], -at) for at in range(len(edges) - 1)]
         wide, at = max(gaps)
         middle = edges[-at] + wide / 2
-        free = [cut for cut in self.levels[level - 1] if cut not in here] if level else []
+        free = [cut for cut in self.levels[level - 1] if cut not in level_cuts] if level else []
         new = min(free, key=lambda cut: abs(cut - middle)) if free else self.snap_to_step(middle)
         return self._replace_levels(
             {*cuts, new} if number <= level else set(cuts)
@@ -289,19 +289,19 @@ def compute_cuts(declared: Intervals) -> IntervalCuts:
 
 def declare_cuts(declared: Intervals, cuts: IntervalCuts) -> dict[str, Any]:
     """Return intervals with other cuts, as the spec is to have them."""
-    result = _declare_intervals(declared)
-    result.pop("widths", None)
-    result.pop("cuts", None)
+    intervals = _declare_intervals(declared)
+    intervals.pop("widths", None)
+    intervals.pop("cuts", None)
     listed = [[convert_decimal(cut) for cut in level] for level in cuts.levels]
-    return {"intervals": {**result, "cuts": listed} if listed else result}
+    return {"intervals": {**intervals, "cuts": listed} if listed else intervals}
 
 
 def declare_widths(declared: Intervals, widths: Iterable[Decimal]) -> dict[str, Any]:
     """Return intervals by widths, as the spec is to have them."""
-    result = _declare_intervals(declared)
-    result.pop("cuts", None)
+    intervals = _declare_intervals(declared)
+    intervals.pop("cuts", None)
     listed = [convert_decimal(width) for width in widths]
-    return {"intervals": {**result, "widths": listed} if listed else result}
+    return {"intervals": {**intervals, "widths": listed} if listed else intervals}
 
 
 def compute_next_width(declared: Intervals) -> Decimal:
@@ -323,14 +323,16 @@ def compute_widths(declared: Intervals) -> list[Decimal]:
 
 
 def _declare_intervals(declared: Intervals) -> dict[str, Any]:
-    result: dict[str, Any] = {
+    intervals: dict[str, Any] = {
         "from": convert_decimal(declared.low),
         "to": convert_decimal(declared.high),
     }
-    result |= {} if declared.step == 1 else {"step": convert_decimal(declared.step)}
-    result |= {} if declared.open == "none" else {"open": declared.open}
-    result |= {"widths": [convert_decimal(x) for x in declared.widths]} if declared.widths else {}
-    return result | (
+    intervals |= {} if declared.step == 1 else {"step": convert_decimal(declared.step)}
+    intervals |= {} if declared.open == "none" else {"open": declared.open}
+    intervals |= (
+        {"widths": [convert_decimal(x) for x in declared.widths]} if declared.widths else {}
+    )
+    return intervals | (
         {"cuts": [[convert_decimal(x) for x in cuts] for cuts in declared.cuts]}
         if declared.cuts
         else {}

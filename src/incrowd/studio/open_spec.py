@@ -34,7 +34,9 @@ def get_table_title(place: str) -> str:
     if is_address(place):
         return parse_address(place).table.replace('"', "").replace("/", "-")
     name = Path(place).name
-    ending = max((item for item in TABLES if name.lower().endswith(item)), key=len, default="")
+    ending = max(
+        (suffix for suffix in TABLES if name.lower().endswith(suffix)), key=len, default=""
+    )
     return name[: len(name) - len(ending)] or name
 
 
@@ -70,8 +72,8 @@ class FileState:
             return self.marks != ()
 
 
-def _read_marks(known: Any) -> tuple[int, ...]:
-    return known.st_mtime_ns, known.st_size, known.st_ino
+def _read_marks(status: Any) -> tuple[int, ...]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _compute_digest(content: bytes) -> str:
@@ -147,9 +149,9 @@ class OpenSpec:
             file = read_spec_file(self.path)
             self.allow(file)
         except IncrowdError as error:
-            result = f"'{name}' was changed by another program and cannot be used"
+            problem = f"'{name}' was changed by another program and cannot be used"
             self._set_conflict(
-                state, f"{result}: {error}" if state.marks else f"'{name}' was removed."
+                state, f"{problem}: {error}" if state.marks else f"'{name}' was removed."
             )
             return
         old, new = self.file.spec, file.spec

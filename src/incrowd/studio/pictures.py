@@ -116,7 +116,7 @@ def _choose_ticks(low: Decimal, high: Decimal, step: Decimal) -> list[Decimal]:
     room = spread / 20
     return [
         low,
-        *(item for item in inner if low + room < item < high - room),
+        *(tick for tick in inner if low + room < tick < high - room),
         max(high, low + step),
     ]
 
@@ -171,49 +171,53 @@ def parse_levels(name: str) -> Node:
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
-def select_schemes(found: Exploration, wanted: Mapping[int, int]) -> list[SchemeFigures]:
+def select_schemes(
+    exploration: Exploration, wanted_levels: Mapping[int, int]
+) -> list[SchemeFigures]:
     """Return the schemes that have the wanted levels of columns, the best first."""
     return [
-        scheme for scheme in found.schemes
-        if all(scheme.levels[at] == level for at, level in wanted.items())
+        scheme for scheme in exploration.schemes
+        if all(scheme.levels[at] == level for at, level in wanted_levels.items())
     ]  # fmt: skip
 
 
 def _choose_drawn_schemes(schemes: Sequence[SchemeFigures], looked_at: Node) -> list[SchemeFigures]:
     """Choose the schemes that are drawn: mostly those that hold, the best first."""
     good = [scheme for scheme in schemes if scheme.holds]
-    bad = sorted((scheme for scheme in schemes if not scheme.holds), key=lambda one: one.suppressed)
+    bad = sorted(
+        (scheme for scheme in schemes if not scheme.holds), key=lambda scheme: scheme.suppressed
+    )
     room = max(MOST - len(bad), MOST * 3 // 4)
-    kept = good[:room]
-    kept += bad[: MOST - len(kept)]
-    if not any(item.levels == looked_at for item in kept):
-        kept += [scheme for scheme in schemes if scheme.levels == looked_at]
-    return kept
+    drawn_schemes = good[:room]
+    drawn_schemes += bad[: MOST - len(drawn_schemes)]
+    if not any(scheme.levels == looked_at for scheme in drawn_schemes):
+        drawn_schemes += [scheme for scheme in schemes if scheme.levels == looked_at]
+    return drawn_schemes
 
 
 def draw_lattice(
-    found: Exploration, schemes: Sequence[SchemeFigures], looked_at: Node
+    exploration: Exploration, schemes: Sequence[SchemeFigures], looked_at: Node
 ) -> LatticePicture:
     """Draw some schemes, with the selected one among them."""
-    kept = _choose_drawn_schemes(schemes, looked_at)
+    drawn_schemes = _choose_drawn_schemes(schemes, looked_at)
     by_height: dict[int, list[SchemeFigures]] = {}
-    for item in kept:
-        by_height.setdefault(sum(item.levels), []).append(item)
+    for scheme in drawn_schemes:
+        by_height.setdefault(sum(scheme.levels), []).append(scheme)
     heights = sorted(by_height, reverse=True)
     widest = max((len(row) for row in by_height.values()), default=1)
     radius = max(min((_WIDE - 2 * _EDGE) / max(widest, 1) / 2.6, 9.0), 3.0)
-    ranked = [scheme.levels for scheme in found.schemes if scheme.holds]
+    ranked = [scheme.levels for scheme in exploration.schemes if scheme.holds]
     shade = {levels: at * _SHADES // max(len(ranked), 1) for at, levels in enumerate(ranked)}
     dots, rows = [], []
     for at, height in enumerate(heights):
         y = _EDGE + at * _ROW
         rows.append((float(y), height))
-        row = sorted(by_height[height], key=lambda one: one.levels)
+        row = sorted(by_height[height], key=lambda scheme: scheme.levels)
         step = (_WIDE - 2 * _EDGE) / (len(row) + 1)
-        for place, item in enumerate(row, 1):
+        for place, scheme in enumerate(row, 1):
             dots.append(SchemeDot(
-                item, format_levels(item.levels), round(_EDGE + place * step, 1), float(y),
-                shade.get(item.levels, 0), describe_scheme(found, item),
+                scheme, format_levels(scheme.levels), round(_EDGE + place * step, 1), float(y),
+                shade.get(scheme.levels, 0), describe_scheme(exploration, scheme),
             ))  # fmt: skip
     high = 2 * _EDGE + max(len(heights) - 1, 0) * _ROW
     lines = _draw_lines(dots, looked_at)
@@ -241,12 +245,12 @@ def _raise_level(levels: Node, place: int) -> Node:
     return (*levels[:place], levels[place] + 1, *levels[place + 1 :])
 
 
-def describe_scheme(found: Exploration, one: SchemeFigures) -> str:
+def describe_scheme(exploration: Exploration, scheme: SchemeFigures) -> str:
     """Describe a scheme in one line: what each column shows, and its figures."""
-    holds = "allowed" if one.holds else "suppresses too many rows"
-    share = format_percent(one.suppressed / max(found.rows, 1))
-    shown = "; ".join(
+    holds = "allowed" if scheme.holds else "suppresses too many rows"
+    share = format_percent(scheme.suppressed / max(exploration.rows, 1))
+    levels = "; ".join(
         f"{column.name} {column.words[level]}"
-        for column, level in zip(found.columns, one.levels, strict=True)
+        for column, level in zip(exploration.columns, scheme.levels, strict=True)
     )
-    return f"{shown}: {holds}, loss {one.loss:.3g}, {share} of rows suppressed"
+    return f"{levels}: {holds}, loss {scheme.loss:.3g}, {share} of rows suppressed"

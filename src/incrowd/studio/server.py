@@ -191,13 +191,13 @@ async def read_form(request: Request) -> Form:
 async def save_upload(request: Request, target: Path) -> None:
     """Write what is sent into a file as it comes, whatever its size."""
     with create_private(target) as file:
-        held = bytearray()
+        buffer = bytearray()
         async for part in request.stream():
-            held += part
-            if len(held) >= _BLOCK:
-                await asyncio.to_thread(file.write, held)
-                held = bytearray()
-        await asyncio.to_thread(file.write, held)
+            buffer += part
+            if len(buffer) >= _BLOCK:
+                await asyncio.to_thread(file.write, buffer)
+                buffer = bytearray()
+        await asyncio.to_thread(file.write, buffer)
 
 
 Handler = Callable[[Request, Form], Response]
@@ -241,11 +241,11 @@ def show_refusal(
     page: Callable[[Request], Response], request: Request, error: IncrowdError
 ) -> Response:
     """Show a page as it is stored, with the reason why a change was refused."""
-    told = _problem.set(str(error))
+    token = _problem.set(str(error))
     try:
         answer = page(request)
     finally:
-        _problem.reset(told)
+        _problem.reset(token)
     answer.status_code = _choose_status(error)
     return answer
 

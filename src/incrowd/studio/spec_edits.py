@@ -49,10 +49,12 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
         if key in entry and chosen not in roles:
             changes["columns", name, key] = None
     left = [
-        item for item in column.confirm if item != "role" and chosen in of_role.get(item, (chosen,))
+        confirmable
+        for confirmable in column.confirm
+        if confirmable != "role" and chosen in of_role.get(confirmable, (chosen,))
     ]
     if chosen == "quasi" and column.hierarchy is None:
-        guess = next((item for item in guessed.guesses if item.column == name), None)
+        guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
         if guess is not None and guess.hierarchy:
             changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
             left += ["hierarchy"] if "hierarchy" in guess.confirm else []
@@ -69,7 +71,7 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
 
 def _find_guessed_step(guessed: Draft, name: str) -> Any:
     """Return what the values of a column are multiples of, where they are not whole."""
-    guess = next((item for item in guessed.guesses if item.column == name), None)
+    guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
     text = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
     intervals = text.get("intervals", {}) if isinstance(text, dict) else {}
     return intervals.get("step") if isinstance(intervals, dict) else None
@@ -80,7 +82,7 @@ def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[st
     changes: Changes = {}
     for name in names:
         unconfirmed_entries = file.spec.unconfirmed_entries.get(name, ())
-        left = [item for item in unconfirmed_entries if item not in entries]
+        left = [entry for entry in unconfirmed_entries if entry not in entries]
         if len(left) < len(unconfirmed_entries):
             changes["columns", name, "confirm"] = left or None
     return changes
@@ -159,23 +161,23 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         return {}
     both = not {"safe", "synthetic"} & {old.method, chosen}
     document = file.document["release"]
-    kept = {
+    kept_keys = {
         str(key) for key in document
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
         and not (chosen == "synthetic" and str(key) == "rows")
     }  # fmt: skip
     changes: Changes = {
-        ("release", str(key)): None for key in document if str(key) not in {"method", *kept}
+        ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
     }
     changes["release", "method"] = chosen
     for name, value in _USUAL[chosen].items():
-        if name not in kept:
+        if name not in kept_keys:
             changes["release", name] = value
     return changes
 
 
-def set_release_fields(file: SpecFile, given: Mapping[str, str]) -> Changes:
+def set_release_fields(file: SpecFile, form: Mapping[str, str]) -> Changes:
     """Set what a form says of the release; an empty field removes its entry.
 
     Entries that the form does not name stay. What cannot stand beside a new choice goes.
@@ -185,15 +187,15 @@ def set_release_fields(file: SpecFile, given: Mapping[str, str]) -> Changes:
         raise IncrowdError("Choose a method first.")
     fields = type(release).model_fields
     changes: Changes = {}
-    for name, text in given.items():
+    for name, text in form.items():
         if name in fields and name in _WHOLE | _NUMBERS | _WORDS:
             value = _parse_field(name, text.strip())
             if value != getattr(release, name):
                 changes["release", name] = value
         elif name == "clamp" and name in fields:
             changes["release", name] = True if text == "yes" else None
-    if "size" in given or "size_public" in given:
-        size = "public" if given.get("size_public") else _parse_field("size", given.get("size", ""))
+    if "size" in form or "size_public" in form:
+        size = "public" if form.get("size_public") else _parse_field("size", form.get("size", ""))
         if size != file.spec.size:
             changes[("size",)] = size
     if isinstance(release, ClassesSpec) and ("release", "algorithm") in changes:
@@ -237,12 +239,12 @@ def set_k_and_epsilon(k: str, epsilon: str) -> Changes:
     }
 
 
-def set_noisy_column(file: SpecFile, name: str, result: Mapping[str, str]) -> Changes:
+def set_noisy_column(file: SpecFile, name: str, form: Mapping[str, str]) -> Changes:
     """Set the precision of a noisy column, and the bounds of its values.
 
     Somebody said so, who has thereby confirmed it.
     """
-    low, high = result.get("low", "").strip(), result.get("high", "").strip()
+    low, high = form.get("low", "").strip(), form.get("high", "").strip()
     if bool(low) != bool(high):
         raise IncrowdError(f"Enter both bounds of '{name}': the smallest and the largest value.")
     bounds = (
@@ -253,10 +255,12 @@ def set_noisy_column(file: SpecFile, name: str, result: Mapping[str, str]) -> Ch
         if low
         else None
     )
-    left = [item for item in file.spec.columns[name].confirm if item not in ("precision", "bounds")]
+    left = [
+        entry for entry in file.spec.columns[name].confirm if entry not in ("precision", "bounds")
+    ]
     return {
         ("columns", name, "precision"): _drop_empty_fraction(
-            _parse_field("precision", result.get("precision", ""))
+            _parse_field("precision", form.get("precision", ""))
         ),
         ("columns", name, "bounds"): bounds,
         ("columns", name, "confirm"): left or None,

@@ -78,15 +78,15 @@ class CachedTable:
         if key in self._known:
             yield from self._known[key]
             return
-        kept: list[Tally] | None = []
+        tallies: list[Tally] | None = []
         size = 0
         for tally in self._table.iter_tallies(columns):
             size += len(tally.counts)
-            if kept is not None:
-                kept = [*kept, tally] if size <= MOST_KEPT else None
+            if tallies is not None:
+                tallies = [*tallies, tally] if size <= MOST_KEPT else None
             yield tally
-        if kept is not None:
-            self._known[key] = kept
+        if tallies is not None:
+            self._known[key] = tallies
 
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class WorkerPool:
         self._pools: list[ProcessPoolExecutor | None] = [None] * number
         self._waiting = [0] * number  # questions of each that are not answered
 
-    def submit_task(self, task: Callable[..., T], *given: Any, same: bool = False) -> Future[T]:
+    def submit_task(self, task: Callable[..., T], *arguments: Any, same: bool = False) -> Future[T]:
         """Run a task in another process; it and its arguments have to be plain.
 
         Where a process is lost, all that wait for it are lost with it: each is asked once more.
@@ -119,31 +119,31 @@ class WorkerPool:
         else the one that has the least to do is asked.
         """
         pending_answer: _PendingAnswer[T] = _PendingAnswer()
-        self._send_task(pending_answer, task, given, same=same, again=True)
+        self._send_task(pending_answer, task, arguments, same=same, again=True)
         return pending_answer
 
     def _send_task(
-        self, found: _PendingAnswer[T], task: Callable[..., T], given: tuple[Any, ...], *,
-        same: bool, again: bool,
+        self, pending_answer: _PendingAnswer[T], task: Callable[..., T],
+        arguments: tuple[Any, ...], *, same: bool, again: bool,
     ) -> None:  # fmt: skip
         with self._lock:
             hands = range(len(self._pools))
-            hand = 0 if same else min(hands, key=lambda one: (self._waiting[one], -one))
-            found.inner = self._submit_to_worker(hand, task, given)
+            hand = 0 if same else min(hands, key=lambda number: (self._waiting[number], -number))
+            pending_answer.inner = self._submit_to_worker(hand, task, arguments)
             self._waiting[hand] += 1
 
         def handle_answer(inner: Future[T]) -> None:
             with self._lock:
                 self._waiting[hand] -= 1
-            if found.done() or inner.cancelled():
+            if pending_answer.done() or inner.cancelled():
                 return
             error = inner.exception()
             if isinstance(error, BrokenProcessPool) and again and not self._closed:
-                self._send_task(found, task, given, same=same, again=False)
+                self._send_task(pending_answer, task, arguments, same=same, again=False)
             elif error is not None:
-                found.set_exception(error)
+                pending_answer.set_exception(error)
             else:
-                found.set_result(inner.result())
+                pending_answer.set_result(inner.result())
 
         def handle_done(inner: Future[T]) -> None:
             # Whoever tells that a pool is broken holds its lock, for which a new question waits.
@@ -152,22 +152,22 @@ class WorkerPool:
             else:
                 handle_answer(inner)
 
-        found.inner.add_done_callback(handle_done)
+        pending_answer.inner.add_done_callback(handle_done)
 
     def _submit_to_worker(
-        self, hand: int, task: Callable[..., T], result: tuple[Any, ...]
+        self, hand: int, task: Callable[..., T], arguments: tuple[Any, ...]
     ) -> Future[T]:
         pool = self._pools[hand]
         if pool is not None:
             try:
-                return pool.submit(task, *result)
+                return pool.submit(task, *arguments)
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
         pool = ProcessPoolExecutor(
             1, multiprocessing.get_context("spawn"), initializer=_set_up_worker
         )
         self._pools[hand] = pool
-        return pool.submit(task, *result)
+        return pool.submit(task, *arguments)
 
     def close(self) -> None:
         """End all processes."""
@@ -293,12 +293,12 @@ class PublishJob:
     begun: float = field(default_factory=time.monotonic)
     _process: Any = None
 
-    def start(self, *given: Any) -> None:
+    def start(self, *arguments: Any) -> None:
         """Start the process, and a thread that listens to it."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
         self._process = context.Process(
-            target=_run_publish_job, args=(theirs, *given), daemon=False
+            target=_run_publish_job, args=(theirs, *arguments), daemon=False
         )
         self._process.start()
         theirs.close()

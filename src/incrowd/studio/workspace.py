@@ -67,9 +67,9 @@ class OpenSpecs:
     def add_spec(self, work: OpenSpec, replaced: OpenSpec | None = None) -> OpenSpec:
         """Add an open spec; return the one that its file has already, unless it is replaced."""
         with self._lock:
-            result = self.find_by_path(work.path)
-            if result is not None and result is not replaced:
-                return result
+            existing = self.find_by_path(work.path)
+            if existing is not None and existing is not replaced:
+                return existing
             if replaced is not None:
                 work.name = replaced.name  # pages that show the old one go on with the new one
             self._by_name[work.name] = work
@@ -115,7 +115,7 @@ class Workspace:
 
     def list_project_files(self) -> Iterator[tuple[Path, str]]:
         """Yield the tables and specs of the project's folder, each with its kind."""
-        for path in sorted(self.home.iterdir(), key=lambda one: one.name.lower()):
+        for path in sorted(self.home.iterdir(), key=lambda entry: entry.name.lower()):
             if path.is_file() and not path.name.startswith("."):
                 if path.name.lower().endswith(TABLES):
                     yield path, "table"
@@ -146,23 +146,23 @@ class Workspace:
         _require_consent(place, connect=connect)
         table = open_table(place, sheet=sheet, header=header)
         uploaded = not is_address(place) and Path(place).is_relative_to(self._private)
-        shown = Path(place).name if uploaded else format_source(place, self.home)
-        guessed = draft(table, name=shown)
+        table_name = Path(place).name if uploaded else format_source(place, self.home)
+        guessed = draft(table, name=table_name)
         file = self._save_new_spec(f"{get_table_title(place)}.yaml", guessed.yaml())
         assert file.path is not None
         state = FileState.read(file.path)
-        made = OpenSpec(
+        work = OpenSpec(
             secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
         )
-        return self._remember_spec(made)
+        return self._remember_spec(work)
 
     def open_spec(self, spec: Path, *, connect: bool = False) -> OpenSpec:
         """Open a spec and the table that it names; a spec that is open is shared."""
-        result = self._works.find_by_path(spec)
-        if result is not None:
-            result.refresh()
-            if not result.conflict:
-                return self._remember_spec(result)
+        existing = self._works.find_by_path(spec)
+        if existing is not None:
+            existing.refresh()
+            if not existing.conflict:
+                return self._remember_spec(existing)
         state = FileState.read(spec)
         file = read_spec_file(spec)
         self._require_paths_inside(file)
@@ -173,10 +173,10 @@ class Workspace:
         _require_consent(place, connect=connect)
         table = open_table(place, sheet=file.spec.sheet, header=file.spec.header)
         guessed = draft(table, name=file.spec.table)
-        made = OpenSpec(
+        work = OpenSpec(
             secrets.token_hex(8), place, table, file, guessed, state, self._require_paths_inside
         )
-        return self._remember_spec(made, replaced=result)
+        return self._remember_spec(work, replaced=existing)
 
     def _require_paths_inside(self, file: SpecFile) -> None:
         """Refuse a spec with a hierarchy or a ledger that does not lie below the folder."""
@@ -217,11 +217,11 @@ class Workspace:
 def _lock_folder(folder: Path) -> int | None:
     """Mark a folder as in use while this process lives: by a lock, which goes with it."""
     part = folder / f"{_MARK}.part"
-    held = os.open(part, os.O_CREAT | os.O_WRONLY, 0o600)
+    descriptor = os.open(part, os.O_CREAT | os.O_WRONLY, 0o600)
     if fcntl is not None:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     part.rename(folder / _MARK)  # so that nobody ever finds it without its lock
-    return held
+    return descriptor
 
 
 def remove_stale_uploads() -> None:
@@ -241,8 +241,8 @@ def _require_consent(place: str, *, connect: bool) -> None:
     """Ask before a database is contacted; an address that cannot be used is refused elsewhere."""
     if connect or not is_address(place):
         return
-    known = parse_address(place)
-    if known.table and not known.doubtful:
+    address = parse_address(place)
+    if address.table and not address.doubtful:
         raise UnconfirmedConnectionError(place)
 
 

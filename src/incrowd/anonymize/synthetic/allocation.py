@@ -87,17 +87,17 @@ def fill_up(have: Sequence[float], needs: Sequence[float], left: float) -> Float
 
     Tables that have more already get nothing.
     """
-    owned, wanted = np.asarray(have, dtype=np.float64), np.asarray(needs, dtype=np.float64)
+    owned, required = np.asarray(have, dtype=np.float64), np.asarray(needs, dtype=np.float64)
     active = np.ones(len(owned), dtype=bool)
     level = 0.0
     for _ in range(len(owned)):
-        level = (left + owned[active].sum()) / wanted[active].sum()
-        lower = active & (level * wanted > owned)
+        level = (left + owned[active].sum()) / required[active].sum()
+        lower = active & (level * required > owned)
         if (lower == active).all() or not lower.any():
             break
         active = lower
-    added = np.where(active, level * wanted - owned, 0.0)
+    added = np.where(active, level * required - owned, 0.0)
     # What is left may be too little to be seen beside what there is.
-    shares = added if added.sum() > 0 else wanted
-    result: Floats = shares * (left / shares.sum())
-    return result
+    shares = added if added.sum() > 0 else required
+    parts: Floats = shares * (left / shares.sum())
+    return parts

@@ -80,17 +80,17 @@ def limit_levels(
 
     Begins at ``levels``, or at the leaves; None if even the coarsest table is too large.
     """
-    result = list(levels or (0,) * len(columns))
-    while domain.cells(columns, tuple(result)) > most:
+    chosen_levels = list(levels or (0,) * len(columns))
+    while domain.cells(columns, tuple(chosen_levels)) > most:
         sizes = [
             (domain.columns[column].sizes[level], -axis)
-            for axis, (column, level) in enumerate(zip(columns, result, strict=True))
+            for axis, (column, level) in enumerate(zip(columns, chosen_levels, strict=True))
             if level < domain.columns[column].height - 1
         ]
         if not sizes:
             return None
-        result[-max(sizes)[1]] += 1
-    return tuple(result)
+        chosen_levels[-max(sizes)[1]] += 1
+    return tuple(chosen_levels)
 
 
 def list_pairs(domain: Domain, most: int) -> Iterator[Candidate]:
@@ -104,12 +104,12 @@ def list_pairs(domain: Domain, most: int) -> Iterator[Candidate]:
 
 
 def list_triples(
-    domain: Domain, limits: Sequence[int], wanted: Callable[[Columns], bool]
+    domain: Domain, limits: Sequence[int], is_eligible: Callable[[Columns], bool]
 ) -> Iterator[Candidate]:
     """Triples of columns that are wanted, at the finest levels within each limit of cells."""
     for columns in combinations(range(len(domain)), 3):
         levels: Levels | None = None
-        if not wanted(columns):
+        if not is_eligible(columns):
             continue
         for limit in limits:
             coarser = limit_levels(domain, columns, limit, levels)
@@ -166,26 +166,30 @@ class Scores:
             for columns, levels in self._finest.items()
         }
 
-    def count_visible(self, one: Candidate, deviation: float) -> float:
+    def count_visible(self, candidate: Candidate, deviation: float) -> float:
         """Return the cells of a candidate that can be told from noise of some deviation; public."""
-        finest = self._finest[one.columns]
-        table = self._domain.roll_up(self._expected[one.columns], one.columns, finest, one.levels)
+        finest = self._finest[candidate.columns]
+        table = self._domain.roll_up(
+            self._expected[candidate.columns], candidate.columns, finest, candidate.levels
+        )
         return float(np.minimum(table / deviation, 1.0).sum())
 
     def compute(self, candidates: Sequence[Candidate], deviations: Sequence[float]) -> Counts:
         """Compute the score of each candidate for noise of the given deviation."""
-        result = np.empty(len(candidates), dtype=np.int64)
+        scores = np.empty(len(candidates), dtype=np.int64)
         differences: dict[Columns, Counts] = {}
-        for number, (one, deviation) in enumerate(zip(candidates, deviations, strict=True)):
-            finest = self._finest[one.columns]
-            if one.columns not in differences:
-                counts = self._tables.get(one.columns, finest)
-                expected = np.rint(self._expected[one.columns]).astype(np.int64)
-                differences[one.columns] = counts - expected
-            table = self._domain.roll_up(differences[one.columns], one.columns, finest, one.levels)
-            visible = self.count_visible(one, _MEAN_DEVIATION * deviation)
-            result[number] = score_difference(table) - noise_penalty(visible, deviation)
-        return result
+        for number, (candidate, deviation) in enumerate(zip(candidates, deviations, strict=True)):
+            finest = self._finest[candidate.columns]
+            if candidate.columns not in differences:
+                counts = self._tables.get(candidate.columns, finest)
+                expected = np.rint(self._expected[candidate.columns]).astype(np.int64)
+                differences[candidate.columns] = counts - expected
+            table = self._domain.roll_up(
+                differences[candidate.columns], candidate.columns, finest, candidate.levels
+            )
+            visible = self.count_visible(candidate, _MEAN_DEVIATION * deviation)
+            scores[number] = score_difference(table) - noise_penalty(visible, deviation)
+        return scores
 
 
 def expected_counts(model: Model, columns: Columns, levels: Levels) -> Counts:
@@ -231,8 +235,8 @@ def choose_fitting(
     rate = epsilon / int(weights.max(initial=1))
     weighted = scores * weights
     while len(left):
-        drawn = int(left[choose(weighted[left], epsilon=rate, bits=bits)])
-        if fits(drawn):
-            return drawn
-        left = left[alike[left] != alike[drawn]]
+        place = int(left[choose(weighted[left], epsilon=rate, bits=bits)])
+        if fits(place):
+            return place
+        left = left[alike[left] != alike[place]]
     return None

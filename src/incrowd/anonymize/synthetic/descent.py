@@ -66,32 +66,32 @@ def minimize(
         The point reached, and its gap.
 
     """
-    here = evaluate(start)
-    first, scale = precondition(here.curvature), 1.0
+    point = evaluate(start)
+    first, scale = precondition(point.curvature), 1.0
     memory = min(max(_REMEMBERED // max(len(start), 1), 12), MEMORY)
     pairs: deque[_Pair] = deque(maxlen=memory)
     for number in range(1, steps + 1):
         if number % _REFRESHED == 0:
-            first = precondition(here.curvature)
+            first = precondition(point.curvature)
         if pairs:
             scale = pairs[-1].curved / _dot(pairs[-1].turn, first(pairs[-1].turn))
-        step = _find_step(here.gradient, pairs, first, scale)
-        slope = _dot(here.gradient, step)
+        step = _find_step(point.gradient, pairs, first, scale)
+        slope = _dot(point.gradient, step)
         if slope <= gap:
-            return here, max(slope, 0.0)
-        moved = _search_line(evaluate, here, step, slope)
+            return point, max(slope, 0.0)
+        moved = _search_line(evaluate, point, step, slope)
         if moved is None:
             if not pairs:
-                return here, slope
+                return point, slope
             pairs.clear()  # what is remembered misleads: begin again from the diagonal
             continue
-        change, turn = moved.x - here.x, moved.gradient - here.gradient
+        change, turn = moved.x - point.x, moved.gradient - point.gradient
         curved = _dot(change, turn)
         if curved > 0:
             pairs.append(_Pair(change, turn, curved))
-        here = moved
-    slope = _dot(here.gradient, _find_step(here.gradient, pairs, first, scale))
-    return here, max(slope, 0.0)
+        point = moved
+    slope = _dot(point.gradient, _find_step(point.gradient, pairs, first, scale))
+    return point, max(slope, 0.0)
 
 
 def _find_step(gradient: Floats, pairs: deque[_Pair], first: Precondition, scale: float) -> Floats:
@@ -109,19 +109,19 @@ def _find_step(gradient: Floats, pairs: deque[_Pair], first: Precondition, scale
     return step
 
 
-def _dot(one: Floats, other: Floats) -> float:
+def _dot(first: Floats, second: Floats) -> float:
     """Return the inner product, on one core: threads cost time and change the sum."""
-    return float(np.einsum("i,i->", one, other))
+    return float(np.einsum("i,i->", first, second))
 
 
 def _search_line(
-    evaluate: Callable[[Floats], FitPoint], here: FitPoint, step: Floats, slope: float
+    evaluate: Callable[[Floats], FitPoint], point: FitPoint, step: Floats, slope: float
 ) -> FitPoint | None:
     """Shorten a step until the function falls enough, and return that point."""
     length = 1.0
     for _ in range(_TRIES):
-        moved = evaluate(here.x - length * step)
-        if moved.value <= here.value - _SUFFICIENT * length * slope + 1e-12 * abs(here.value):
+        moved = evaluate(point.x - length * step)
+        if moved.value <= point.value - _SUFFICIENT * length * slope + 1e-12 * abs(point.value):
             return moved
         length *= _SHRINK
     return None

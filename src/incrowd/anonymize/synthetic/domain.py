@@ -69,9 +69,9 @@ class ModelColumn:
     @cached_property
     def positions(self) -> Codes:
         """The position of each code; -1 for codes that are no leaf."""
-        result = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
-        result[self.codes] = np.arange(len(self.codes), dtype=np.int32)
-        return result
+        positions = np.full(int(self.codes.max()) + 1, -1, dtype=np.int32)
+        positions[self.codes] = np.arange(len(self.codes), dtype=np.int32)
+        return positions
 
 
 def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = None) -> ModelColumn:
@@ -92,16 +92,16 @@ def make_column(levels: Sequence[npt.ArrayLike], codes: npt.ArrayLike | None = N
         if len(np.unique(np.stack([low, high]), axis=1).T) != len(np.unique(low)):
             raise ParameterError("levels", f"nest: a group splits at level {number}", number)
     order = np.lexsort(listed)  # the top level counts most
-    kept: list[Codes] = []
+    kept_levels: list[Codes] = []
     numbers: list[int] = []
     for number, level in enumerate(listed):
         along = level[order]
         groups = np.cumsum(np.append(False, along[1:] != along[:-1])).astype(np.int32)
-        if not kept or 1 <= groups[-1] < kept[-1][-1]:
-            kept.append(groups)
+        if not kept_levels or 1 <= groups[-1] < kept_levels[-1][-1]:
+            kept_levels.append(groups)
             numbers.append(number)
-    own = np.arange(len(order)) if codes is None else np.asarray(codes)
-    return ModelColumn(tuple(kept), own[order].astype(np.int32), tuple(numbers))
+    leaf_codes = np.arange(len(order)) if codes is None else np.asarray(codes)
+    return ModelColumn(tuple(kept_levels), leaf_codes[order].astype(np.int32), tuple(numbers))
 
 
 def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) -> ModelColumn:
@@ -112,8 +112,8 @@ def column_of(hierarchy: Hierarchy, *, null: bool = True, outside: bool = True) 
     if hierarchy.open:
         requirement = "be closed: list the values, or declare bounds"
         raise ParameterError("hierarchy", requirement, "an open domain")
-    wanted = [null] * 1 + [outside] * 1
-    leaves = np.append(np.ones(len(hierarchy.values), dtype=bool), wanted)
+    extra_leaves = [null] * 1 + [outside] * 1
+    leaves = np.append(np.ones(len(hierarchy.values), dtype=bool), extra_leaves)
     levels = [group[leaves] for group in hierarchy.groups]
     return make_column([np.flatnonzero(leaves), *levels[1:]], np.flatnonzero(leaves))
 
@@ -163,17 +163,17 @@ class Domain:
     @cached_property
     def rule_levels(self) -> tuple[int, ...]:
         """For each column the coarsest level at which every rule about it can be told."""
-        result = list(self.tops(tuple(range(len(self)))))
+        levels = list(self.tops(tuple(range(len(self)))))
         for columns, allowed in self.rules.items():
             for axis, column in enumerate(columns):
-                while not self._is_constant(allowed, axis, column, result[column]):
-                    result[column] -= 1
-        return tuple(result)
+                while not self._is_constant(allowed, axis, column, levels[column]):
+                    levels[column] -= 1
+        return tuple(levels)
 
     def _is_constant(self, allowed: Bools, axis: int, column: int, level: int) -> bool:
         """Whether all leaves of a group are alike to a rule."""
-        own = self.columns[column]
-        firsts = own.starts[level][own.groups[level]]
+        model_column = self.columns[column]
+        firsts = model_column.starts[level][model_column.groups[level]]
         return bool((np.take(allowed, firsts, axis=axis) == allowed).all())
 
     def encode(self, codes: Codes) -> Codes:
@@ -183,16 +183,16 @@ class Domain:
             ParameterError: if a code is no leaf of its column.
 
         """
-        result = np.empty(codes.shape, dtype=np.int32)
+        positions = np.empty(codes.shape, dtype=np.int32)
         for at, column in enumerate(self.columns):
-            own = codes[:, at]
-            known = (own >= 0) & (own < len(column.positions))
-            places = np.where(known, column.positions[np.where(known, own, 0)], -1)
+            column_codes = codes[:, at]
+            in_range = (column_codes >= 0) & (column_codes < len(column.positions))
+            places = np.where(in_range, column.positions[np.where(in_range, column_codes, 0)], -1)
             if (places < 0).any():
-                bad = int(own[np.argmax(places < 0)])
+                bad = int(column_codes[np.argmax(places < 0)])
                 raise ParameterError("codes", f"be leaves of column {at}", bad)
-            result[:, at] = places
-        return result
+            positions[:, at] = places
+        return positions
 
     def decode(self, positions: Codes) -> Codes:
         """Tuples of positions as codes."""
@@ -226,5 +226,5 @@ class TableCounter:
             key = part if key is None else key * size + part
         assert key is not None
         # Sums of whole numbers below 2^53 are exact in floats.
-        result = np.bincount(key, self._counts, minlength=math.prod(shape))
-        return result.astype(np.int64).reshape(shape)
+        table = np.bincount(key, self._counts, minlength=math.prod(shape))
+        return table.astype(np.int64).reshape(shape)

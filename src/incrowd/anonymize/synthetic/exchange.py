@@ -49,8 +49,10 @@ def exchange_values(model: Model, rows: Codes, rng: np.random.Generator) -> Code
             groups = np.zeros(count, dtype=np.int64)
             for column in separator:
                 level = structure.levels[column]
-                own = structure.domain.columns[column].groups[level][tables.values[:, column]]
-                groups = groups * structure.sizes[column] + own
+                column_groups = structure.domain.columns[column].groups[level][
+                    tables.values[:, column]
+                ]
+                groups = groups * structure.sizes[column] + column_groups
             first, second = _pair_up(groups, rng)
             beside = len(moved) * (width - len(moved))
             step = max(min(-(-len(first) // _CHUNKS), _MOST_AT_ONCE // max(beside, 1)), 1)
@@ -71,12 +73,12 @@ def _list_moves(model: Model) -> list[tuple[Columns, Columns]]:
 
 def _list_below(tree: JunctionTree) -> dict[int, Columns]:
     """For each clique the columns in and below it that its parent does not hold."""
-    result: dict[int, set[int]] = {at: set() for at in tree.order}
+    below: dict[int, set[int]] = {at: set() for at in tree.order}
     for at in reversed(tree.order):
-        result[at] |= set(tree.cliques[at]) - set(tree.separators[at])
+        below[at] |= set(tree.cliques[at]) - set(tree.separators[at])
         if tree.parents[at] >= 0:
-            result[tree.parents[at]] |= result[at]
-    return {at: tuple(sorted(columns)) for at, columns in result.items()}
+            below[tree.parents[at]] |= below[at]
+    return {at: tuple(sorted(columns)) for at, columns in below.items()}
 
 
 def _pair_up(groups: Places, rng: np.random.Generator) -> tuple[Places, Places]:
@@ -164,8 +166,8 @@ class _ExcessTables:
 
 def _beyond(excess: Floats) -> Floats:
     """Return what is beyond a row of an excess."""
-    result: Floats = np.maximum(np.abs(excess) - 1, 0)
-    return result
+    beyond: Floats = np.maximum(np.abs(excess) - 1, 0)
+    return beyond
 
 
 def _fall(excess: Floats) -> Floats:

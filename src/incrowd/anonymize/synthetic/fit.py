@@ -49,7 +49,7 @@ def pool(domain: Domain, estimates: Sequence[TableEstimate], rows: float) -> lis
 
     A margin is of use if the other axes are not centered: their sums would be 0.
     """
-    known: list[dict[int, tuple[Floats, float]]] = [{} for _ in domain.columns]
+    margins: list[dict[int, tuple[Floats, float]]] = [{} for _ in domain.columns]
     for estimate in estimates:
         shape = estimate.cells.shape
         for axis, (column, level) in enumerate(zip(estimate.columns, estimate.levels, strict=True)):
@@ -59,10 +59,10 @@ def pool(domain: Domain, estimates: Sequence[TableEstimate], rows: float) -> lis
             margin = estimate.cells.sum(axis=others)
             margin = margin - margin.mean() + rows / margin.size
             precision = estimate.precision * margin.size / estimate.cells.size
-            before, weight = known[column].get(level, (margin, 0.0))
+            before, weight = margins[column].get(level, (margin, 0.0))
             total = weight + precision
-            known[column][level] = ((before * weight + margin * precision) / total, total)
-    pairs = zip(domain.columns, known, strict=True)
+            margins[column][level] = ((before * weight + margin * precision) / total, total)
+    pairs = zip(domain.columns, margins, strict=True)
     return [pool_one_way(column, of_one, rows) for column, of_one in pairs]
 
 
@@ -150,28 +150,31 @@ class _Objective:
         self._structure = structure
         self._evidence = evidence
         self._rows = rows
-        self._ends = np.cumsum([0, *(item.cells.size for item in evidence)])
-        self._counts = np.concatenate([item.cells.ravel() for item in evidence])
-        self._slack = np.concatenate([_slack(item, rows, before).ravel() for item in evidence])
-        self._maps = [self._level_maps(item) for item in evidence]
+        self._ends = np.cumsum([0, *(table.cells.size for table in evidence)])
+        self._counts = np.concatenate([table.cells.ravel() for table in evidence])
+        self._slack = np.concatenate([_slack(table, rows, before).ravel() for table in evidence])
+        self._maps = [self._level_maps(table) for table in evidence]
         # Tables of the same columns are put on a clique, and read from it, together.
         self._groups: dict[int, dict[Columns, list[int]]] = {}
-        for number, one in enumerate(evidence):
-            at = structure.home(one.columns)
-            self._groups.setdefault(at, {}).setdefault(one.columns, []).append(number)
+        for number, table in enumerate(evidence):
+            at = structure.home(table.columns)
+            self._groups.setdefault(at, {}).setdefault(table.columns, []).append(number)
         self._margins = {
             at: CliqueMargins(structure.tree.cliques[at], structure.shapes[at], list(tables))
             for at, tables in self._groups.items()
         }
 
-    def _level_maps(self, one: Evidence) -> list[tuple[int, Codes, Codes]]:
+    def _level_maps(self, table: Evidence) -> list[tuple[int, Codes, Codes]]:
         """For each axis that is coarser than in the model: its runs, and the group of each part."""
-        result = []
-        for axis, (column, level) in enumerate(zip(one.columns, one.levels, strict=True)):
-            own, at = self._structure.domain.columns[column], self._structure.levels[column]
+        maps = []
+        for axis, (column, level) in enumerate(zip(table.columns, table.levels, strict=True)):
+            model_column, at = (
+                self._structure.domain.columns[column],
+                self._structure.levels[column],
+            )
             if level != at:
-                result.append((axis, own.runs(at, level), own.parents(at, level)))
-        return result
+                maps.append((axis, model_column.runs(at, level), model_column.parents(at, level)))
+        return maps
 
     def _table(self, x: Floats, number: int) -> Floats:
         part = x[self._ends[number] : self._ends[number + 1]]
@@ -179,18 +182,18 @@ class _Objective:
 
     def project(self, x: Floats) -> Floats:
         """Center every table along its centered axes."""
-        result = x.copy()
+        projected = x.copy()
         for number, first in enumerate(self._evidence):
             if first.centered:
-                self._table(result, number)[...] = center(self._table(x, number), first.centered)
-        return result
+                self._table(projected, number)[...] = center(self._table(x, number), first.centered)
+        return projected
 
     def precondition(self, curvature: Floats) -> Precondition:
         """Return the map from a gradient to the best centered step for this curvature."""
         inverse = 1 / curvature
         solvers = [
-            make_centered_solver(self._table(inverse, number), one.centered)
-            for number, one in enumerate(self._evidence)
+            make_centered_solver(self._table(inverse, number), table.centered)
+            for number, table in enumerate(self._evidence)
         ]
 
         def solve(gradient: Floats) -> Floats:
@@ -203,7 +206,7 @@ class _Objective:
 
     def potentials(self, x: Floats) -> list[Floats]:
         """Return the potentials of all cliques."""
-        found = [np.zeros(shape) for shape in self._structure.shapes]
+        potentials = [np.zeros(shape) for shape in self._structure.shapes]
         for at, tables in self._groups.items():
             sums: dict[Columns, Floats] = {}
             for columns, numbers in tables.items():
@@ -212,8 +215,8 @@ class _Objective:
                     for axis, _, parents in self._maps[number]:
                         table = np.take(table, parents, axis=axis)
                     sums[columns] = sums[columns] + table if columns in sums else table
-            found[at] = self._margins[at].put(sums)
-        return found
+            potentials[at] = self._margins[at].put(sums)
+        return potentials
 
     def evaluate(self, x: Floats) -> FitPoint:
         """Return the objective at x, which is centered."""
@@ -251,18 +254,18 @@ class _Objective:
     def by_table(self, x: Floats) -> Parameters:
         """Return the parameters of each table."""
         return {
-            (item.columns, item.levels): self._table(x, number).copy()
-            for number, item in enumerate(self._evidence)
+            (table.columns, table.levels): self._table(x, number).copy()
+            for number, table in enumerate(self._evidence)
         }
 
 
-def _slack(one: Evidence, rows: float, before: Model | None) -> Floats:
+def _slack(table: Evidence, rows: float, before: Model | None) -> Floats:
     """Return the kappa of each cell; see the module."""
     if before is None:
-        return one.deviation
-    counts = before.table(one.columns, one.levels) * rows
-    nearness = FOLLOWED * one.deviation / np.maximum(counts, 1e-9)
-    return one.deviation * np.clip(nearness, LEAST_SLACK, 1.0)
+        return table.deviation
+    counts = before.table(table.columns, table.levels) * rows
+    nearness = FOLLOWED * table.deviation / np.maximum(counts, 1e-9)
+    return table.deviation * np.clip(nearness, LEAST_SLACK, 1.0)
 
 
 def _share_leaves(
@@ -277,15 +280,15 @@ def _share_leaves(
     In each group: the numbers of at least 0 that are nearest to the leaves' estimates and sum to
     what the model gives the group.
     """
-    own, level = structure.domain.columns[column], structure.levels[column]
-    shares = np.ones(own.sizes[0])
+    model_column, level = structure.domain.columns[column], structure.levels[column]
+    shares = np.ones(model_column.sizes[0])
     if level == 0:
         return shares
     at = structure.home((column,))
     inside = structure.tree.cliques[at]
     others = tuple(axis for axis, other in enumerate(inside) if other != column)
     counts = marginals[at].sum(axis=others) * rows
-    ends = np.append(own.starts[level], own.sizes[0])
+    ends = np.append(model_column.starts[level], model_column.sizes[0])
     for group, count in enumerate(counts):
         part = slice(ends[group], ends[group + 1])
         shares[part] = _nearest_shares(leaves[part], float(count))
@@ -300,5 +303,5 @@ def _nearest_shares(estimates: Floats, total: float) -> Floats:
     excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     last = np.flatnonzero(falling > excess)[-1]
     nearest = np.maximum(estimates - excess[last], 0.0)
-    result: Floats = nearest / nearest.sum()
-    return result
+    shares: Floats = nearest / nearest.sum()
+    return shares

@@ -18,7 +18,7 @@ from incrowd.arrays import Floats
 class CliqueMargins:
     """The tables of some sets of columns in one clique."""
 
-    def __init__(self, clique: Columns, shape: Sequence[int], wanted: Sequence[Columns]) -> None:
+    def __init__(self, clique: Columns, shape: Sequence[int], margins: Sequence[Columns]) -> None:
         self._sizes = dict(zip(clique, shape, strict=True))
         self._clique = clique
         largest = sorted(clique, key=lambda column: -self._sizes[column])[:2]
@@ -26,15 +26,15 @@ class CliqueMargins:
             tuple(column for column in clique if column != left_out) for left_out in largest
         ] if len(clique) > 3 else []  # fmt: skip
         self._ways: dict[Columns, list[Columns]] = {}
-        for columns in wanted:
+        for columns in margins:
             fitting = [way for way in ways if set(columns) <= set(way)]
             self._ways.setdefault(min(fitting, key=self._count, default=clique), []).append(columns)
 
     def _count(self, columns: Columns) -> int:
-        found = 1
+        cells = 1
         for column in columns:
-            found *= self._sizes[column]
-        return found
+            cells *= self._sizes[column]
+        return cells
 
     def _expand(self, table: Floats, columns: Columns, inside: Columns) -> Floats:
         return table.reshape([self._sizes[x] if x in columns else 1 for x in inside])
@@ -42,26 +42,26 @@ class CliqueMargins:
     def put(self, tables: Mapping[Columns, Floats]) -> Floats:
         """Return the sum of all tables, each repeated along the columns that it lacks."""
         total = np.zeros([self._sizes[column] for column in self._clique])
-        for way, wanted in self._ways.items():
+        for way, margins in self._ways.items():
             if way == self._clique:
-                for columns in wanted:
+                for columns in margins:
                     total += self._expand(tables[columns], columns, way)
                 continue
             part = np.zeros([self._sizes[column] for column in way])
-            for columns in wanted:
+            for columns in margins:
                 part += self._expand(tables[columns], columns, way)
             total += self._expand(part, way, self._clique)
         return total
 
     def read(self, table: Floats) -> dict[Columns, Floats]:
         """Return the sums of a clique's table over all columns but the wanted ones."""
-        found = {}
-        for way, wanted in self._ways.items():
+        tables = {}
+        for way, margins in self._ways.items():
             part = table if way == self._clique else table.sum(axis=_axes(self._clique, way))
-            for columns in wanted:
-                found[columns] = part.sum(axis=_axes(way, columns))
-        return found
+            for columns in margins:
+                tables[columns] = part.sum(axis=_axes(way, columns))
+        return tables
 
 
-def _axes(inside: Columns, kept: Columns) -> tuple[int, ...]:
-    return tuple(axis for axis, column in enumerate(inside) if column not in kept)
+def _axes(inside: Columns, remaining: Columns) -> tuple[int, ...]:
+    return tuple(axis for axis, column in enumerate(inside) if column not in remaining)

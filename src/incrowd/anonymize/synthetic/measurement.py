@@ -109,8 +109,8 @@ def measure(
     query, squared_length = make_query(table)
     spent = budget.spend(part, query.size)
     variance = whole_variance(squared_length, spent)
-    drawn = discrete_noise.sample_rational_gaussian(Fraction(variance), query.size, bits)
-    return Measurement(columns, levels, query + drawn.reshape(query.shape), variance, spent)
+    noise = discrete_noise.sample_rational_gaussian(Fraction(variance), query.size, bits)
+    return Measurement(columns, levels, query + noise.reshape(query.shape), variance, spent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +153,13 @@ class OneWay:
 
 
 def pool_one_way(
-    column: ModelColumn, known: dict[int, tuple[Floats, float]], rows: float
+    column: ModelColumn, estimates_by_level: dict[int, tuple[Floats, float]], rows: float
 ) -> OneWay:
     """Pool, by least squares over a column's levels, estimates of groups at several of them.
 
     Args:
         column: the column.
-        known: by level, an estimate of each group and its precision; level 0 must be there.
+        estimates_by_level: an estimate of each group, and its precision; level 0 must be there.
         rows: the number of rows, which the estimates are made to sum to.
 
     Upward, each group's estimate is the weighted mean of its own and its parts' sum; downward, what
@@ -167,16 +167,16 @@ def pool_one_way(
     least-squares solution of a tree.
 
     """
-    leaves, precision = known[0]
+    leaves, precision = estimates_by_level[0]
     estimates = [leaves]
     variances = [np.full(len(leaves), 1 / precision)]
     for level in range(1, column.height):
         runs = column.runs(level - 1, level)
         total, variance = (np.add.reduceat(x[-1], runs) for x in (estimates, variances))
-        if level in known:
-            own, weight = known[level]
+        if level in estimates_by_level:
+            group_estimate, weight = estimates_by_level[level]
             variance_before, variance = variance, 1 / (1 / variance + weight)
-            total = (total / variance_before + own * weight) * variance
+            total = (total / variance_before + group_estimate * weight) * variance
         estimates.append(total)
         variances.append(variance)
     top, spread = estimates[-1], variances[-1]

@@ -40,8 +40,8 @@ class Structure:
 
     def home(self, columns: Columns) -> int:
         """Return the smallest clique that holds all of some columns; -1 if none does."""
-        wanted = sum(1 << column for column in columns)
-        return next((at for members, at in self._by_size if not wanted & ~members), -1)
+        members_needed = sum(1 << column for column in columns)
+        return next((at for members, at in self._by_size if not members_needed & ~members), -1)
 
     @cached_property
     def _by_size(self) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ class Structure:
     @cached_property
     def masks(self) -> tuple[Floats | None, ...]:
         """For each clique 1 where the rules allow a row, 0 elsewhere; None where all is allowed."""
-        result: list[Floats | None] = [None] * len(self.tree.cliques)
+        masks: list[Floats | None] = [None] * len(self.tree.cliques)
         for columns, allowed in self.domain.rules.items():
             for axis, column in enumerate(columns):
                 starts = self.domain.columns[column].starts[self.levels[column]]
@@ -66,9 +66,9 @@ class Structure:
             mask = np.broadcast_to(
                 self.expand(allowed.astype(np.float64), columns, at), self.shapes[at]
             )
-            before = result[at]
-            result[at] = mask.copy() if before is None else before * mask
-        return tuple(result)
+            before = masks[at]
+            masks[at] = mask.copy() if before is None else before * mask
+        return tuple(masks)
 
     @cached_property
     def _sums(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -127,8 +127,8 @@ def make_structure(domain: Domain, levels: Sequence[int], graph: Graph) -> Struc
     return Structure(domain, tuple(levels), build_tree(triangulate(graph, sizes)))
 
 
-def _axes_without(columns: Columns, kept: Sequence[int]) -> tuple[int, ...]:
-    return tuple(axis for axis, column in enumerate(columns) if column not in kept)
+def _axes_without(columns: Columns, remaining: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axis for axis, column in enumerate(columns) if column not in remaining)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +151,15 @@ class Model:
         structure = self.structure
         table = self._joint(columns)
         for axis, (column, level) in enumerate(zip(columns, levels, strict=True)):
-            own, at = structure.domain.columns[column], structure.levels[column]
+            model_column, at = structure.domain.columns[column], structure.levels[column]
             if level > at:
-                table = np.add.reduceat(table, own.runs(at, level), axis=axis)
+                table = np.add.reduceat(table, model_column.runs(at, level), axis=axis)
             elif level < at:
-                share = np.add.reduceat(self.shares[column], own.starts[level])
+                share = np.add.reduceat(self.shares[column], model_column.starts[level])
                 shape = [-1 if other == axis else 1 for other in range(len(columns))]
-                table = np.take(table, own.parents(level, at), axis=axis) * share.reshape(shape)
+                table = np.take(table, model_column.parents(level, at), axis=axis) * share.reshape(
+                    shape
+                )
         return table
 
     def _joint(self, columns: Columns) -> Floats:
@@ -165,10 +167,10 @@ class Model:
         tree = self.structure.tree
         home = self.structure.home(columns)
         if home >= 0:
-            result: Floats = self.marginals[home].sum(
+            joint: Floats = self.marginals[home].sum(
                 axis=_axes_without(tree.cliques[home], columns)
             )
-            return result
+            return joint
         top = self._meeting_place(columns)
         inside, table = self._collect(top, columns, conditional=False)
         return np.transpose(table, [inside.index(column) for column in columns])
@@ -201,9 +203,13 @@ class Model:
         for column in targets:
             if column not in clique:
                 below.setdefault(self._child_towards(tree.homes[column], at), []).append(column)
-        parts = [self._message(child, tuple(item)) for child, item in below.items()]
-        kept = {*separator, *targets}.union(*(set(inside) for inside, _ in parts)) & set(clique)
-        inside = tuple(column for column in clique if column in kept)
+        parts = [
+            self._message(child, tuple(child_targets)) for child, child_targets in below.items()
+        ]
+        remaining = {*separator, *targets}.union(*(set(inside) for inside, _ in parts)) & set(
+            clique
+        )
+        inside = tuple(column for column in clique if column in remaining)
         table = self.marginals[at].sum(axis=_axes_without(clique, inside))
         if conditional:
             margin = table.sum(axis=_axes_without(inside, separator), keepdims=True)
@@ -212,8 +218,8 @@ class Model:
             table = np.divide(table, margin, out=np.zeros_like(table), where=margin > 0)
         for number, (labels, message) in enumerate(parts):
             later = {column for other, _ in parts[number + 1 :] for column in other}
-            wanted = {*separator, *targets, *later}
-            out = tuple(x for x in dict.fromkeys((*inside, *labels)) if x in wanted)
+            needed = {*separator, *targets, *later}
+            out = tuple(x for x in dict.fromkeys((*inside, *labels)) if x in needed)
             names = {x: n for n, x in enumerate(dict.fromkeys((*inside, *labels)))}
             operands = [names[x] for x in inside], [names[x] for x in labels]
             table = np.einsum(table, operands[0], message, operands[1], [names[x] for x in out])

@@ -70,8 +70,8 @@ class Released:
     def estimates(self) -> dict[Key, TableEstimate]:
         """Return the tables that the model holds, all measurements of each as one."""
         by_key: dict[Key, list[Measurement]] = {}
-        for item in self.measurements:
-            by_key.setdefault((item.columns, item.levels), []).append(item)
+        for measurement in self.measurements:
+            by_key.setdefault((measurement.columns, measurement.levels), []).append(measurement)
         return {
             key: combine(some) for key, some in by_key.items() if key[0] and key not in self._aside
         }
@@ -81,9 +81,9 @@ class Released:
         totals = [
             combine([measurement]) for measurement in self.measurements if not measurement.columns
         ]
-        known = [*totals, *(estimate for estimate in estimates if not estimate.centered)]
-        weights = [item.precision / item.cells.size for item in known]
-        sums = [float(item.cells.sum()) for item in known]
+        sources = [*totals, *(estimate for estimate in estimates if not estimate.centered)]
+        weights = [source.precision / source.cells.size for source in sources]
+        sums = [float(source.cells.sum()) for source in sources]
         return max(float(np.average(sums, weights=weights)), 1.0)
 
     def fit_model(self, *, gap: float, steps: int) -> Model:
@@ -101,21 +101,21 @@ class Released:
         )
         return self._model
 
-    def is_surprising(self, one: Measurement) -> bool:
+    def is_surprising(self, measurement: Measurement) -> bool:
         """Whether a measured table differs from the model by more than its noise.
 
         Where the model is right, a residual's square, in units of the noise, has the mean of
         a cell's degrees of freedom and twice its square as variance, or so. Cells of which the
         model expects less than the noise count for less: what they say is mostly noise.
         """
-        expected = self.model.table(one.columns, one.levels) * self.model.rows
-        residual, axes = one.cells - expected, one.centered
+        expected = self.model.table(measurement.columns, measurement.levels) * self.model.rows
+        residual, axes = measurement.cells - expected, measurement.centered
         residual = center(residual, axes) if axes else residual - residual.mean()
         shape = enumerate(residual.shape)
         freedom = math.prod(size - 1 if axis in axes else size for axis, size in shape)
-        weights = np.minimum(expected * math.sqrt(one.precision), 1.0)
+        weights = np.minimum(expected * math.sqrt(measurement.precision), 1.0)
         gain = freedom / residual.size
-        excess = float((weights * (residual**2 * one.precision - gain)).sum())
+        excess = float((weights * (residual**2 * measurement.precision - gain)).sum())
         return bool(excess >= SURPRISE * gain * math.sqrt(2 * float((weights**2).sum())))
 
     def fits(self, columns: Columns, levels: Levels, most: int) -> bool:

@@ -43,11 +43,13 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
         for column, part in zip(fresh, parts, strict=True):
             rows[:, column] = part
         done += fresh
-    for column, own in enumerate(structure.domain.columns):
+    for column, model_column in enumerate(structure.domain.columns):
         level = structure.levels[column]
         if level:
-            table = np.zeros((sizes[column], own.sizes[0]))
-            table[own.groups[level], np.arange(own.sizes[0])] = model.shares[column]
+            table = np.zeros((sizes[column], model_column.sizes[0]))
+            table[model_column.groups[level], np.arange(model_column.sizes[0])] = model.shares[
+                column
+            ]
             beside = {x for clique in tree.cliques if column in clique for x in clique} - {column}
             others = sorted(beside, key=lambda x: -sizes[x])[-ORDERED_BY:]
             rows[:, column] = _draw_groups(
@@ -101,19 +103,19 @@ def _deal(weights: Floats, sizes: Counts, rng: np.random.Generator) -> Counts:
     positive = totals > 0
     expected = np.where(positive, weights / np.where(positive, totals, 1.0), 1 / weights.shape[1])
     expected = expected * sizes[:, None]
-    whole = np.floor(expected + 1e-9).astype(np.int64)
-    missing = sizes - whole.sum(axis=1)
+    dealt = np.floor(expected + 1e-9).astype(np.int64)
+    missing = sizes - dealt.sum(axis=1)
     # In their own order, so that sums over neighbors are met as well.
-    rest = np.maximum(expected - whole, 0.0)
+    rest = np.maximum(expected - dealt, 0.0)
     rest[rest < 1e-9] = 0.0
     heaps = np.cumsum(rest, axis=1)
     heaps *= (missing / np.maximum(heaps[:, -1], 1e-300))[:, None]
     passed = np.floor(heaps + rng.random((len(sizes), 1)) - 1e-12)
-    whole += np.diff(passed, axis=1, prepend=0.0).astype(np.int64)
-    for group in np.flatnonzero(sizes - whole.sum(axis=1)):
+    dealt += np.diff(passed, axis=1, prepend=0.0).astype(np.int64)
+    for group in np.flatnonzero(sizes - dealt.sum(axis=1)):
         # Rounding of floats: give or take it where there is most.
-        whole[group, np.argmax(expected[group])] += sizes[group] - whole[group].sum()
-    return whole
+        dealt[group, np.argmax(expected[group])] += sizes[group] - dealt[group].sum()
+    return dealt
 
 
 def _interleave(counts: Counts, rng: np.random.Generator) -> Places:

@@ -97,16 +97,18 @@ class Stage:
 
         If ``grow``, an eighth of them at first, so that early choices leave room for later ones.
         """
-        made = 0
-        while made < self._choices and self._candidates:
-            share = max((made + 1) / self._choices, 1 / 8) if grow else 1.0
-            kept = self._run_round(
-                min(batch, self._choices - made), self._choices - made, int(cells * share)
+        choices_made = 0
+        while choices_made < self._choices and self._candidates:
+            share = max((choices_made + 1) / self._choices, 1 / 8) if grow else 1.0
+            tables_kept = self._run_round(
+                min(batch, self._choices - choices_made),
+                self._choices - choices_made,
+                int(cells * share),
             )
-            made += batch
-            if kept == 0:
+            choices_made += batch
+            if tables_kept == 0:
                 break
-            if kept:
+            if tables_kept:
                 self._released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
 
     def _run_round(self, choices: int, planned: int, cells: int) -> int | None:
@@ -116,11 +118,11 @@ class Stage:
         all_needs = self._find_needs(each**-0.5)
         parts = [each * relative_part(need, self._mean_need) for need in all_needs]
         pairs = zip(self._candidates, parts, strict=True)
-        deviations = [math.sqrt(one.gain / part) for one, part in pairs]
+        deviations = [math.sqrt(candidate.gain / part) for candidate, part in pairs]
         scores = self._scores.compute(self._candidates, deviations)
         weights = self._weigh()
         waiting = np.arange(len(self._candidates))
-        kept, needs = 0, []
+        tables_kept, needs = 0, []
         for _ in range(choices):
             if self._is_full(cells):
                 break
@@ -134,7 +136,7 @@ class Stage:
             needs.append(all_needs[place])
             if self._released.is_surprising(self._released.measurements[-1]):
                 self._released.hold(chosen.columns, chosen.levels)
-                kept += 1
+                tables_kept += 1
             else:
                 self._released.set_aside(chosen.columns, chosen.levels)
             waiting = np.array(
@@ -145,7 +147,7 @@ class Stage:
                 break
         if not needs:
             return None
-        self._mean_part *= 2 - kept / len(needs)
+        self._mean_part *= 2 - tables_kept / len(needs)
         self._mean_need = (self._mean_need + float(np.mean(needs))) / 2
         measured = {
             (measurement.columns, measurement.levels) for measurement in self._released.measurements
@@ -155,18 +157,20 @@ class Stage:
             for candidate in self._candidates
             if (candidate.columns, candidate.levels) not in measured
         ]
-        return kept
+        return tables_kept
 
     def _find_needs(self, deviation: float) -> list[float]:
         """How much information each candidate wants, by the cells that noise leaves visible."""
         needs = [
-            one.need_of(self._scores.count_visible(one, deviation * math.sqrt(one.gain)))
-            for one in self._candidates
+            candidate.need_of(
+                self._scores.count_visible(candidate, deviation * math.sqrt(candidate.gain))
+            )
+            for candidate in self._candidates
         ]
         if not self._mean_need:
             largest: dict[Columns, float] = {}
-            for one, need in zip(self._candidates, needs, strict=True):
-                largest[one.columns] = max(largest.get(one.columns, 0.0), need)
+            for candidate, need in zip(self._candidates, needs, strict=True):
+                largest[candidate.columns] = max(largest.get(candidate.columns, 0.0), need)
             self._mean_need = float(np.mean(list(largest.values())))
         return needs
 
@@ -175,8 +179,8 @@ class Stage:
         released = self._released
 
         def fits(at: int) -> bool:
-            one = self._candidates[int(waiting[at])]
-            return released.fits(one.columns, one.levels, cells)
+            candidate = self._candidates[int(waiting[at])]
+            return released.fits(candidate.columns, candidate.levels, cells)
 
         place = choose_fitting(
             scores[waiting],
@@ -200,14 +204,14 @@ class Stage:
     def _number_models(self, waiting: Places) -> Counts:
         """Return a number for each candidate; those of one number would make the same model."""
         numbers: dict[tuple[Columns, Levels], int] = {}
-        found = np.empty(len(waiting), dtype=np.int64)
+        model_numbers = np.empty(len(waiting), dtype=np.int64)
         levels = self._released.levels
         for at, place in enumerate(waiting):
-            one = self._candidates[place]
-            pairs = zip(one.columns, one.levels, strict=True)
-            key = one.columns, tuple(min(levels[column], level) for column, level in pairs)
-            found[at] = numbers.setdefault(key, len(numbers))
-        return found
+            candidate = self._candidates[place]
+            pairs = zip(candidate.columns, candidate.levels, strict=True)
+            key = candidate.columns, tuple(min(levels[column], level) for column, level in pairs)
+            model_numbers[at] = numbers.setdefault(key, len(numbers))
+        return model_numbers
 
     def _weigh(self) -> Counts:
         """Return what each candidate's score is multiplied by."""

@@ -210,11 +210,11 @@ def _check_rules(domain: Domain) -> None:
 
 def _check_tables(domain: Domain, tables: Sequence[Columns], target: int | None) -> None:
     """Refuse columns that do not exist."""
-    known = range(len(domain))
+    places = range(len(domain))
     for columns in tables:
-        if len(columns) not in (2, 3) or any(column not in known for column in columns):
+        if len(columns) not in (2, 3) or any(column not in places for column in columns):
             raise ParameterError("tables", "hold two or three columns each", columns)
-    if target is not None and target not in known:
+    if target is not None and target not in places:
         raise ParameterError("target", f"be a column from 0 to {len(domain) - 1}", target)
 
 
@@ -242,16 +242,16 @@ def _hold_required(released: Released, tables: Sequence[Columns]) -> list[Candid
 def _measure_first(bench: Bench, released: Released, required: Sequence[Candidate]) -> None:
     """Measure the number of rows, the one-way tables and those asked for; fit a first model."""
     domain = released.domain
-    whole = float(bench.budget.total)
-    bench.measure(released, (), (), TOTAL_SHARE * whole)
-    share = share_one_ways(len(domain), released.count_rows(), whole) * whole
+    total = float(bench.budget.total)
+    bench.measure(released, (), (), TOTAL_SHARE * total)
+    share = share_one_ways(len(domain), released.count_rows(), total) * total
     one_ways = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
     needs = sum(way.need for way in one_ways)
     for first in one_ways:
         bench.measure(released, first.columns, first.levels, share * first.need / needs)
     released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)
     left = PAIR_SHARE / 2 * float(bench.budget.left)
-    needs = sum(item.need for item in required)
+    needs = sum(candidate.need for candidate in required)
     for first in required:
         bench.measure(released, first.columns, first.levels, left * first.need / needs)
     if required:
@@ -273,11 +273,11 @@ def _top_up(bench: Bench, released: Released) -> None:
     """Give what is left of the budget to the tables that the model holds."""
     if not bench.budget.left:
         return
-    held = released.estimates()
+    estimates = released.estimates()
     needs = [
         make_candidate(released.domain, *key).need * (ONE_WAY_NEED if len(key[0]) == 1 else 1.0)
-        for key in held
+        for key in estimates
     ]
-    have = [item.information for item in held.values()]
-    for key, part in zip(held, fill_up(have, needs, float(bench.budget.left)), strict=True):
+    have = [estimate.information for estimate in estimates.values()]
+    for key, part in zip(estimates, fill_up(have, needs, float(bench.budget.left)), strict=True):
         bench.measure(released, *key, float(part))

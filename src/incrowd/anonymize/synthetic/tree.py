@@ -36,12 +36,12 @@ def add_table(graph: Graph, columns: Columns) -> Graph:
 
 def list_bits(bits: int) -> list[int]:
     """Return the members of a set of bits, ascending."""
-    result = []
+    members = []
     while bits:
         low = bits & -bits
-        result.append(low.bit_length() - 1)
+        members.append(low.bit_length() - 1)
         bits ^= low
-    return result
+    return members
 
 
 def triangulate(graph: Graph, sizes: Sequence[int]) -> list[Columns]:
@@ -96,19 +96,19 @@ class JunctionTree:
     @cached_property
     def homes(self) -> dict[int, int]:
         """The clique nearest to the root that holds each column."""
-        result: dict[int, int] = {}
+        homes: dict[int, int] = {}
         for at in self.order:
             for column in self.cliques[at]:
-                result.setdefault(column, at)
-        return result
+                homes.setdefault(column, at)
+        return homes
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """How far each clique is from the root."""
-        result = [0] * len(self.cliques)
+        depths = [0] * len(self.cliques)
         for at in self.order[1:]:
-            result[at] = result[self.parents[at]] + 1
-        return tuple(result)
+            depths[at] = depths[self.parents[at]] + 1
+        return tuple(depths)
 
 
 def build_tree(cliques: Sequence[Columns]) -> JunctionTree:

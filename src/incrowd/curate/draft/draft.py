@@ -52,7 +52,8 @@ class Draft:
             *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
-            "# size: 1000  # number of people, or `public`; for a forecast",
+            "# size: NUMBER only if that number is public; it is printed in the certificate.",
+            "# Otherwise use `incrowd rehearse --size`.",
             *self._format_unit(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
@@ -64,7 +65,9 @@ class Draft:
         """Return doubts about the draft: values that are listed in several spellings."""
         columns = parse_spec(self.yaml()).spec.columns
         return [
-            item for name, column in columns.items() for item in find_alike_values(name, column)
+            finding
+            for name, column in columns.items()
+            for finding in find_alike_values(name, column)
         ]
 
     def _format_unit(self) -> list[str]:
@@ -151,14 +154,14 @@ def _inspect_column(
     except TableError:
         return Guess(column, "drop", None, "lists or bytes, not single values", ("role",))
     missing = head.count_missing(column)
-    made = guess_column(column, values, head.rows() - missing, label, order)
-    if made.identifies is not None:  # the first rows may show each id once
-        if made.written is not None:
-            table = table.interpret_values({column: made.written.make_reader()})
-        made = made.with_counts(table.count_rows_per_id(column), table.rows())
+    guess = guess_column(column, values, head.rows() - missing, label, order)
+    if guess.identifies is not None:  # the first rows may show each id once
+        if guess.written is not None:
+            table = table.interpret_values({column: guess.written.make_reader()})
+        guess = guess.with_counts(table.count_rows_per_id(column), table.rows())
         missing = table.count_missing(column)
-    nulls = missing > 0 or (made.written is not None and bool(made.written.nulls))
-    return replace(made, nulls=nulls)
+    nulls = missing > 0 or (guess.written is not None and bool(guess.written.nulls))
+    return replace(guess, nulls=nulls)
 
 
 def draft_from_arx(
@@ -189,9 +192,9 @@ def draft_from_arx(
         _get_table_name(source) if _get_table_name(source) in names or len(names) != 1 else names[0]
     )
     if name not in names:
-        result = ", ".join(names) or "none"
+        listed = ", ".join(names) or "none"
         raise IncrowdError(
-            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {result}. "
+            f"Folder '{folder}': no files {name}_hierarchy_COLUMN.csv, but files for {listed}. "
             "Rename the files or the table."
         )
     opened = open_table(source, engine=engine, sheet=sheet, header=header)
@@ -218,10 +221,10 @@ def draft_from_arx(
 def _find_only_table(folder: Path, names: list[str]) -> Path:
     tables = [folder / f"{name}.csv" for name in names if (folder / f"{name}.csv").exists()]
     if len(tables) != 1:
-        result = ", ".join(table.name for table in tables) or "none"
+        listed = ", ".join(table.name for table in tables) or "none"
         raise IncrowdError(
             f"Folder '{folder}': expected one table NAME.csv with files NAME_hierarchy_COLUMN.csv, "
-            f"found: {result}. If the table lies elsewhere, name it as TABLE."
+            f"found: {listed}. If the table lies elsewhere, name it as TABLE."
         )
     return tables[0]
 

@@ -142,14 +142,14 @@ class ColumnSummary:
     def numbers(self) -> list[Decimal]:
         """All values as numbers, or none at all; what no computer holds is none."""
         read = (parse_number(text) for text in self.texts)
-        result = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
-        return result if len(result) == len(self.texts) else []
+        numbers = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
+        return numbers if len(numbers) == len(self.texts) else []
 
     @property
     def days(self) -> list[dt.date]:
         """All values as days, or none at all."""
-        result = [parse_iso_day(text) for text in self.texts]
-        return [day for day in result if day] if all(result) else []
+        days = [parse_iso_day(text) for text in self.texts]
+        return [day for day in days if day] if all(days) else []
 
 
 def guess_column(
@@ -163,7 +163,7 @@ def guess_column(
     written = forms.propose_format(raw)
     read = written.make_reader() if written is not None else canonicalize_value
     plain = list(
-        dict.fromkeys(result for text in raw if (result := canonicalize_value(read(text))))
+        dict.fromkeys(plain_text for text in raw if (plain_text := canonicalize_value(read(text))))
     )
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
@@ -172,16 +172,16 @@ def guess_column(
     look = ColumnSummary(
         column, simple, identifiers.identify_by_name(simple), plain, rows, raw, typed, ordered
     )
-    made = next(answer for rule in _RULES if (answer := rule(look)))
-    reason = f"{made.reason}; '{label}'" if label else made.reason
-    unread = made.role in ("drop", "identifier") and made.identifies is None
+    guess = next(answer for rule in _RULES if (answer := rule(look)))
+    reason = f"{guess.reason}; '{label}'" if label else guess.reason
+    unread = guess.role in ("drop", "identifier") and guess.identifies is None
     if written is None or unread:
-        return replace(made, reason=reason)
+        return replace(guess, reason=reason)
     if forms.has_ambiguous_dates(written, raw):
         reason += "; day and month may be swapped"
-    first, *rest = made.confirm
+    first, *rest = guess.confirm
     confirm = (first, "written", *rest)
-    return replace(made, reason=reason, written=written, confirm=confirm)
+    return replace(guess, reason=reason, written=written, confirm=confirm)
 
 
 def _guess_empty(look: ColumnSummary) -> Guess | None:
@@ -195,10 +195,10 @@ def _guess_row_number(look: ColumnSummary) -> Guess | None:
     if each and re.search(_INDEX, look.column):
         return replace(look, hipaa=None).make_guess("drop", "row numbers")
     ends = max(numbers, default=Decimal(0)) - min(numbers, default=Decimal(0))
-    counted = each and look.rows == ends + 1
-    if look.column == UNNAMED or (look.rows >= 20 and counted):
-        made = replace(look, hipaa=None).make_guess("drop", "row numbers")
-        return replace(made, identifies="id" if counted else None)
+    consecutive = each and look.rows == ends + 1
+    if look.column == UNNAMED or (look.rows >= 20 and consecutive):
+        guess = replace(look, hipaa=None).make_guess("drop", "row numbers")
+        return replace(guess, identifies="id" if consecutive else None)
     return None
 
 
@@ -208,8 +208,8 @@ def _guess_person_id(look: ColumnSummary) -> Guess | None:
     if kind is None:
         return None
     alike = identifiers.identify_by_values(look.raw, look.rows)
-    own = None if look.hipaa in identifiers.GENERAL else look.hipaa
-    look = replace(look, hipaa=alike or own or "any other unique number")
+    specific = None if look.hipaa in identifiers.GENERAL else look.hipaa
+    look = replace(look, hipaa=alike or specific or "any other unique number")
     each = len(look.texts) == look.rows
     reason = "id, a different one in each row" if each else "id shared by several rows"
     return replace(look.make_guess("identifier", reason), identifies=kind)
@@ -231,8 +231,8 @@ def _guess_identifier(look: ColumnSummary) -> Guess | None:
         return None
     if _is_measured(look):
         return None
-    own = replace(look, hipaa=look.hipaa or "any other unique number")
-    return own.make_guess("identifier", "a different value in almost every row")
+    summary = replace(look, hipaa=look.hipaa or "any other unique number")
+    return summary.make_guess("identifier", "a different value in almost every row")
 
 
 def _is_measured(look: ColumnSummary) -> bool:
@@ -358,10 +358,10 @@ def _guess_few_values(look: ColumnSummary) -> Guess | None:
     ordered = hierarchy_proposal.propose_number_order(look.texts) or _propose_scale(look.texts)
     if ordered is not None:
         return look.guess_by_hierarchy(ordered)
-    known = {text.lower() for text in look.texts} in _KNOWN
+    is_common_set = {text.lower() for text in look.texts} in _KNOWN
     listed = ", ".join(quote_scalar(text) for text in sorted(look.texts, key=make_sort_key))
     reason = f"{count} distinct values" if count > 1 else "one value"
-    proposal = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not known)
+    proposal = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not is_common_set)
     return look.guess_by_hierarchy(proposal)
 
 

@@ -75,8 +75,8 @@ def _list_texts(column: str, table: Table) -> list[str]:
         values = table.head(ROWS).values(column) if column in table.columns else ()
     except TableError:
         return []
-    result = {text for value in values if (text := canonicalize_value(value)) is not None}
-    return sorted(result, key=make_sort_key)
+    distinct_texts = {text for value in values if (text := canonicalize_value(value)) is not None}
+    return sorted(distinct_texts, key=make_sort_key)
 
 
 def _propose_intervals(texts: Sequence[str]) -> HierarchyProposal:
@@ -86,8 +86,8 @@ def _propose_intervals(texts: Sequence[str]) -> HierarchyProposal:
         return HierarchyProposal(
             f"{{intervals: {{{fields}}}}}", "example: no value is a number", False
         )
-    whole = all(x == x.to_integral_value() for x in numbers)
-    if whole and 1800 <= min(numbers) <= max(numbers) <= 2100:
+    integral = all(x == x.to_integral_value() for x in numbers)
+    if integral and 1800 <= min(numbers) <= max(numbers) <= 2100:
         return hierarchy_proposal.propose_years(numbers)
     return (
         hierarchy_proposal.propose_amounts(numbers)
@@ -108,7 +108,7 @@ def _propose_dates(texts: Sequence[str]) -> HierarchyProposal:
 
 def _propose_mask(texts: Sequence[str]) -> HierarchyProposal:
     lengths = Counter(map(len, texts))  # one 'unknown' among postcodes does not make them longer
-    length = max(lengths, key=lambda one: (lengths[one], one), default=0)
+    length = max(lengths, key=lambda size: (lengths[size], size), default=0)
     if not 0 < length <= _MOST_MASKED:
         return HierarchyProposal(
             "{mask: {length: 5}}", "an example: values are no short codes", read=False

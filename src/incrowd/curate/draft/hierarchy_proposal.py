@@ -51,7 +51,9 @@ def propose_years(numbers: Sequence[Decimal]) -> HierarchyProposal:
     decades = (int(max(numbers)) - low) // 10 + 1
     half = math.ceil(decades / 2) * 10
     widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
-    fields = f"from: {low}, to: {low + 10 * decades - 1}, widths: {widths}"
+    high = low + 10 * decades - 1
+    high = _cut_at_this_year(high, int(max(numbers))) if decades > 1 else high
+    fields = f"from: {low}, to: {high}, widths: {widths}"
     return HierarchyProposal(
         f"{{intervals: {{{fields}}}}}", "years", origin="range from the data, rounded to decades"
     )
@@ -95,20 +97,20 @@ def propose_amounts(numbers: Sequence[Decimal]) -> HierarchyProposal:
     return HierarchyProposal(f"{{intervals: {{{fields}}}}}", reason, origin=_ROUNDED)
 
 
-def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
+def propose_numbers(numbers: Sequence[Decimal]) -> HierarchyProposal:
     """Propose round widths of the column's own scale, from fine to half the range."""
-    finest = _find_finest_step(found)
-    spread = max(max(found) - min(found), finest)
+    finest = _find_finest_step(numbers)
+    spread = max(max(numbers) - min(numbers), finest)
     unit = Decimal(1).scaleb(spread.adjusted())
     if spread < 2 * unit:
         unit /= 10
     order = spread.adjusted() + (spread != Decimal(1).scaleb(spread.adjusted()))
     step = max(finest, Decimal(1).scaleb(order - _MOST_STEPS))
     unit = max(unit, step)
-    low = (min(found) / unit).to_integral_value(ROUND_FLOOR) * unit
-    parts = max(((max(found) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
+    low = (min(numbers) / unit).to_integral_value(ROUND_FLOOR) * unit
+    parts = max(((max(numbers) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
     # Whole numbers are counted to the last one: 0-999999 also where a step is 10.
-    high = _round_end(low + parts * unit, finest if finest == 1 else step, max(found))
+    high = _round_end(low + parts * unit, finest if finest == 1 else step, max(numbers))
     half = int((parts / 2).to_integral_value(ROUND_CEILING))
     half = 8 if half == 7 else half
     between = _BETWEEN.get(half, half)
@@ -123,19 +125,25 @@ def propose_numbers(found: Sequence[Decimal]) -> HierarchyProposal:
     return HierarchyProposal(f"{{intervals: {{{fields}}}}}", "numbers", origin=_ROUNDED)
 
 
-def propose_days(found: Sequence[dt.date]) -> HierarchyProposal:
+def propose_days(days: Sequence[dt.date]) -> HierarchyProposal:
     """Propose days by decades, or by years where all lie in three."""
-    first, last = min(found).year, max(found).year
+    first, last = min(days).year, max(days).year
     if last - first <= 2:
         low, high, levels = first, last, ", levels: [day, month, quarter, year]"
     else:
         low, high, levels = first // 10 * 10, min(last // 10 * 10 + 9, 9999), ""
-    low = max(low, 1, last - 1000)
+    low, high = max(low, 1, last - 1000), _cut_at_this_year(high, last)
     fields = f"from: {low:04}-01-01, to: {high:04}-12-31{levels}"
     by = "years" if levels else "decades"
     return HierarchyProposal(
         f"{{dates: {{{fields}}}}}", "dates", origin=f"range from the data, rounded to {by}"
     )
+
+
+def _cut_at_this_year(high: int, last: int) -> int:
+    """Return the end of a range of years; it lies in the future only where values do."""
+    now = dt.datetime.now(dt.UTC).year
+    return high if last > now else min(high, now)
 
 
 def propose_number_order(texts: Sequence[str]) -> HierarchyProposal | None:

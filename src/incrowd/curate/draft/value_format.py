@@ -53,8 +53,8 @@ def _detect_number_format(texts: Sequence[str]) -> dict[str, Any] | None:
         return {}
     signs = [sign for sign in _SIGNS if any(sign in text for text in texts)]
     powers: dict[str, Any] = {"exponents": True} if any(map(_POWER.search, texts)) else {}
-    for sign, known in itertools.product(["", *signs], _SEPARATED):
-        more = {**known, **powers, **({"sign": sign} if sign else {})}
+    for sign, separators in itertools.product(["", *signs], _SEPARATED):
+        more = {**separators, **powers, **({"sign": sign} if sign else {})}
         if more and _is_written_like(ValueFormat(**more), texts):
             return more
     return None

@@ -267,7 +267,7 @@ def _make_scene(
     synthetic = "information" in told.parameters  # rows of a model follow no law of cells
     attack_scene = bool(told.events) and rows_known and not synthetic
     return make_scene(
-        counted, shown, secrets=wanted, control=others, drawn=drawn,
+        counted, shown, secrets=wanted, control=others, sample_rate=drawn,
         law=law_from_parameters(told.parameters) if attack_scene else None,
         rows_known=rows_known,
         promise=told.promise, events=tuple(parse_event(event) for event in told.events),

@@ -91,7 +91,7 @@ def _match_values(
     if homes is not None:
         return _match_homes(homes, table, some, values)
     order = {at: np.argsort(table.codes[:, at], kind="stable") for at in set(some[:, 1].tolist())}
-    result = []
+    matches = []
     for (place, at, _), value in zip(some.tolist(), values.tolist(), strict=True):
         column = table.codes[:, at]
         first, last = np.searchsorted(column, [value, value + 1], sorter=order[at])
@@ -105,17 +105,17 @@ def _match_values(
             else:
                 low, high = int(cover.low[label]), int(cover.high[label])
                 rows = rows[(low <= rows[:, other]) & (rows[:, other] <= high)]
-        result.append(len(rows) > 0)
-    return result
+        matches.append(len(rows) > 0)
+    return matches
 
 
 def _match_homes(homes: Places, table: Frequencies, some: Places, values: Places) -> list[bool]:
     """Return the same where every row fits one class at most: that of its ``homes``."""
-    result = np.zeros(len(some), dtype=bool)
+    matches = np.zeros(len(some), dtype=bool)
     for at in np.unique(some[:, 1]).tolist():
         request = some[:, 1] == at
         column = table.codes[:, at].astype(np.int64)
         most = int(max(column.max(initial=0), values.max(initial=0))) + 1
-        known = (homes * most + column)[homes >= 0]
-        result[request] = np.isin(some[request, 0] * most + values[request], known)
-    return result.tolist()
+        keys = (homes * most + column)[homes >= 0]
+        matches[request] = np.isin(some[request, 0] * most + values[request], keys)
+    return matches.tolist()

@@ -43,19 +43,19 @@ class SensitiveBoxes:
 
     @classmethod
     def from_classes(
-        cls, found: ClassBounds, members: Members, sensitive: Codes, values: int
+        cls, classes: ClassBounds, members: Members, sensitive: Codes, values: int
     ) -> SensitiveBoxes:
         """Return classes that are published with the sensitive values of their rows."""
-        held = np.zeros((len(found.sizes), values), dtype=bool)
-        held[members, sensitive] = True
-        return cls(found.low, found.high, held)
+        sensitive_values = np.zeros((len(classes.sizes), values), dtype=bool)
+        sensitive_values[members, sensitive] = True
+        return cls(classes.low, classes.high, sensitive_values)
 
     @classmethod
-    def from_cells(cls, shown: ClassBounds, values: int) -> SensitiveBoxes:
+    def from_cells(cls, cells: ClassBounds, values: int) -> SensitiveBoxes:
         """Return cells whose last column is the sensitive one."""
         places = np.arange(values)
-        last = (shown.low[:, -1:] <= places) & (places <= shown.high[:, -1:])
-        return cls(shown.low[:, :-1], shown.high[:, :-1], last)
+        last = (cells.low[:, -1:] <= places) & (places <= cells.high[:, -1:])
+        return cls(cells.low[:, :-1], cells.high[:, :-1], last)
 
     def list_candidates(self, points: Codes) -> Bools:
         """Return the sensitive values (across) that each person (down) may have."""
@@ -134,9 +134,9 @@ class ReleaseView:
         for near in self.seen.find_nearest(some.people.points) if len(self.seen) else ():
             shape = (len(near.most), len(self.seen))
             chosen = sparse.csr_matrix((np.ones(len(near.place)), near.place, near.ends), shape)
-            shown = np.asarray((chosen @ self.secret.held).todense()) > 0
-            whole = near.most == len(self.seen.names)
-            candidates[near.part] = np.where(whole[:, None], shown @ covered, True)
+            secret_values = np.asarray((chosen @ self.secret.held).todense()) > 0
+            fits_fully = near.most == len(self.seen.names)
+            candidates[near.part] = np.where(fits_fully[:, None], secret_values @ covered, True)
         return candidates
 
 

@@ -80,10 +80,13 @@ def compute_join_chances(seen: AttackerView, halves: Halves, points: Codes) -> F
     size, rows = max(1, _CELLS // len(seen)), seen.counts.astype(np.float64)
     for start in range(0, len(lost), size):
         some = points[lost[start : start + size]]
-        item, other = (_find_nearest_classes(part, at, some[:, half]) for half, part, at in parts)
+        first_nearest, second_nearest = (
+            _find_nearest_classes(part, at, some[:, half]) for half, part, at in parts
+        )
         with use_one_thread():
             met, near, close = (  # as floats, which are multiplied faster and are exact here
-                meets.astype(np.float64) @ rows for meets in (item & other, item, other)
+                meets.astype(np.float64) @ rows
+                for meets in (first_nearest & second_nearest, first_nearest, second_nearest)
             )
         join_chances[lost[start : start + size]] = met / np.maximum(near * close, 1)
     return join_chances

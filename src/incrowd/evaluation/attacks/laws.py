@@ -40,11 +40,11 @@ class ReleaseLaw(Protocol):
         """Return from how many rows shown on it is rather ``rows`` than one fewer."""
         ...
 
-    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+    def tail_probability(self, rows: Counts, published: Counts) -> Floats:
         """Return how likely at least so many rows are shown, from the decision threshold on."""
         ...
 
-    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+    def allows_shown(self, rows: Counts, published: Counts) -> Bools:
         """Return whether so many rows, 0 for none, can be shown of so many."""
         ...
 
@@ -69,21 +69,21 @@ class SampleLaw:
 
         Should the product be rounded past a whole number, a count with P = Q is missed, no more.
         """
-        result: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
-        return result
+        threshold: Counts = np.maximum(self.k, np.ceil(rows * self.beta).astype(np.int64))
+        return threshold
 
-    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+    def tail_probability(self, rows: Counts, published: Counts) -> Floats:
         """Return P[B(n, beta) >= z]."""
         from scipy.special import betainc  # slow to load, and only samples need it
 
-        beyond = np.maximum(rows - shown, 0) + 1.0
-        result: Floats = np.where(rows >= shown, betainc(shown, beyond, self.beta), 0.0)
-        return result
+        beyond = np.maximum(rows - published, 0) + 1.0
+        tail: Floats = np.where(rows >= published, betainc(published, beyond, self.beta), 0.0)
+        return tail
 
-    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+    def allows_shown(self, rows: Counts, published: Counts) -> Bools:
         """Return whether nothing is shown, or from k to all."""
-        result: Bools = (shown == 0) | ((self.k <= shown) & (shown <= rows))
-        return result
+        is_possible: Bools = (published == 0) | ((self.k <= published) & (published <= rows))
+        return is_possible
 
     def total_variation(self, rows: Counts) -> Floats:
         """Return P[at least z of n] - P[at least z of n - 1]."""
@@ -91,9 +91,9 @@ class SampleLaw:
 
     def draw_rows(self, rows: Counts, rng: np.random.Generator) -> Counts:
         """Thin the rows, and drop them below k."""
-        drawn = rng.binomial(rows, self.beta)
-        result: Counts = np.where(drawn >= self.k, drawn, 0)
-        return result
+        sampled = rng.binomial(rows, self.beta)
+        published: Counts = np.where(sampled >= self.k, sampled, 0)
+        return published
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +112,10 @@ class CountLaw:
         """Return the larger of r + k and n."""
         return np.maximum(self.threshold, rows)
 
-    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+    def tail_probability(self, rows: Counts, published: Counts) -> Floats:
         """Return P[n + X >= z]."""
         r = self.noise.reach
-        upper_tail: Floats = self._upper_tail[np.clip(shown - rows, -r, r + 1) + r]
+        upper_tail: Floats = self._upper_tail[np.clip(published - rows, -r, r + 1) + r]
         return upper_tail
 
     @cached_property
@@ -125,12 +125,14 @@ class CountLaw:
         both = np.concatenate([tail[:0:-1], tail])
         return np.append(np.cumsum(both[::-1])[::-1], 0.0)
 
-    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+    def allows_shown(self, rows: Counts, published: Counts) -> Bools:
         """Return whether noise can hide the rows, or make so many of them from r + k on."""
         r = self.noise.reach
-        hidden = (shown == 0) & (rows - r < self.threshold)
-        result: Bools = hidden | ((shown >= self.threshold) & (np.abs(shown - rows) <= r))
-        return result
+        hidden = (published == 0) & (rows - r < self.threshold)
+        is_possible: Bools = hidden | (
+            (published >= self.threshold) & (np.abs(published - rows) <= r)
+        )
+        return is_possible
 
     def total_variation(self, rows: Counts) -> Floats:
         """Return P[n + X >= z] - P[n - 1 + X >= z]."""
@@ -140,8 +142,8 @@ class CountLaw:
         """Add noise, drop below r + k: that is more than r, so an empty cell never shows."""
         above = self._upper_tail[1:-1][::-1]  # P[X >= x] for x from r down to 1 - r
         noisy = rows + self.noise.reach - np.searchsorted(above, rng.random(len(rows)), "right")
-        result: Counts = np.where(noisy >= self.threshold, noisy, 0)
-        return result
+        published: Counts = np.where(noisy >= self.threshold, noisy, 0)
+        return published
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +162,13 @@ class CoinLaw:
         """Return that of the law that was drawn."""
         return self.drawn.decision_threshold(rows)
 
-    def tail_probability(self, rows: Counts, shown: Counts) -> Floats:
+    def tail_probability(self, rows: Counts, published: Counts) -> Floats:
         """Return that of the law that was drawn."""
-        return self.drawn.tail_probability(rows, shown)
+        return self.drawn.tail_probability(rows, published)
 
-    def allows_shown(self, rows: Counts, shown: Counts) -> Bools:
+    def allows_shown(self, rows: Counts, published: Counts) -> Bools:
         """Return what the law that was drawn allows."""
-        return self.drawn.allows_shown(rows, shown)
+        return self.drawn.allows_shown(rows, published)
 
     def total_variation(self, rows: Counts) -> Floats:
         """Return the average of both: the coin is seen as well, and alike for both tables."""

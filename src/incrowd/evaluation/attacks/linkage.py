@@ -33,7 +33,7 @@ def attack_linkage(
     seen: AttackerView,
     people: People,
     *,
-    known: Sequence[int],
+    known_columns: Sequence[int],
     everybody: Frequencies | None = None,
     control: People | None = None,
     errors: float = 0.0,
@@ -41,7 +41,7 @@ def attack_linkage(
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Name the row of each person, knowing the columns ``known``, each value wrong by ``errors``.
+    """Name the row of each person, knowing ``known_columns``, each value wrong by ``errors``.
 
     Claim: the chance of a person is ``d * |own and near| / |own| / |near|``, in rows, where ``own``
     are the rows that fit the person in truth in all columns and ``near`` those that fit the
@@ -53,25 +53,29 @@ def attack_linkage(
     that is differentially private.
     """
     there = _compute_presence(seen, everybody)
-    chances = _compute_chances(seen, people, known, errors, there, rng)
+    chances = _compute_chances(seen, people, known_columns, errors, there, rng)
     details = {"expected": float(chances.mean()) if len(chances) else 0.0}
     words, outside = "The matched row belongs to the person.", None
     if control is not None:
-        told = control.with_errors(errors, rng) if errors else control
-        sure = _compute_certainty(seen.select_columns(known)[0], told.points[:, list(known)])
+        noisy_control = control.with_errors(errors, rng) if errors else control
+        sure = _compute_certainty(
+            seen.select_columns(known_columns)[0], noisy_control.points[:, list(known_columns)]
+        )
         details["named_outside"] = float(sure.mean()) if len(sure) else 0.0
         words += (
             " People outside the table are matched as confidently with probability "
             f"{details['named_outside']:.2g}."
         )
         outside = Rate.from_chances(sure, rng, confidence) if private else None
-    listed = ", ".join(seen.names[at] for at in known)
+    listed = ", ".join(seen.names[at] for at in known_columns)
     knowledge = f"{listed} of each person"
     if errors:
         knowledge += f", each value wrong with probability {errors:g}"
     return Estimate(
         attack="linkage",
-        name="all quasi-identifiers" if len(known) == len(seen.names) else f"{len(known)} columns",
+        name="all quasi-identifiers"
+        if len(known_columns) == len(seen.names)
+        else f"{len(known_columns)} columns",
         knows=knowledge,
         success=Rate.from_chances(chances, rng, confidence),
         guess=Rate.from_value(1 / max(seen.rows, 1)),
@@ -87,8 +91,8 @@ def _compute_presence(seen: AttackerView, everybody: Frequencies | None) -> Floa
     if everybody is None or homes is None:
         return np.full(len(seen), seen.drawn)
     inside = homes >= 0
-    held = np.bincount(homes[inside], everybody.counts[inside], len(seen))
-    return np.minimum(1.0, seen.counts / np.maximum(held, 1))
+    class_sizes = np.bincount(homes[inside], everybody.counts[inside], len(seen))
+    return np.minimum(1.0, seen.counts / np.maximum(class_sizes, 1))
 
 
 def find_worst_columns(
@@ -105,11 +109,13 @@ def find_worst_columns(
     fewer = _COMPARISONS // max(tried * len(seen) * number, 1)
     some = people.sample_people(min(max(fewer, _FEWEST), _MOST), rng)
 
-    shown = _compute_certainty(seen, some.points) > 0
+    is_published = _compute_certainty(seen, some.points) > 0
 
     def link_by(columns: tuple[int, ...]) -> float:
         part, _ = seen.select_columns(columns)
-        return float((_compute_certainty(part, some.points[:, list(columns)]) * shown).mean())
+        return float(
+            (_compute_certainty(part, some.points[:, list(columns)]) * is_published).mean()
+        )
 
     if listed:
         return max(combinations(range(width), number), key=link_by)
@@ -123,36 +129,36 @@ def find_worst_columns(
 def _compute_chances(
     seen: AttackerView,
     people: People,
-    known: Sequence[int],
+    known_columns: Sequence[int],
     errors: float,
     there: Floats,
     rng: np.random.Generator,
 ) -> Floats:
     """Return the chance that each person's row is named."""
-    part, becomes = seen.select_columns(known)
-    told = (people.with_errors(errors, rng) if errors else people).points[:, list(known)]
+    part, becomes = seen.select_columns(known_columns)
+    points = (people.with_errors(errors, rng) if errors else people).points[:, list(known_columns)]
     near, members = np.zeros(len(people)), [np.zeros(0, dtype=np.int64)]
-    for item in part.find_nearest(told):
-        near[item.part] = item.sum_weights(part.counts)
-        members.append((item.person + item.part.start) * len(part) + item.place)
+    for nearest in part.find_nearest(points):
+        near[nearest.part] = nearest.sum_weights(part.counts)
+        members.append((nearest.person + nearest.part.start) * len(part) + nearest.place)
     named = np.concatenate(members)
-    result = np.zeros(len(people))
-    for item in seen.find_nearest(people.points):
-        fitting = item.most[item.person] == len(seen.names)
-        both = (item.person + item.part.start) * len(part) + becomes[item.place]
-        rows = seen.counts[item.place] * fitting
-        own = np.bincount(item.person, rows, len(item.most))
-        inside = rows * np.isin(both, named) * there[item.place]
-        shared = np.bincount(item.person, inside, len(item.most))
-        result[item.part] = shared / np.maximum(own, 1)
-    return result / np.maximum(near, 1)
+    chances = np.zeros(len(people))
+    for nearest in seen.find_nearest(people.points):
+        fitting = nearest.most[nearest.person] == len(seen.names)
+        both = (nearest.person + nearest.part.start) * len(part) + becomes[nearest.place]
+        rows = seen.counts[nearest.place] * fitting
+        fitting_rows = np.bincount(nearest.person, rows, len(nearest.most))
+        inside = rows * np.isin(both, named) * there[nearest.place]
+        shared = np.bincount(nearest.person, inside, len(nearest.most))
+        chances[nearest.part] = shared / np.maximum(fitting_rows, 1)
+    return chances / np.maximum(near, 1)
 
 
 def _compute_certainty(seen: AttackerView, points: Codes) -> Floats:
     """Return how sure the attacker is of the row named: one over the rows that fit wholly."""
     sure = np.zeros(len(points))
-    for item in seen.find_nearest(points):
-        rows = item.sum_weights(seen.counts)
-        whole = (item.most == len(seen.names)) & (rows > 0)
-        sure[item.part] = np.where(whole, 1 / np.maximum(rows, 1), 0.0)
+    for nearest in seen.find_nearest(points):
+        rows = nearest.sum_weights(seen.counts)
+        fits_fully = (nearest.most == len(seen.names)) & (rows > 0)
+        sure[nearest.part] = np.where(fits_fully, 1 / np.maximum(rows, 1), 0.0)
     return sure

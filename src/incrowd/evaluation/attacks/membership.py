@@ -97,7 +97,7 @@ def list_table_events(event: Event) -> list[Event]:
         case SampledEvent(part, _):
             return list_table_events(part)
         case Composition(events):
-            return [item for part in events for item in list_table_events(part)]
+            return [table_event for part in events for table_event in list_table_events(part)]
     return [event]
 
 
@@ -119,16 +119,16 @@ class MembershipTargets:
 
     @classmethod
     def from_tables(
-        cls, table: Frequencies, shown: Frequencies, people: Codes
+        cls, table: Frequencies, published: Frequencies, people: Codes
     ) -> MembershipTargets:
         """Return people, the table and the release, all by codes of the levels that are shown."""
-        every = number_tuples(np.concatenate([people, table.codes, shown.codes]))
+        every = number_tuples(np.concatenate([people, table.codes, published.codes]))
         cells, at = np.unique(every, return_inverse=True)
-        own, rest = at[: len(people)], at[len(people) :]
+        person_places, rest = at[: len(people)], at[len(people) :]
         rows, seen = np.zeros((2, len(cells)), dtype=np.int64)
         np.add.at(rows, rest[: len(table)], table.counts)
-        np.add.at(seen, rest[len(table) :], shown.counts)
-        return cls(own.astype(np.int64), rows[own], seen[own])
+        np.add.at(seen, rest[len(table) :], published.counts)
+        return cls(person_places.astype(np.int64), rows[person_places], seen[person_places])
 
     def select_targets(self, places: Places) -> MembershipTargets:
         """Return some of them."""
@@ -179,8 +179,8 @@ def attack_by_law(
     to_be_in = np.arange(len(tried)) % 2 == 0
     rows = everybody.rows[tried] + ~is_in[tried]  # if the person is in
     imagined = law.draw_rows(rows - ~to_be_in, rng)
-    shown = np.where(to_be_in == is_in[tried], everybody.shown[tried], imagined)
-    says_in = _compute_answers(law, rows, shown)
+    published = np.where(to_be_in == is_in[tried], everybody.shown[tried], imagined)
+    says_in = _compute_answers(law, rows, published)
     details: dict[str, float | str] = {}
     if len(members):
         each = (1 + law.total_variation(members.rows)) / 2
@@ -221,10 +221,10 @@ def _refuse_impossible(law: ReleaseLaw, people: MembershipTargets, *, least: int
         )
 
 
-def _compute_answers(law: ReleaseLaw, rows: Counts, shown: Counts) -> Floats:
+def _compute_answers(law: ReleaseLaw, rows: Counts, published: Counts) -> Floats:
     """Return how likely the answer is "in". Of a cell that is never shown, a coin decides."""
     least = law.decision_threshold(rows)
-    return np.where(law.tail_probability(rows, least) == 0, 0.5, shown >= least)
+    return np.where(law.tail_probability(rows, least) == 0, 0.5, published >= least)
 
 
 def _sample_cells(cells: Places, rng: np.random.Generator) -> Places:
@@ -274,11 +274,11 @@ def attack_by_fit(
 
 
 def _find_fitting(seen: AttackerView, people: People) -> Bools:
-    result = np.zeros(len(people), dtype=bool)
+    is_fitting = np.zeros(len(people), dtype=bool)
     if len(seen):
         for near in seen.find_nearest(people.points):
-            result[near.part] = near.most == len(seen.names)
-    return result
+            is_fitting[near.part] = near.most == len(seen.names)
+    return is_fitting
 
 
 Description: TypeAlias = tuple[int, ...]
@@ -378,8 +378,8 @@ class _DecisionRule:
             return float(
                 self.answer_releases(present).sum() + (1 - self.answer_releases(absent)).sum()
             )
-        others = [self.table[self._select_numbers(item)] - 1 for item in present]
-        others += [-self.table[self._select_numbers(item)] - 1 for item in absent]
+        others = [self.table[self._select_numbers(description)] - 1 for description in present]
+        others += [-self.table[self._select_numbers(description)] - 1 for description in absent]
         return float((np.sign(np.array(others, dtype=np.float64)) + 1).sum() / 2)
 
     def describe_fields(self, fields: Sequence[str]) -> str:
@@ -402,8 +402,8 @@ def _learn_rule(present: Sequence[Description], absent: Sequence[Description]) -
 def _make_table_rule(
     columns: tuple[int, ...], present: Sequence[Description], absent: Sequence[Description]
 ) -> _DecisionRule:
-    table = Counter(tuple(item[at] for at in columns) for item in present)
-    table.subtract(Counter(tuple(item[at] for at in columns) for item in absent))
+    table = Counter(tuple(description[at] for at in columns) for description in present)
+    table.subtract(Counter(tuple(description[at] for at in columns) for description in absent))
     return _DecisionRule(columns, table)
 
 
@@ -411,8 +411,8 @@ def _make_cut_rule(
     at: int, present: Sequence[Description], absent: Sequence[Description]
 ) -> _DecisionRule:
     """Return the best cut of one number, in the better direction."""
-    ins = np.sort(np.array([item[at] for item in present]))
-    outs = np.sort(np.array([item[at] for item in absent]))
+    ins = np.sort(np.array([description[at] for description in present]))
+    outs = np.sort(np.array([description[at] for description in absent]))
     cuts = np.unique(np.concatenate([ins, outs]))
     above = np.searchsorted(outs, cuts, side="right") - np.searchsorted(ins, cuts, side="right")
     best = int(np.argmax(np.abs(above)))

@@ -114,11 +114,15 @@ def _make_scene(product: Product, counted: object, made: MethodResult) -> Attack
     if product.apart is not None or len(everybody.frequencies) > _TUPLES:
         some = subsample(everybody.frequencies, _SOME, np.random.default_rng(0))
         original = replace(everybody, frequencies=some).represent_by_values()
-        return replace(make_scene(original, product.shown, secrets=(), drawn=drawn), whole=False)
+        return replace(
+            make_scene(original, product.shown, secrets=(), sample_rate=drawn), whole=False
+        )
     if isinstance(counted, DistinctRows) and product.rows <= _ROWS:
         kept = tuple(name for name in product.kept if len(counted.kept[name]) <= VALUES)
         if kept:
-            return make_scene(*add_kept_columns(product, counted, kept), secrets=kept, drawn=drawn)
+            return make_scene(
+                *add_kept_columns(product, counted, kept), secrets=kept, sample_rate=drawn
+            )
     original = product.original.represent_by_values()
     silent = _list_silent_secrets(product)
     secrets = [
@@ -137,7 +141,7 @@ def _make_scene(product: Product, counted: object, made: MethodResult) -> Attack
         original,
         product.shown,
         secrets=tuple(wanted),
-        drawn=drawn,
+        sample_rate=drawn,
         law=law,
         events=tuple(made.events),
     )

@@ -73,11 +73,11 @@ class CellTables:
 
 def make_scene(
     original: CountedTable,
-    shown: PublishedTable,
+    published: PublishedTable,
     *,
     secrets: Sequence[str],
     control: Frequencies | None = None,
-    drawn: float = 1.0,
+    sample_rate: float = 1.0,
     law: ReleaseLaw | None = None,
     rows_known: bool = True,
     promise: tuple[float, float] | None = None,
@@ -85,26 +85,33 @@ def make_scene(
 ) -> AttackScene:
     """Make the scene of a table and a release, both counted by the same columns.
 
-    ``original`` is at level 0; ``control`` has its codes. A person's row was ``drawn`` into the
-    release with this chance.
+    ``original`` is at level 0; ``control`` has its codes. A person's row was drawn into the
+    release with probability ``sample_rate``.
     """
-    _, _, covers = locate_tuples(original, original.axes, shown)
-    levels = shown.levels or (None,) * len(original.axes)
+    _, _, covers = locate_tuples(original, original.axes, published)
+    levels = published.levels or (None,) * len(original.axes)
     covers = [
         _exclude_root(cover, axis, level)
         for cover, axis, level in zip(covers, original.axes, levels, strict=True)
     ]
-    noise = 0.0 if shown.noise is None else shown.noise.variance
+    noise = 0.0 if published.noise is None else published.noise.variance
     names = original.names
     quasi = tuple(at for at, name in enumerate(names) if name not in secrets)
     return AttackScene(
         axes=original.axes,
-        release=make_view(names, shown.frequencies, covers, quasi=quasi, drawn=drawn, noise=noise),
+        release=make_view(
+            names,
+            published.frequencies,
+            covers,
+            quasi=quasi,
+            sample_rate=sample_rate,
+            noise=noise,
+        ),
         everybody=_place_tuples(original, original.frequencies),
         control=None if control is None else _place_tuples(original, control),
         quasi=quasi,
         secrets=tuple(names.index(name) for name in secrets),
-        cells=None if law is None else _make_cells(original, shown, control, law),
+        cells=None if law is None else _make_cells(original, published, control, law),
         rows_known=rows_known,
         promise=promise,
         events=events,
@@ -124,21 +131,25 @@ def _exclude_root(cover: LabelCover, axis: Axis, level: int | None) -> LabelCove
 
 
 def _make_cells(
-    original: CountedTable, shown: PublishedTable, control: Frequencies | None, law: ReleaseLaw
+    original: CountedTable, published: PublishedTable, control: Frequencies | None, law: ReleaseLaw
 ) -> CellTables | None:
     """Return what is known by levels; None where a column has none. Labels alike are one."""
-    levels = tuple(level for level in shown.levels if level is not None)
+    levels = tuple(level for level in published.levels if level is not None)
     if len(levels) < len(original.names):
         return None
     maps = []
-    for hierarchy, level, texts in zip(original.hierarchies, levels, shown.labels, strict=True):
-        known = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
-        maps.append(np.array([known[canonicalize_value(text)] for text in texts], dtype=np.int32))
+    for hierarchy, level, texts in zip(original.hierarchies, levels, published.labels, strict=True):
+        codes_by_label = {
+            label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])
+        }
+        maps.append(
+            np.array([codes_by_label[canonicalize_value(text)] for text in texts], dtype=np.int32)
+        )
     others = None if control is None else replace(original, frequencies=control)
     return CellTables(
         law,
         original.roll_up(levels).merge_labels().frequencies,
-        shown.frequencies.roll_up(maps),
+        published.frequencies.roll_up(maps),
         None if others is None else others.roll_up(levels).merge_labels().frequencies,
     )
 

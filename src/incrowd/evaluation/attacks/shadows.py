@@ -150,33 +150,33 @@ class ShadowReleases:
     @cached_property
     def _extreme_tuples(self) -> Bools:
         """Which tuples hold, all by themselves, the lowest or highest position of a column."""
-        counted = _get_counted(self.counted)
-        result = np.zeros(len(self.frequencies), dtype=bool)
-        for at, axis in enumerate(counted.axes):
+        table = _get_counted(self.counted)
+        is_extreme = np.zeros(len(self.frequencies), dtype=bool)
+        for at, axis in enumerate(table.axes):
             if not axis.ordered:
                 continue
-            leaves = _find_leaves(counted, at)[self.frequencies.codes[:, at]]
+            leaves = _find_leaves(table, at)[self.frequencies.codes[:, at]]
             places = axis.positions[leaves].astype(np.int64)
             inside = places < axis.hierarchy.null
             for end in (places[inside].min(initial=-1), places[inside].max(initial=-1)):
                 there = inside & (places == end)
-                result |= there & (self.frequencies.counts[there].sum() == 1)
-        return result
+                is_extreme |= there & (self.frequencies.counts[there].sum() == 1)
+        return is_extreme
 
     def remove_row(self, at: int) -> CountedTable | DistinctRows:
         """Return the table without one row of a tuple."""
         if not 0 <= at < len(self.frequencies):
             raise ParameterError("at", "be the place of a tuple", at)
-        fewer, kept = _remove_one(self.frequencies, at)
+        fewer, is_left = _remove_one(self.frequencies, at)
         if isinstance(self.counted, CountedTable):
             return replace(self.counted, frequencies=fewer)
         rows, owner = self.counted, int(self.counted.owner[at])
-        own, left = _remove_one(rows.counted.frequencies, owner)
+        tuples, left = _remove_one(rows.counted.frequencies, owner)
         return replace(
             rows,
-            counted=replace(rows.counted, frequencies=own),
+            counted=replace(rows.counted, frequencies=tuples),
             frequencies=fewer,
-            owner=(np.cumsum(left) - 1)[rows.owner[kept]],
+            owner=(np.cumsum(left) - 1)[rows.owner[is_left]],
         )
 
     def make_shadow(self, at: int) -> Shadow:
@@ -186,16 +186,16 @@ class ShadowReleases:
         """
         tables = {True: self.counted, False: self.remove_row(at)}
         looks = _ReleaseDescriber(_get_counted(self.counted), self.frequencies.codes[at])
-        known: dict[bool, Description] = {}
+        descriptions: dict[bool, Description] = {}
 
         def release(present: bool, rng: np.random.Generator) -> Description:
-            if present not in known:
+            if present not in descriptions:
                 bits = _WatchedRandomness(int(rng.integers(2**62)))
                 described = self._describe_release(tables[present], looks, bits)
                 if bits.drawn:
                     return described
-                known[present] = described
-            return known[present]
+                descriptions[present] = described
+            return descriptions[present]
 
         return release
 
@@ -203,10 +203,10 @@ class ShadowReleases:
         self, table: CountedTable | DistinctRows, looks: _ReleaseDescriber, bits: _WatchedRandomness
     ) -> Description:
         try:
-            made = self._make_release(table, bits)
+            outcome = self._make_release(table, bits)
         except IncrowdError:  # too few rows, say: that tells as well
             return (_NOTHING,) * len(self.fields)
-        return tuple(x for product in made.products for x in looks.describe_product(product))
+        return tuple(x for product in outcome.products for x in looks.describe_product(product))
 
 
 class _WatchedRandomness(SeededRandomness):
@@ -232,34 +232,34 @@ def _remove_one(frequencies: Frequencies, at: int) -> tuple[Frequencies, Bools]:
     """Return frequencies with one row less of a tuple, and which tuples are left."""
     counts: Counts = frequencies.counts.copy()
     counts[at] -= 1
-    kept = counts > 0
-    return Frequencies(frequencies.codes[kept], counts[kept]), kept
+    is_left = counts > 0
+    return Frequencies(frequencies.codes[is_left], counts[is_left]), is_left
 
 
-def _find_leaves(counted: CountedTable, at: int) -> Places:
+def _find_leaves(table: CountedTable, at: int) -> Places:
     """Return for each code of a column at its level some value that belongs to it."""
-    hierarchy, level = counted.hierarchies[at], counted.levels[at]
-    result = np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
+    hierarchy, level = table.hierarchies[at], table.levels[at]
+    leaves = np.zeros(len(hierarchy.labels[level]), dtype=np.int64)
     groups = hierarchy.groups[level]
-    result[groups[::-1]] = np.arange(len(groups))[::-1]  # the first value of each
-    return result
+    leaves[groups[::-1]] = np.arange(len(groups))[::-1]  # the first value of each
+    return leaves
 
 
 class _ReleaseDescriber:
     """What a release looks like to somebody who is after one person."""
 
-    def __init__(self, counted: CountedTable, codes: Codes) -> None:
+    def __init__(self, table: CountedTable, codes: Codes) -> None:
         self._person = {
-            name: (counted.axes[at], int(_find_leaves(counted, at)[codes[at]]))
-            for at, name in enumerate(counted.names)
+            name: (table.axes[at], int(_find_leaves(table, at)[codes[at]]))
+            for at, name in enumerate(table.names)
         }
         self._fits: dict[tuple[str, int | None, object], bool] = {}
         self._readers: dict[str, LabelReader] = {}
 
     def describe_product(self, product: Product) -> Description:
         """Return the numbers of :data:`FIELDS`."""
-        shown = product.shown
-        chosen = (shown.levels, sorted(product.parameters.items()))
+        published = product.shown
+        chosen = (published.levels, sorted(product.parameters.items()))
         return (
             product.rows,
             product.classes,
@@ -270,30 +270,30 @@ class _ReleaseDescriber:
 
     def _count_fitting(self, product: Product) -> int:
         """Return how many rows fit the person in all columns that are shown."""
-        shown = product.shown
-        fitting = np.ones(len(shown.frequencies), dtype=bool)
-        levels = shown.levels or (None,) * len(product.original.names)
+        published = product.shown
+        fitting = np.ones(len(published.frequencies), dtype=bool)
+        levels = published.levels or (None,) * len(product.original.names)
         for at, (name, level) in enumerate(zip(product.original.names, levels, strict=True)):
-            codes = shown.frequencies.codes[:, at]
-            fits = np.zeros(len(shown.labels[at]), dtype=bool)
+            codes = published.frequencies.codes[:, at]
+            fits = np.zeros(len(published.labels[at]), dtype=bool)
             for code in np.unique(codes).tolist():
-                fits[code] = self._is_fitting(name, level, shown.labels[at][code])
+                fits[code] = self._is_fitting(name, level, published.labels[at][code])
             fitting &= fits[codes]
-        return int(shown.frequencies.counts[fitting].sum())
+        return int(published.frequencies.counts[fitting].sum())
 
     def _is_fitting(self, name: str, level: int | None, label: object) -> bool:
-        result = (name, level, label)
-        if result not in self._fits:
+        key = (name, level, label)
+        if key not in self._fits:
             axis, leaf = self._person[name]
             hierarchy = axis.hierarchy
             if level is not None:
-                own = hierarchy.labels[level][hierarchy.groups[level][leaf]]
-                self._fits[result] = label == own
+                person_label = hierarchy.labels[level][hierarchy.groups[level][leaf]]
+                self._fits[key] = label == person_label
             else:
                 places, _ = self._get_reader(name).read_label(label)
                 everything = label == hierarchy.root
-                self._fits[result] = everything or bool((places == axis.positions[leaf]).any())
-        return self._fits[result]
+                self._fits[key] = everything or bool((places == axis.positions[leaf]).any())
+        return self._fits[key]
 
     def _get_reader(self, name: str) -> LabelReader:
         if name not in self._readers:
@@ -303,13 +303,13 @@ class _ReleaseDescriber:
 
 def _list_classes(product: Product) -> list[tuple[str, int]]:
     """Return the classes by their labels, in an order that does not depend on numbering."""
-    shown = product.shown
+    published = product.shown
     columns = [
-        [repr(labels[code]) for code in shown.frequencies.codes[:, at].tolist()]
-        for at, labels in enumerate(shown.labels)
+        [repr(labels[code]) for code in published.frequencies.codes[:, at].tolist()]
+        for at, labels in enumerate(published.labels)
     ]
     texts = map("\0".join, zip(*columns, strict=True))
-    return sorted(zip(texts, shown.frequencies.counts.tolist(), strict=True))
+    return sorted(zip(texts, published.frequencies.counts.tolist(), strict=True))
 
 
 def _hash_value(value: object) -> int:

@@ -161,7 +161,7 @@ def isolate_by_classes(
     others = inside if control is None else _cover_people(seen, chosen, control)
     people = original if control is None else control
     weights = others.people / max(people.total, 1) / sizes
-    whole = _CoveredRecords(*_summarize_counts(original.counts))
+    everybody = _CoveredRecords(*_summarize_counts(original.counts))
 
     def rate(covered: _CoveredRecords, weight: Floats) -> Rate:
         if unique:
@@ -174,7 +174,7 @@ def isolate_by_classes(
         name="by a class and a random condition",
         knows="the release only",
         success=rate(inside, 1 / sizes),
-        guess=rate(whole, weights),
+        guess=rate(everybody, weights),
         control=None if control is None else rate(others, 1 / sizes),
         says="A condition met by one record in s, in a class of s rows, applies to one person.",
         details={
@@ -217,14 +217,14 @@ def _cover_people(seen: AttackerView, classes: Places, people: Frequencies) -> _
     """Return what each class covers of some people."""
     columns = np.asfortranarray(people.codes)
     distinct, at = np.unique(classes, return_inverse=True)
-    result = np.zeros((len(distinct), 3))
+    summaries = np.zeros((len(distinct), 3))
     for row, place in enumerate(distinct):
         left: Places | None = None
         for column, cover in enumerate(seen.covers):
             label = int(seen.codes[place, column])
             left = _filter_tuples(columns, left, _make_term(cover, column, label), cover)
-        result[row] = _summarize_counts(people.counts if left is None else people.counts[left])
-    return _CoveredRecords(*result[at].T)
+        summaries[row] = _summarize_counts(people.counts if left is None else people.counts[left])
+    return _CoveredRecords(*summaries[at].T)
 
 
 def _make_term(cover: LabelCover, column: int, label: int) -> _Term:
@@ -239,8 +239,8 @@ def _filter_tuples(columns: Codes, left: Places | None, term: _Term, cover: Labe
         meets = np.isin(values, cover.sets[term.label])
     else:
         meets = (term.low <= values) & (values <= term.high)
-    kept = np.flatnonzero(meets)
-    return kept if left is None else left[kept]
+    meeting = np.flatnonzero(meets)
+    return meeting if left is None else left[meeting]
 
 
 def _count_isolated(
@@ -298,10 +298,10 @@ class _PredicateSearch:
         alone = [self._find_unique(chosen) for chosen in choices]
         sizes = np.array([int(rows.sum()) for rows in alone], dtype=np.int64)
         number = min(int(sizes.sum()), most)
-        drawn = rng.multivariate_hypergeometric(sizes, number, method="marginals").tolist()
+        sample_sizes = rng.multivariate_hypergeometric(sizes, number, method="marginals").tolist()
         candidates = [
             (chosen, int(row))
-            for chosen, rows, size in zip(choices, alone, drawn, strict=True)
+            for chosen, rows, size in zip(choices, alone, sample_sizes, strict=True)
             for row in rng.choice(np.flatnonzero(rows), size, replace=False)
         ]
         return [candidates[at] for at in rng.permutation(len(candidates))]
@@ -309,8 +309,8 @@ class _PredicateSearch:
     def _find_unique(self, columns: tuple[int, ...]) -> Bools:
         """Return the classes of one row that no other row equals in some columns."""
         _, at = np.unique(number_tuples(self._codes[:, list(columns)]), return_inverse=True)
-        result: Bools = np.bincount(at, weights=self._counts)[at] == 1
-        return result
+        is_unique: Bools = np.bincount(at, weights=self._counts)[at] == 1
+        return is_unique
 
     def make_guesses(self, columns: int, number: int, rng: np.random.Generator) -> list[_Terms]:
         """Return predicates of which each term comes from a row of its own."""
@@ -324,8 +324,8 @@ class _PredicateSearch:
     def _sample_classes(self, number: int, rng: np.random.Generator) -> list[int]:
         """Return the classes of random rows."""
         rows = rng.integers(0, self._upto[-1], number)
-        result: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
-        return result
+        classes: list[int] = np.searchsorted(self._upto, rows, side="right").tolist()
+        return classes
 
     def _make_term(self, column: int, row: int) -> _Term:
         term = _make_term(self._covers[column], column, int(self._codes[row, column]))
@@ -339,7 +339,7 @@ class _PredicateSearch:
     def _count_meeting(self, terms: _Terms) -> int:
         """Count rows that may meet all terms; the term that fewest classes may meet comes first."""
         met = [(term.column, _find_met_labels(self._covers[term.column], term)) for term in terms]
-        met.sort(key=lambda one: int(self._sizes[one[0]][one[1]].sum()))
+        met.sort(key=lambda entry: int(self._sizes[entry[0]][entry[1]].sum()))
         (column, first), *others = met
         left = self._find_classes(column, first)
         for column, labels in others:
@@ -359,10 +359,10 @@ def _list_choices(width: int, columns: int, rng: np.random.Generator) -> list[tu
     """Return all choices of so many columns, or 64 random ones."""
     if comb(width, columns) <= _CHOICES:
         return list(combinations(range(width), columns))
-    result: set[tuple[int, ...]] = set()
-    while len(result) < _CHOICES:
-        result.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
-    return sorted(result)
+    choices: set[tuple[int, ...]] = set()
+    while len(choices) < _CHOICES:
+        choices.add(tuple(sorted(rng.permutation(width)[:columns].tolist())))
+    return sorted(choices)
 
 
 def _find_met_labels(cover: LabelCover, term: _Term) -> Bools:

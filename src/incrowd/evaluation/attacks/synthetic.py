@@ -59,7 +59,7 @@ _NOTE = (
 
 
 def attack_synthetic(
-    made: MethodResult,
+    outcome: MethodResult,
     *,
     tries: int,
     only: Sequence[str] = ATTACKS,
@@ -71,7 +71,7 @@ def attack_synthetic(
     """Attack synthetic rows whose model is known.
 
     Args:
-        made: the rows, with their table, their model and the measured tables.
+        outcome: the rows, with their table, their model and the measured tables.
         tries: the largest number of people to attack.
         only: the attacks to try.
         secrets: columns to infer; by default the sensitive ones and the target.
@@ -83,21 +83,25 @@ def attack_synthetic(
     for name in only:
         check_choice("attack", name, ATTACKS)
     number = int(check_whole("tries", tries))
-    trial = _SyntheticTrial(made, number, secrets, control, confidence, np.random.default_rng(seed))
-    wanted = [name for name in ON_SYNTHETIC_ROWS if name in only]
+    trial = _SyntheticTrial(
+        outcome, number, secrets, control, confidence, np.random.default_rng(seed)
+    )
+    attacks = [name for name in ON_SYNTHETIC_ROWS if name in only]
     notes = [_NOTE]
     if not trial.is_small:
-        wanted = [name for name in wanted if name in ("linkage", "membership")]
+        attacks = [name for name in attacks if name in ("linkage", "membership")]
         notes.append(
             f"The table has more than {_TUPLES:,} distinct rows: join, singling out and inference "
             "were not run."
         )
-    elif not trial.secrets and any(name in NEEDS_SECRET for name in wanted):
+    elif not trial.secrets and any(name in NEEDS_SECRET for name in attacks):
         notes.append(NO_SECRET)
     estimates = tuple(
-        replace(item, bound=add_bound(item, trial.scene).bound) if trial.is_small else item
-        for name in wanted
-        for item in trial.run(name)
+        replace(estimate, bound=add_bound(estimate, trial.scene).bound)
+        if trial.is_small
+        else estimate
+        for name in attacks
+        for estimate in trial.run(name)
     )
     outside = 0 if trial.outside is None else len(trial.outside)
     return AttackReport(estimates, len(trial.people), outside, tuple(notes))
@@ -108,20 +112,20 @@ class _SyntheticTrial:
 
     def __init__(
         self,
-        made: MethodResult,
+        outcome: MethodResult,
         tries: int,
         secrets: Sequence[str] | None,
         control: Frequencies | None,
         confidence: float,
         rng: np.random.Generator,
     ) -> None:
-        (product,) = made.products
+        (product,) = outcome.products
         assert isinstance(product, RowsProduct)
         again = product.second_rows
         assert again is not None
-        assert made.synthetic is not None
-        self._made, self._product, self._control = made, product, control
-        self._synthetic: SyntheticProduct = made.synthetic
+        assert outcome.synthetic is not None
+        self._made, self._product, self._control = outcome, product, control
+        self._synthetic: SyntheticProduct = outcome.synthetic
         self._confidence, self._rng, self._tries = confidence, rng, tries
         self._table, self._shown = product.original.frequencies, product.shown.frequencies
         if not self._table.total:
@@ -131,11 +135,11 @@ class _SyntheticTrial:
         self.people = _draw(self._table, tries, rng)
         self.outside = None if control is None else _draw(control, tries, rng)
 
-    def _choose_secrets(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+    def _choose_secrets(self, requested: Sequence[str] | None) -> tuple[str, ...]:
         """Return the columns named; else the target and the sensitive ones with few values."""
         names, columns = self._product.original.names, self._product.columns
-        if asked is not None:
-            return tuple(check_choice("secret", name, names) for name in asked)
+        if requested is not None:
+            return tuple(check_choice("secret", name, names) for name in requested)
         # Values of the table, as for other methods: a public domain may list thousands
         sizes = [len(np.unique(codes)) for codes in self._table.codes.T]
         secrets = tuple(
@@ -154,17 +158,17 @@ class _SyntheticTrial:
     def scene(self) -> AttackScene:
         """The table and its rows, for attacks that match them."""
         promise = self._made.promise
-        told = None if promise.epsilon is None else (promise.epsilon, promise.delta or 0.0)
+        guarantee = None if promise.epsilon is None else (promise.epsilon, promise.delta or 0.0)
         return make_scene(
             self._product.original, self._product.shown, secrets=self.secrets,
-            control=self._control, promise=told, events=tuple(self._made.events),
+            control=self._control, promise=guarantee, events=tuple(self._made.events),
         )  # fmt: skip
 
     @cached_property
     def _second_scene(self) -> AttackScene:
         """The same table with the rows of the second draw."""
-        shown = replace(self._product.shown, frequencies=self._second)
-        return make_scene(self._product.original, shown, secrets=self.secrets)
+        published = replace(self._product.shown, frequencies=self._second)
+        return make_scene(self._product.original, published, secrets=self.secrets)
 
     def _locate(self, codes: Codes) -> People:
         return People(locate_points(self.scene.axes, codes))
@@ -319,35 +323,35 @@ class _Scores:
         self._names = list(columns)
         self._columns = columns
         self._tables = measured
-        self._residuals = [self._residual(item, table) for item in measured]
+        self._residuals = [self._residual(numbers, table) for numbers in measured]
 
     def compute(self, people: Codes, *, present: bool) -> Floats:
         """Return the score of each person, who is in the table or not."""
-        result = np.zeros(len(people))
+        scores = np.zeros(len(people))
         for first, residuals in zip(self._tables, self._residuals, strict=True):
             cells = self._cells(first, people)
             length = first.squared_length
             for residual, variance in zip(residuals, first.variances, strict=True):
                 moved = residual.ravel()[cells] if first.columns else float(residual)
                 shift = length if present else 0.0
-                result += (moved + shift) / variance - length / (2 * variance)
-        return result
+                scores += (moved + shift) / variance - length / (2 * variance)
+        return scores
 
-    def _residual(self, one: MeasuredNumbers, table: Frequencies) -> list[Floats]:
+    def _residual(self, measured: MeasuredNumbers, table: Frequencies) -> list[Floats]:
         """For each cell the product of the noise with the vector of a row in that cell."""
-        cells = self._cells(one, table.codes)
-        counts = np.bincount(cells, table.counts, minlength=max(int(np.prod(one.shape)), 1))
-        query = _query(counts.reshape(one.shape).astype(np.float64), one.centered)
-        return [_query(numbers - query, one.centered) for numbers in one.numbers]
+        cells = self._cells(measured, table.codes)
+        counts = np.bincount(cells, table.counts, minlength=max(int(np.prod(measured.shape)), 1))
+        query = _query(counts.reshape(measured.shape).astype(np.float64), measured.centered)
+        return [_query(numbers - query, measured.centered) for numbers in measured.numbers]
 
-    def _cells(self, one: MeasuredNumbers, codes: Codes) -> Counts:
-        if not one.columns:
+    def _cells(self, measured: MeasuredNumbers, codes: Codes) -> Counts:
+        if not measured.columns:
             return np.zeros(len(codes), dtype=np.int64)
         groups = [
             self._columns[name].list_groups(level)[codes[:, self._names.index(name)]]
-            for name, level in zip(one.columns, one.levels, strict=True)
+            for name, level in zip(measured.columns, measured.levels, strict=True)
         ]
-        return np.ravel_multi_index(groups, one.shape).astype(np.int64)
+        return np.ravel_multi_index(groups, measured.shape).astype(np.int64)
 
 
 def _query(table: Floats, axes: Sequence[int]) -> Floats:

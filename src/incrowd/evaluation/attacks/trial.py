@@ -158,7 +158,7 @@ class _Trial:
             yield attack_linkage(
                 view,
                 some,
-                known=known,
+                known_columns=known,
                 everybody=everybody,
                 control=None if self.others is None else self.others.select_columns(quasi),
                 errors=self.errors,

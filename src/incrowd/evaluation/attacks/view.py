@@ -69,19 +69,19 @@ class AttackerView:
         codes = find_fitting_labels(points, self.codes, self.covers)
         if codes is None:
             return None
-        known = (codes >= 0).all(axis=1)
+        is_covered = (codes >= 0).all(axis=1)
         named = number_tuples(np.vstack([self.codes, np.maximum(codes, 0)]).astype(np.int32))
         order = np.argsort(named[: len(self)])
         places = np.searchsorted(named[: len(self)], named[len(self) :], sorter=order)
         at = order[np.minimum(places, len(self) - 1)]
-        hit = known & (named[at] == named[len(self) :])
+        hit = is_covered & (named[at] == named[len(self) :])
         return np.where(hit, at, -1)
 
     def count_fitting_rows(self, points: Codes) -> Counts:
         """Count the rows that fit each of some people in all columns."""
-        result = self.find_class(points)
-        if result is not None:
-            return np.append(self.counts, 0)[result]
+        places = self.find_class(points)
+        if places is not None:
+            return np.append(self.counts, 0)[places]
         along = self._sweep_column(int(points.max(initial=0)))
         fitting_rows = np.zeros(len(points), dtype=np.int64)
         size = max(1, _CELLS // max(len(self), 1))
@@ -120,16 +120,16 @@ class AttackerView:
         Classes that fit in all columns are looked up; only people who have none are held against
         every class.
         """
-        known = self.find_class(points)
+        classes = self.find_class(points)
         size = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(points), size):
             part = slice(start, min(start + size, len(points)))
             some = points[part]
-            if known is None:
+            if classes is None:
                 person, place = self._find_whole_fits(some)
             else:
-                person = np.flatnonzero(known[part] >= 0)
-                place = known[part][person]
+                person = np.flatnonzero(classes[part] >= 0)
+                place = classes[part][person]
             yield self._complete_nearest(part, some, person, place)
 
     def _complete_nearest(
@@ -170,8 +170,8 @@ class AttackerView:
         place = order[np.repeat(starts[label], number) + within]
         person = np.repeat(person, number)
         for at in others:
-            kept = _match_pairs(self.covers[at], points[:, at], person, self.codes[place, at])
-            person, place = person[kept], place[kept]
+            fits = _match_pairs(self.covers[at], points[:, at], person, self.codes[place, at])
+            person, place = person[fits], place[fits]
         return person, place
 
     def _compare_all(self, points: Codes) -> Iterator[NearestClasses]:
@@ -230,18 +230,18 @@ class NearestClasses:
 
 def match_labels(cover: LabelCover, places: Codes) -> npt.NDArray[np.uint8]:
     """Return whether each label (across) covers each position (down)."""
-    result = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
+    covers = (cover.low <= places[:, None]) & (places[:, None] <= cover.high)
     for label, covered in cover.sets.items():
-        result[:, label] = np.isin(places, covered)
-    return result.astype(np.uint8)
+        covers[:, label] = np.isin(places, covered)
+    return covers.astype(np.uint8)
 
 
 def _match_pairs(cover: LabelCover, places: Codes, person: Places, labels: Codes) -> Bools:
     """Return whether each label covers the position of the person beside it."""
     if cover.sets:
         return match_labels(cover, places)[person, labels] > 0
-    own = places[person]
-    return (cover.low[labels] <= own) & (own <= cover.high[labels])
+    positions = places[person]
+    return (cover.low[labels] <= positions) & (positions <= cover.high[labels])
 
 
 def _count_fitting_classes(cover: LabelCover, sizes: Counts, places: Codes) -> Counts:
@@ -251,19 +251,19 @@ def _count_fitting_classes(cover: LabelCover, sizes: Counts, places: Codes) -> C
     runs[list(cover.sets)] = False
     change = np.bincount(cover.low[runs], sizes[runs], minlength=last + 2)
     change -= np.bincount(cover.high[runs] + 1, sizes[runs], minlength=last + 2)
-    held = np.cumsum(change)
+    classes = np.cumsum(change)
     for label, covered in cover.sets.items():
-        held[covered] += sizes[label]
-    return held[places].astype(np.int64)
+        classes[covered] += sizes[label]
+    return classes[places].astype(np.int64)
 
 
 def make_view(
     names: Sequence[str],
-    shown: Frequencies,
+    published: Frequencies,
     covers: Sequence[LabelCover],
     *,
     quasi: Sequence[int] | None = None,
-    drawn: float = 1.0,
+    sample_rate: float = 1.0,
     noise: float = 0.0,
 ) -> AttackerView:
     """Return a release as an attacker reads it.
@@ -272,13 +272,15 @@ def make_view(
     name nobody; they are left out.
     """
     some = range(len(covers)) if quasi is None else quasi
-    kept = ~np.all([covers[at].starred[shown.codes[:, at]] for at in some], axis=0)
-    codes = shown.codes[kept].copy()
+    is_informative = ~np.all([covers[at].starred[published.codes[:, at]] for at in some], axis=0)
+    codes = published.codes[is_informative].copy()
     used = []
     for at, cover in enumerate(covers):
         labels, codes[:, at] = np.unique(codes[:, at], return_inverse=True)
         used.append(_select_labels(cover, labels))
-    return AttackerView(tuple(names), codes, shown.counts[kept], tuple(used), drawn, noise)
+    return AttackerView(
+        tuple(names), codes, published.counts[is_informative], tuple(used), sample_rate, noise
+    )
 
 
 def _select_labels(cover: LabelCover, labels: Codes) -> LabelCover:
@@ -342,8 +344,8 @@ def subsample(table: Frequencies, rows: int, rng: np.random.Generator) -> Freque
     if table.total <= rows:
         return table
     if rows <= table.total // _FEW:  # then numpy draws them without looking at the others
-        drawn = rng.choice(table.total, rows, replace=False)
-        owner = np.searchsorted(np.cumsum(table.counts), drawn, side="right")
+        sampled = rng.choice(table.total, rows, replace=False)
+        owner = np.searchsorted(np.cumsum(table.counts), sampled, side="right")
         places, counts = np.unique(owner, return_counts=True)
         return Frequencies(table.codes[places], counts.astype(np.int64))
     left = rng.multivariate_hypergeometric(table.counts, rows, method="marginals").astype(np.int64)

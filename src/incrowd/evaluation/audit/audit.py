@@ -135,8 +135,8 @@ class Audit:
     def format_lines(self) -> list[str]:
         """Return the audit in a few lines."""
         first, second = self.runs
-        shown = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
-        lines = [f"Audited     {shown} with {100 * self.confidence:g} % confidence: {self.verdict}"]
+        bound = f"ε ≥ {self.epsilon:.4g} at δ = {self.delta:g}"
+        lines = [f"Audited     {bound} with {100 * self.confidence:g} % confidence: {self.verdict}"]
         if self.claim is not None:
             lines.append(f"Claimed     ε = {self.claim:g}, δ = {self.claim_delta:g}")
         if self.accounted is not None:
@@ -156,11 +156,11 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values; None for what is not finite."""
-        result = asdict(self) | {"above": self.is_above_claim, "verdict": self.verdict}
+        values = asdict(self) | {"above": self.is_above_claim, "verdict": self.verdict}
         for name in ("claim", "accounted"):
-            value = result[name]
-            result[name] = value if value is not None and math.isfinite(value) else None
-        return result
+            value = values[name]
+            values[name] = value if value is not None and math.isfinite(value) else None
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +186,8 @@ class _AuditJob:
     def make_bench(self, bits: Randomness | None) -> _TestBench:
         """Make the method and its pairs, anew in each process."""
         method = make_method(self.file)
-        made = make_pairs(self.file, method, delta=self.delta, seed=self.seed)
-        return _TestBench(method, made, MakeContext(bits or SystemRandomness(), local_engine()))
+        pairs = make_pairs(self.file, method, delta=self.delta, seed=self.seed)
+        return _TestBench(method, pairs, MakeContext(bits or SystemRandomness(), local_engine()))
 
 
 def audit(
@@ -248,26 +248,26 @@ def audit(
             return _run_job(part, bench)
         with ThreadPoolExecutor(number) as pool:
             parts = list(pool.map(_run_in_process, [part] * number))
-        return [merge_histograms(item) for item in zip(*parts, strict=True)]
+        return [merge_histograms(histograms) for histograms in zip(*parts, strict=True)]
 
     best, left = 0, 1.0
     if len(proposed) > 1:
         left = 1 - TRIED
         tries = bound_pairs(range(len(proposed)), TRIED / len(proposed))
-        shown = [
+        epsilons = [
             find_best_view(
                 tried, pair.views, delta=_scale_delta(delta, pair), confidence=confidence
             )[0]
             for tried, pair in zip(tries, proposed, strict=True)
         ]
-        best = int(np.argmax(shown))
+        best = int(np.argmax(epsilons))
     pair = proposed[best]
     inside = _scale_delta(delta, pair)
     (runs_found,) = bound_pairs([best], left)
     bound, event = conclude_bound(runs_found, pair.views, delta=inside, confidence=confidence)
     laws, tested_by = pair.laws(), (bound.likely.tries, bound.unlikely.tries)
-    promised, result = method.promise.epsilon if method.events else None, file.spec.release
-    assert result is not None
+    promised, release = method.promise.epsilon if method.events else None, file.spec.release
+    assert release is not None
     return Audit(
         epsilon=bound.epsilon,
         delta=delta,
@@ -285,7 +285,7 @@ def audit(
         likely=bound.likely,
         unlikely=bound.unlikely,
         seconds=time.monotonic() - start,
-        inside=None if method.events or result.budget is None else result.budget.epsilon,
+        inside=None if method.events or release.budget is None else release.budget.epsilon,
     )
 
 
@@ -367,14 +367,14 @@ def alternate_runs(
 
     Of six runs one orders outcomes, one decides how many are the event, and the others test it.
     """
-    result = _make_histogram()
+    histogram = _make_histogram()
     done = 0
     while not enough(done):
-        part = result[min(done % PARTS, 2)]
+        part = histogram[min(done % PARTS, 2)]
         part[0].update(run(first=True))
         part[1].update(run(first=False))
         done += 1
-    return result
+    return histogram
 
 
 def _make_histogram() -> Histogram:
@@ -401,7 +401,7 @@ def find_best_view(
         sides = ((order, cut), (order.exchange_tables(), cut.exchange_tables()))
         return max(choose_event(*side, delta=delta, confidence=confidence).shows for side in sides)
 
-    return max(((score_view(view), view) for view in views), key=lambda one: one[0])
+    return max(((score_view(view), view) for view in views), key=lambda entry: entry[0])
 
 
 def conclude_bound(
@@ -426,7 +426,7 @@ def _project_outcomes(
                 seen[tuple(outcome[at] for at in view)] += times
             sums.append(seen)
     outcomes = sorted({outcome for seen in sums for outcome in seen}, key=repr)
-    arrays = [np.array([seen[item] for item in outcomes], dtype=np.int64) for seen in sums]
+    arrays = [np.array([seen[outcome] for outcome in outcomes], dtype=np.int64) for seen in sums]
     order, cut, test = (Runs(arrays[at], arrays[at + 1]) for at in (0, 2, 4))
     return outcomes, (order, cut, test)
 

@@ -105,7 +105,10 @@ def compute_lower_bound(
         ]
         for side in (at[: len(first)], at[len(first) :])
     ]
-    order, cut, test = (Runs(item, other) for item, other in zip(*parts, strict=True))
+    order, cut, test = (
+        Runs(first_counts, second_counts)
+        for first_counts, second_counts in zip(*parts, strict=True)
+    )
     return bound_from_runs(order, cut, test, delta=delta, confidence=confidence)
 
 
@@ -139,13 +142,13 @@ def choose_event(
     places = np.argsort(-ratio, kind="stable")
     hits, misses = (_TEST * np.cumsum(side[places]) for side in (cut.first, cut.second))
     n, m = (_TEST * number for number in cut.number)
-    shown = _compute_shown(hits, n, misses, m, delta, _split_error(confidence))
+    epsilons = _compute_shown(hits, n, misses, m, delta, _split_error(confidence))
     event = np.zeros(len(places), dtype=bool)
     if not len(places):
         return EventChoice(event, -math.inf)
-    best = int(np.argmax(shown))
+    best = int(np.argmax(epsilons))
     event[places[: best + 1]] = True
-    return EventChoice(event, float(shown[best]))
+    return EventChoice(event, float(epsilons[best]))
 
 
 def compute_largest_bound(runs: int, *, delta: float, confidence: float = CONFIDENCE) -> float:
@@ -178,8 +181,8 @@ def compute_expected_bound(
             ratio = np.where(p > 0, p / q, 0.0)
         order = np.argsort(-ratio, kind="stable")
         hits, misses = (np.minimum(np.cumsum(law[order]), 1.0) * runs for law in (p, q))
-        shown = _compute_shown(hits, runs, misses, runs, delta, _split_error(confidence))
-        best = max(best, float(shown.max(initial=0.0)))
+        epsilons = _compute_shown(hits, runs, misses, runs, delta, _split_error(confidence))
+        best = max(best, float(epsilons.max(initial=0.0)))
     return best
 
 
@@ -225,5 +228,5 @@ def _compute_shown(
     left = np.maximum(others - misses, 0.0)
     high = np.where(left > 0, betaincinv(misses + 1, np.maximum(left, 1e-12), 1 - error), 1.0)
     with np.errstate(divide="ignore"):
-        result: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
-    return result
+        epsilons: Floats = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    return epsilons

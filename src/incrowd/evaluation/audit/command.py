@@ -110,26 +110,26 @@ class _AuditedCommand:
         self, row: Row, without: Path, cuts: Sequence[Sequence[float]], *, first: bool
     ) -> Counter[Outcome]:
         """Return what one run shows: on the table, or on the table without the row."""
-        shown = self.read_output(self.folder / "table.csv" if first else without)
-        values = [sorted(set(column)) for column in zip(*shown.rows, strict=False)]
-        same = sum(line == row for line in shown.rows)
-        everything = _hash_value((shown.names, sorted(shown.rows)))
-        sums = zip(cuts, shown.sum_columns(), strict=True)
-        places = [int(np.searchsorted(item, total)) for item, total in sums]
-        return Counter([(everything, len(shown.rows), same, _hash_value(values), *places)])
+        output = self.read_output(self.folder / "table.csv" if first else without)
+        values = [sorted(set(column)) for column in zip(*output.rows, strict=False)]
+        same = sum(line == row for line in output.rows)
+        everything = _hash_value((output.names, sorted(output.rows)))
+        sums = zip(cuts, output.sum_columns(), strict=True)
+        places = [int(np.searchsorted(column_cuts, total)) for column_cuts, total in sums]
+        return Counter([(everything, len(output.rows), same, _hash_value(values), *places)])
 
     def read_output(self, source: Path) -> _CsvTable:
         """Return the output of one run."""
         output = self.folder / f"output-{next(self.places)}.csv"
         self._run_command(source, output)
         try:
-            shown = _CsvTable.read(output)
+            table = _CsvTable.read(output)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise IncrowdError(
                 f"Command '{self.parts[0]}': it wrote no CSV file to {{output}}. Correct it."
             ) from error
         output.unlink()
-        return shown
+        return table
 
     def _run_command(self, source: Path, output: Path) -> None:
         pairs = ((_PLACES[0], str(source)), (_PLACES[1], str(output)))
@@ -199,7 +199,7 @@ def audit_command(
     number_of = int(check_whole("workers", workers or os.cpu_count() or 1))
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="incrowd-audit-") as home:
-        made = _AuditedCommand(parts, Path(home), limit, count())
+        audited = _AuditedCommand(parts, Path(home), limit, count())
         plain.write(Path(home) / "table.csv")
 
         def bound_pair(at: int, share: float) -> Histogram:
@@ -208,10 +208,12 @@ def audit_command(
                 plain.write(without, without=at)
             sources = (Path(home) / "table.csv", without)
             few = [
-                made.read_output(source).sum_columns() for source in sources for _ in range(_FIRST)
+                audited.read_output(source).sum_columns()
+                for source in sources
+                for _ in range(_FIRST)
             ]
             cuts = [sorted(totals) for totals in zip(*few, strict=True)]
-            run = partial(made.run_once, plain.rows[at], without, cuts)
+            run = partial(audited.run_once, plain.rows[at], without, cuts)
             each = None if runs is None else max(math.ceil(share * runs / number_of), LEAST)
             enough = make_stop_rule(share * seconds / number_of, each, time.monotonic)
             with ThreadPoolExecutor(number_of) as pool:
@@ -221,20 +223,20 @@ def audit_command(
 
         begin = time.monotonic()
         places = find_extreme_rows(plain.rows)
-        made.read_output(Path(home) / "table.csv")
+        audited.read_output(Path(home) / "table.csv")
         once = time.monotonic() - begin
         costs = 2 * (LEAST + _FIRST) * max(once, 1e-3)
         tries = places[: max(int(TRIED * seconds / costs), 1)]
         best, left = tries[0], 1.0
         if len(tries) > 1:
             left = 1 - TRIED
-            shown = [
+            epsilons = [
                 find_best_view(
                     bound_pair(at, TRIED / len(tries)), _VIEWS, delta=delta, confidence=confidence
                 )[0]
                 for at in tries
             ]
-            best = tries[int(np.argmax(shown))]
+            best = tries[int(np.argmax(epsilons))]
         bound, event = conclude_bound(
             bound_pair(best, left), _VIEWS, delta=delta, confidence=confidence
         )

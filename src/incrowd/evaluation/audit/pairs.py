@@ -136,20 +136,20 @@ class CellPair:
         sizes = np.full(len(codes), self.n - 1, dtype=np.int64)
         if first:
             sizes += _draw_presence(len(codes), self.rate, context.bits)
-        kept = np.flatnonzero(sizes)  # a cell without rows is not among the frequencies
-        table = replace(self.counted, frequencies=Frequencies(codes[kept], sizes[kept]))
+        nonempty = np.flatnonzero(sizes)  # a cell without rows is not among the frequencies
+        table = replace(self.counted, frequencies=Frequencies(codes[nonempty], sizes[nonempty]))
         (product,) = method.make(table, context).products
         if isinstance(self.event, GeometricCounts) and product.parameters["r"] != self.event.r:
             return Counter()  # the coin fell on its other side
-        shown = product.shown.frequencies.counts
-        values, times = np.unique(shown, return_counts=True)
+        counts = product.shown.frequencies.counts
+        values, times = np.unique(counts, return_counts=True)
         counter: Counter[Outcome] = Counter(
             {
                 (value,): number
                 for value, number in zip(values.tolist(), times.tolist(), strict=True)
             }
         )
-        counter[(0,)] += len(codes) - len(shown)
+        counter[(0,)] += len(codes) - len(counts)
         return counter
 
     def laws(self) -> tuple[Floats, Floats]:
@@ -167,11 +167,11 @@ class CellPair:
             tail, least = build_event_law(self.event).tail, self.threshold
             r = self.event.r
             law = np.zeros(self.n + r + 1)
-            shown = np.arange(max(n - r, 0), n + r + 1)
-            law[shown] = tail[np.abs(shown - n)]
-        result = np.where(np.arange(len(law)) >= least, law, 0.0)
-        result[0] = 1.0 - result[1:].sum() if least > 0 else result[0]
-        return result
+            counts = np.arange(max(n - r, 0), n + r + 1)
+            law[counts] = tail[np.abs(counts - n)]
+        published_law = np.where(np.arange(len(law)) >= least, law, 0.0)
+        published_law[0] = 1.0 - published_law[1:].sum() if least > 0 else published_law[0]
+        return published_law
 
     def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """Describe an event by how many rows are shown of the cell."""
@@ -201,8 +201,8 @@ class EqualRowsPair:
             n += int(_draw_presence(1, self.rate, context.bits)[0])
         codes = self.row.frequencies.codes[: 1 if n else 0]
         counts = np.full(len(codes), n, dtype=np.int64)
-        made = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), context)
-        return Counter([_describe_outcome(made)])
+        outcome = method.make(replace(self.row, frequencies=Frequencies(codes, counts)), context)
+        return Counter([_describe_outcome(outcome)])
 
     def laws(self) -> None:
         """Return None: the laws are not known."""
@@ -231,10 +231,10 @@ class MissingRowPair:
 
     def run_once(self, method: Method, context: MakeContext, *, first: bool) -> Counter[Outcome]:
         """Return a digest of what is shown, and the number of rows."""
-        made = method.make(self.both[0 if first else 1], context)
-        text = repr([_list_classes(product) for product in made.products])
+        outcome = method.make(self.both[0 if first else 1], context)
+        text = repr([_list_classes(product) for product in outcome.products])
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return Counter([(digest, sum(product.rows for product in made.products))])
+        return Counter([(digest, sum(product.rows for product in outcome.products))])
 
     def laws(self) -> None:
         """Return None: the laws are not known."""
@@ -254,30 +254,32 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         return synthetic_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
-    drawn = list(_list_draw_events(method.events))
+    draw_events = list(_list_draw_events(method.events))
     rate = next(_list_rates(method.events), 1.0)
     crowd = int(method.planned_release.crowd)
-    most = max((event.r for event in drawn if not isinstance(event, SafeRelease)), default=0)
+    most = max((event.r for event in draw_events if not isinstance(event, SafeRelease)), default=0)
     k = crowd - most if most else 0
     single = len(method.planned_release.tables) == 1
     if single and not any(_list_selections(method.events)):
         # Either one event, or both sides of a coin that differ by one row of noise.
         coin = next(_list_coins(method.events), None)
-        share, event = 1.0, drawn[0]
+        share, event = 1.0, draw_events[0]
         if coin is not None:
             share = max(coin.chance, 1 - coin.chance)
-            event = drawn[0] if coin.chance >= 0.5 else drawn[1]
+            event = draw_events[0] if coin.chance >= 0.5 else draw_events[1]
         n = _find_critical_size(event, k, delta / share)
-        counted = method.count(make_fictional_table(file, _MADE, rng))
-        assert isinstance(counted, CountedTable)
-        counted = counted.merge_labels()
-        codes = counted.frequencies.codes[:CELLS]
-        cells = replace(counted, frequencies=Frequencies(codes, np.ones(len(codes), np.int64)))
+        table = method.count(make_fictional_table(file, _MADE, rng))
+        assert isinstance(table, CountedTable)
+        table = table.merge_labels()
+        codes = table.frequencies.codes[:CELLS]
+        cells = replace(table, frequencies=Frequencies(codes, np.ones(len(codes), np.int64)))
         threshold = 0 if isinstance(event, SafeRelease) else event.r + k
         return [CellPair(cells, n, event, threshold, share, rate)]
     row = method.count(make_fictional_table(file, 1, rng))
     assert isinstance(row, CountedTable)
-    sizes = {_find_critical_size(event, k, delta) for event in drawn[:3]} | {math.ceil(1.6 * crowd)}
+    sizes = {_find_critical_size(event, k, delta) for event in draw_events[:3]} | {
+        math.ceil(1.6 * crowd)
+    }
     return [EqualRowsPair(row, n, rate) for n in sorted(sizes)]
 
 
@@ -308,11 +310,11 @@ def _make_class_pairs(
 
 def _list_draw_events(events: Sequence[Event]) -> Iterator[SafeRelease | CountsEvent]:
     """Yield what cells are drawn with, each once."""
-    result: dict[SafeRelease | CountsEvent, None] = {}
+    distinct_events: dict[SafeRelease | CountsEvent, None] = {}
     for event in _list_leaves(events):
         if isinstance(event, SafeRelease | GeometricCounts | GaussianCounts):
-            result.setdefault(event)
-    yield from result
+            distinct_events.setdefault(event)
+    yield from distinct_events
 
 
 def _list_leaves(events: Sequence[Event]) -> Iterator[Event]:
@@ -349,33 +351,33 @@ def _draw_presence(
     return ones if rate >= 1 else sample_binomial(ones, rate, bits)
 
 
-def _describe_outcome(made: MethodResult) -> Outcome:
+def _describe_outcome(outcome: MethodResult) -> Outcome:
     """Return rows shown, how coarse they are, and the scheme; of several tables, together."""
-    rows = sum(product.shown.frequencies.total for product in made.products)
-    levels = [product.shown.levels for product in made.products]
+    rows = sum(product.shown.frequencies.total for product in outcome.products)
+    levels = [product.shown.levels for product in outcome.products]
     coarse = sum(level or 0 for table in levels for level in table)
     return (
         rows,
         f"levels that add up to {coarse}",
-        "; ".join(_describe_scheme(product) for product in made.products),
+        "; ".join(_describe_scheme(product) for product in outcome.products),
     )
 
 
 def _describe_scheme(product: Product) -> str:
     """Return the scheme of one table, and what it was drawn with."""
     levels = zip(product.original.names, product.shown.levels, strict=True)
-    drawn = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
-    scheme = [(name, value) for name, value in (*levels, *drawn) if value is not None]
+    parameters = [(name, product.parameters.get(name)) for name in ("k", "beta", "r")]
+    scheme = [(name, value) for name, value in (*levels, *parameters) if value is not None]
     return ", ".join(f"{name} {value:g}" for name, value in scheme if not isinstance(value, str))
 
 
 def _list_classes(product: Product) -> list[tuple[object, ...]]:
     """Return the classes that a product shows, by their labels, with numbers of rows."""
-    shown = product.shown
+    published = product.shown
     rows = [
-        (*(str(shown.labels[at][code]) for at, code in enumerate(codes)), str(count))
+        (*(str(published.labels[at][code]) for at, code in enumerate(codes)), str(count))
         for codes, count in zip(
-            shown.frequencies.codes.tolist(), shown.frequencies.counts.tolist(), strict=True
+            published.frequencies.codes.tolist(), published.frequencies.counts.tolist(), strict=True
         )
     ]
     return [*sorted(rows), (product.stars,)]

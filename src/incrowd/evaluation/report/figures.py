@@ -58,7 +58,9 @@ def draw_grouped_bars(
     groups: Sequence[str], series: Sequence[Series], *, title: str, across: str, up: str
 ) -> str:
     """Draw bars of counts, side by side in each group."""
-    ticks = _make_count_ticks(max((max(item.values, default=0) for item in series), default=0))
+    ticks = _make_count_ticks(
+        max((max(each_series.values, default=0) for each_series in series), default=0)
+    )
     left = 34 + max(_estimate_width(text) for text in ticks.values())
     step = (_WIDTH - left - 8) / max(len(groups), 1)
     longest = max((_estimate_width(name) for name in groups), default=0)
@@ -75,8 +77,8 @@ def draw_grouped_bars(
         for place, (name, value) in enumerate(zip(groups, first.values, strict=False)):
             tall = high * value / max(ticks)
             x = left + step * (place + 0.1) + bar * number
-            told = f"{name}: {value:,} {first.label}"
-            canvas.draw_rectangle(x, top + high - tall, bar, tall, first.color, told)
+            tooltip = f"{name}: {value:,} {first.label}"
+            canvas.draw_rectangle(x, top + high - tall, bar, tall, first.color, tooltip)
     for place in range(0, len(groups), math.ceil(20 / step)):
         x, y = left + step * (place + 0.5), top + high + 15
         if turned:
@@ -85,7 +87,7 @@ def draw_grouped_bars(
             canvas.draw_text(x, y, groups[place])
     canvas.draw_text((left + _WIDTH) / 2, canvas.height - 8, across)
     canvas.draw_text(13, top + high / 2, up, turn=-90)
-    _draw_legend(canvas, {item.label: item.color for item in series})
+    _draw_legend(canvas, {each_series.label: each_series.color for each_series in series})
     return canvas.to_svg(title, f"Bars: {up} by {across}.", _SHOWN)
 
 
@@ -105,7 +107,7 @@ def draw_horizontal_bars(
     for place, (name, short) in enumerate(names.items()):
         y, value = top + row * place, values[name]
         canvas.draw_rectangle(left, y + 3, wide * value, row - 6, color, f"{name}: {value:.3f}")
-        canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
+        canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", full_text=name)
     canvas.draw_line(left, top, left, bottom, _AXIS)
     middle = min(left + wide / 2, _WIDTH - 8 - _estimate_width(across) / 2)
     canvas.draw_text(middle, bottom + 37, across)
@@ -128,19 +130,19 @@ def draw_paired_bars(
         canvas.draw_text(x, bottom + 16, text)
     for place, (name, short) in enumerate(names.items()):
         y = top + row * place
-        canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", whole=name)
+        canvas.draw_text(left - 6, y + row / 2 + 4, short, anchor="end", full_text=name)
         for line, (label, color, value) in enumerate(zip(labels, PAIR, rows[name], strict=True)):
-            told = f"{name}, {label}: {format_percent(value)}"
+            tooltip = f"{name}, {label}: {format_percent(value)}"
             tall = (row - 7) / 2
             canvas.draw_rectangle(
-                left, y + 3 + line * tall, wide * value / max(ticks), tall, color, told
+                left, y + 3 + line * tall, wide * value / max(ticks), tall, color, tooltip
             )
     _draw_legend(canvas, dict(zip(labels, PAIR, strict=True)))
-    told = "; ".join(
+    listing = "; ".join(
         f"{name} {format_percent(before)}, {format_percent(after)}"
         for name, (before, after) in rows.items()
     )
-    return canvas.to_svg(title, f"Shares of rows, {labels[0]} and {labels[1]}: {told}.", _PAIRS)
+    return canvas.to_svg(title, f"Shares of rows, {labels[0]} and {labels[1]}: {listing}.", _PAIRS)
 
 
 def draw_crowd(crowd: Crowd, *, title: str) -> str:
@@ -175,13 +177,17 @@ def draw_intervals(rows: Mapping[str, Sequence[IntervalMark]], *, title: str, ac
         canvas.draw_text(x, bottom + 16, text)
     for place, (name, marks) in enumerate(rows.items()):
         y = top + row * place
-        canvas.draw_text(left + 6, y + 13, _shorten_name(name, wide), anchor="start", whole=name)
+        canvas.draw_text(
+            left + 6, y + 13, _shorten_name(name, wide), anchor="start", full_text=name
+        )
         for line, mark in enumerate(marks):
             middle = y + 22 + 9 * line
-            told = f"{name}, {mark.label}: {mark.value:.3f} ({mark.low:.3f} to {mark.high:.3f})"
+            tooltip = f"{name}, {mark.label}: {mark.value:.3f} ({mark.low:.3f} to {mark.high:.3f})"
             reach = max(wide * (mark.high - mark.low), 1.0)
-            canvas.draw_rectangle(left + wide * mark.low, middle - 1.5, reach, 3, mark.color, told)
-            canvas.draw_dot(left + wide * mark.value, middle, 3.5, mark.color, told)
+            canvas.draw_rectangle(
+                left + wide * mark.low, middle - 1.5, reach, 3, mark.color, tooltip
+            )
+            canvas.draw_dot(left + wide * mark.value, middle, 3.5, mark.color, tooltip)
     _draw_legend(canvas, {mark.label: mark.color for marks in rows.values() for mark in marks})
     canvas.draw_text(left + wide / 2, bottom + 37, across)
     return canvas.to_svg(title, f"Shares with their intervals: {across}.", _SHOWN)
@@ -224,8 +230,8 @@ def draw_scatter(
     for point in points:
         if math.isfinite(point.x) and math.isfinite(point.y):
             x, y = left + side * point.x / wide, top + side * (1 - point.y / high)
-            told = f"{point.name}: {point.x:.3f}, {point.y:.3f}"
-            canvas.draw_dot(x, y, 4 if point.href else 3, point.color or color, told, point.href)
+            tooltip = f"{point.name}: {point.x:.3f}, {point.y:.3f}"
+            canvas.draw_dot(x, y, 4 if point.href else 3, point.color or color, tooltip, point.href)
     canvas.draw_text(left + side / 2, canvas.height - 9, across)
     canvas.draw_text(14, top + side / 2, up, turn=-90)
     return canvas.to_svg(
@@ -248,16 +254,16 @@ def draw_heat_map(
     canvas.draw_rectangle(left, top, side, side, _NOTHING)
     for (at, place), value in values.items():
         x, y = left + square * place, top + square * at
-        told = f"{names[at]}, {names[place]}: {value:.3f}" if few else ""
-        canvas.draw_rectangle(x, y, square, square, _choose_blue(value), told)
+        tooltip = f"{names[at]}, {names[place]}: {value:.3f}" if few else ""
+        canvas.draw_rectangle(x, y, square, square, _choose_blue(value), tooltip)
         if few:
             text, ink = f"{value:.2f}".removeprefix("0"), "#ffffff" if value > 0.5 else _INK
             canvas.draw_text(x + square / 2, y + square / 2 + 3, text, size=9, ink=ink)
     for place, (name, short) in enumerate(zip(names, shorts, strict=True)):
         middle = square * (place + 0.5)
-        canvas.draw_text(left - 6, top + middle + 4, short, anchor="end", size=size, whole=name)
+        canvas.draw_text(left - 6, top + middle + 4, short, anchor="end", size=size, full_text=name)
         x, y = left + middle + 4, top + side + size
-        canvas.draw_text(x, y, short, anchor="end", size=size, turn=-45, whole=name)
+        canvas.draw_text(x, y, short, anchor="end", size=size, turn=-45, full_text=name)
     x = canvas.width - 90
     canvas.draw_text(x - 18, below + 12, scale, anchor="end")
     canvas.draw_text(x - 4, below + 12, "0", anchor="end")
@@ -280,19 +286,21 @@ class _Canvas:
         self.parts.append(f'<line {at} stroke="{ink}"/>')
 
     def draw_rectangle(
-        self, x: float, y: float, wide: float, tall: float, ink: str, told: str = ""
+        self, x: float, y: float, wide: float, tall: float, ink: str, tooltip: str = ""
     ) -> None:
         at = _format_attributes({"x": x, "y": y, "width": wide, "height": tall})
-        self.parts.append(f'<rect {at} fill="{ink}">{_make_tooltip(told)}</rect>')
+        self.parts.append(f'<rect {at} fill="{ink}">{_make_tooltip(tooltip)}</rect>')
 
     def draw_dot(
-        self, x: float, y: float, radius: float, ink: str, told: str, href: str = ""
+        self, x: float, y: float, radius: float, ink: str, tooltip: str, href: str = ""
     ) -> None:
         at = f'cx="{_format_number(x)}" cy="{_format_number(y)}" r="{_format_number(radius)}"'
-        drawn = f'<circle {at} fill="{ink}">{_make_tooltip(told)}</circle>'
+        element = f'<circle {at} fill="{ink}">{_make_tooltip(tooltip)}</circle>'
         if href:
-            drawn = f'<a href="{_escape_text(href)}" aria-label="{_escape_text(told)}">{drawn}</a>'
-        self.parts.append(drawn)
+            element = (
+                f'<a href="{_escape_text(href)}" aria-label="{_escape_text(tooltip)}">{element}</a>'
+            )
+        self.parts.append(element)
 
     def draw_person(self, x: float, y: float, ink: str) -> None:
         """Draw a little person in a room of 20 by 30."""
@@ -303,22 +311,24 @@ class _Canvas:
 
     def draw_text(
         self, x: float, y: float, words: str, *, anchor: str = "middle", turn: int = 0,
-        size: int = _SIZE, ink: str = _INK, whole: str = "",
+        size: int = _SIZE, ink: str = _INK, full_text: str = "",
     ) -> None:  # fmt: skip
-        """Draw one line of words; ``whole`` is what they may be short for."""
+        """Draw one line of words; ``full_text`` is what they may be short for."""
         more = (
             f' transform="rotate({turn} {_format_number(x)} {_format_number(y)})"' if turn else ""
         )
         more += f' font-size="{size}"' if size != _SIZE else ""
         more += f' fill="{ink}"' if ink != _INK else ""
-        told = _make_tooltip(whole if whole != words else "")
+        tooltip = _make_tooltip(full_text if full_text != words else "")
         at = f'x="{_format_number(x)}" y="{_format_number(y)}" text-anchor="{anchor}"'
-        self.parts.append(f"<text {at}{more}>{_escape_text(words)}{told}</text>")
+        self.parts.append(f"<text {at}{more}>{_escape_text(words)}{tooltip}</text>")
 
-    def to_svg(self, title: str, description: str, shown: float) -> str:
-        """Return the whole, ``shown`` pixels wide where there is room."""
+    def to_svg(self, title: str, description: str, display_width: float) -> str:
+        """Return the whole, ``display_width`` pixels wide where there is room."""
         wide, tall = _format_number(self.width), _format_number(self.height)
-        size = _format_attributes({"width": shown, "height": shown * self.height / self.width})
+        size = _format_attributes(
+            {"width": display_width, "height": display_width * self.height / self.width}
+        )
         role = "group" if any(part.startswith("<a ") for part in self.parts) else "img"
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" {size} '
@@ -330,8 +340,8 @@ class _Canvas:
         return "\n".join([head, about, ground, *self.parts, "</svg>"])
 
 
-def _make_tooltip(told: str) -> str:
-    return f"<title>{_escape_text(told)}</title>" if told else ""
+def _make_tooltip(text: str) -> str:
+    return f"<title>{_escape_text(text)}</title>" if text else ""
 
 
 def _escape_text(text: str) -> str:

@@ -45,7 +45,7 @@ _NOTHING, _SUPPRESSED = "nothing", "suppressed"
 
 def render_report(
     certificate: Certificate,
-    found: Evaluation,
+    evaluation: Evaluation,
     reasons: Sequence[str] = (),
     findings: Sequence[Finding] = (),
     examples: Examples | None = None,
@@ -56,17 +56,22 @@ def render_report(
     standing = None if origin is None else origin.standing
     unused = 0 if origin is None else origin.unused
     report = summarize_release(
-        certificate, found, attacked=attacked, findings=findings, standing=standing, unused=unused
+        certificate,
+        evaluation,
+        attacked=attacked,
+        findings=findings,
+        standing=standing,
+        unused=unused,
     )
     return render_page(
         "incrowd.evaluation.report", "report.html",
-        certificate=certificate, found=found, reasons=reasons, findings=findings,
+        certificate=certificate, found=evaluation, reasons=reasons, findings=findings,
         examples=examples, attacked=attacked, origin=origin, summary=report,
         crowd=_draw_crowd(certificate), chances=list_success_rates(certificate),
         strength=describe_strength(certificate), people=describe_protected_people(certificate),
         technical=TECHNICAL, describe_level=partial(_describe_level, certificate),
-        tables=list(_summarize_tables(certificate, found, examples)),
-        attacks=draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(found),
+        tables=list(_summarize_tables(certificate, evaluation, examples)),
+        attacks=draw_safely(lambda: _draw_attacks(attacked)), **_draw_figures(evaluation),
     )  # fmt: skip
 
 
@@ -78,25 +83,29 @@ def _describe_level(certificate: Certificate, name: str, level: int) -> str:
     return shows[level] if level < len(shows) else f"level {level}"
 
 
-def _draw_figures(found: Evaluation) -> dict[str, Any]:
+def _draw_figures(evaluation: Evaluation) -> dict[str, Any]:
     """Draw everything that is drawn from the evaluation."""
-    sizes = _list_sizes(found)
-    shown = [] if found.utility is None else found.utility.associations
-    pairs = sorted(found.associations, key=lambda pair: -pair.original)
+    sizes = _list_sizes(evaluation)
+    associations = [] if evaluation.utility is None else evaluation.utility.associations
+    pairs = sorted(evaluation.associations, key=lambda pair: -pair.original)
     return {
         "sizes": None if sizes is None else draw_safely(lambda: _draw_sizes(*sizes)),
-        "detail": draw_safely(lambda: _draw_detail(found)) if _list_detail(found) else None,
-        "associations": draw_safely(lambda: _draw_associations(found)) if shown else None,
+        "detail": draw_safely(lambda: _draw_detail(evaluation))
+        if _list_detail(evaluation)
+        else None,
+        "associations": draw_safely(lambda: _draw_associations(evaluation))
+        if associations
+        else None,
         "pairs": pairs,
         "together": sum(pair.slice is not None for pair in pairs),
         "silent": [pair for pair in pairs if pair.silent is not None],
-        "survival": draw_safely(lambda: _draw_survival(found)) if pairs else None,
+        "survival": draw_safely(lambda: _draw_survival(evaluation)) if pairs else None,
         "distributions": [
             (
                 name,
                 draw_safely(partial(_draw_distribution, name, groups, rows)) if groups else None,
             )
-            for name, groups, rows in _list_groups(found)
+            for name, groups, rows in _list_groups(evaluation)
         ],
     }
 
@@ -115,10 +124,10 @@ def _draw_crowd(certificate: Certificate) -> _CrowdFigure:
     """Draw the crowd that is shown more often than not; of classes, the least that is shown."""
     number = max(
         (
-            float(item["k"]) / float(item["beta"])
-            if "beta" in item
-            else float(item.get("k", 1)) + float(item.get("r", 0))
-            for item in (table.parameters for table in certificate.tables)
+            float(parameters["k"]) / float(parameters["beta"])
+            if "beta" in parameters
+            else float(parameters.get("k", 1)) + float(parameters.get("r", 0))
+            for parameters in (table.parameters for table in certificate.tables)
         ),
         default=1.0,
     )
@@ -159,20 +168,20 @@ class _TableSummary:
 
 
 def _summarize_tables(
-    certificate: Certificate, found: Evaluation, examples: Examples | None
+    certificate: Certificate, evaluation: Evaluation, examples: Examples | None
 ) -> Iterator[_TableSummary]:
-    each = found.slices or (found,)
-    for number, (table, own) in enumerate(zip(certificate.tables, each, strict=True)):
+    each = evaluation.slices or (evaluation,)
+    for number, (table, part) in enumerate(zip(certificate.tables, each, strict=True)):
         words = examples.of_slices[number] if examples and examples.of_slices else {}
-        hit = measure_burden(own.subgroups)
+        hit = measure_burden(part.subgroups)
         groups = [
-            subgroup for subgroup in own.subgroups if subgroup.hidden is not None and subgroup.rows
+            subgroup for subgroup in part.subgroups if subgroup.hidden is not None and subgroup.rows
         ]
         yield _TableSummary(
             table.release.file,
-            own,
-            list(_summarize_columns(certificate, number, own, words)),
-            sorted(groups, key=lambda one: (-(one.share or 0.0), one.rows)),
+            part,
+            list(_summarize_columns(certificate, number, part, words)),
+            sorted(groups, key=lambda subgroup: (-(subgroup.share or 0.0), subgroup.rows)),
             hit.overall if hit is not None else 0.0,
             describe_burden(hit),
             table.parameters,
@@ -180,17 +189,17 @@ def _summarize_tables(
 
 
 def _summarize_columns(
-    certificate: Certificate, number: int, own: Evaluation, words: dict[str, str]
+    certificate: Certificate, number: int, evaluation: Evaluation, words: dict[str, str]
 ) -> Iterator[_ColumnSummary]:
-    detail = _list_detail(own)
-    distances = own.utility.distance_by_column if own.utility is not None else {}
+    detail = _list_detail(evaluation)
+    distances = evaluation.utility.distance_by_column if evaluation.utility is not None else {}
     for name, column in certificate.tables[number].scheme.items():
-        silent = name in own.lost.nothing_shown or column.labels == _NOTHING
+        silent = name in evaluation.lost.nothing_shown or column.labels == _NOTHING
         yield _ColumnSummary(
             name,
             "any" if column.level is None else str(column.level),
             _SUPPRESSED if silent else words.get(name, str(column.labels)),
-            detail.get(name), own.loss_by_column.get(name), distances.get(name), silent,
+            detail.get(name), evaluation.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
         yield _ColumnSummary(name, "", "original values", 1.0)
@@ -198,17 +207,21 @@ def _summarize_columns(
         yield _ColumnSummary(name, "", f"values with noise, in steps of {grid.step}")
 
 
-def _list_detail(found: Evaluation) -> dict[str, float]:
+def _list_detail(evaluation: Evaluation) -> dict[str, float]:
     """Return how much detail each column keeps in the rows that are shown."""
-    if found.detail_by_column:
-        return found.detail_by_column
-    return {name: 1 - lost for name, lost in found.precision_by_column.items()}
+    if evaluation.detail_by_column:
+        return evaluation.detail_by_column
+    return {name: 1 - lost for name, lost in evaluation.precision_by_column.items()}
 
 
-def _list_sizes(found: Evaluation) -> tuple[list[int], list[int], str] | None:
-    if found.risk is not None:
-        return found.risk.sizes_original, found.risk.sizes, "class"
-    return (found.sizes_original, found.sizes_released, "group") if found.sizes_original else None
+def _list_sizes(evaluation: Evaluation) -> tuple[list[int], list[int], str] | None:
+    if evaluation.risk is not None:
+        return evaluation.risk.sizes_original, evaluation.risk.sizes, "class"
+    return (
+        (evaluation.sizes_original, evaluation.sizes_released, "group")
+        if evaluation.sizes_original
+        else None
+    )
 
 
 def _draw_sizes(original: list[int], released: list[int], what: str) -> str:
@@ -223,10 +236,10 @@ def _draw_sizes(original: list[int], released: list[int], what: str) -> str:
     )
 
 
-def _draw_detail(found: Evaluation) -> str:
+def _draw_detail(evaluation: Evaluation) -> str:
     """Draw how much detail each column keeps in the rows that are shown."""
     return draw_horizontal_bars(
-        _list_detail(found),
+        _list_detail(evaluation),
         color="#2a9d8f",
         title="Detail of each column",
         across="detail in the published rows (1: the value itself, 0: suppressed)",
@@ -236,27 +249,29 @@ def _draw_detail(found: Evaluation) -> str:
 # What it is still good for --------------------------------------------------------------------
 
 
-def _list_groups(found: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
+def _list_groups(evaluation: Evaluation) -> Iterator[tuple[str, list[Subgroup], tuple[int, int]]]:
     """Yield the groups of each column, with rows before and after; of slices, the largest's.
 
     A column that shows nothing has none: shares of its one label say nothing.
     """
     best: dict[str, tuple[int, Evaluation]] = {}
-    for own in found.slices or (found,):
-        for name in dict.fromkeys(subgroup.column for subgroup in own.subgroups):
+    for part in evaluation.slices or (evaluation,):
+        for name in dict.fromkeys(subgroup.column for subgroup in part.subgroups):
             several = (
-                sum(subgroup.column == name and subgroup.released > 0 for subgroup in own.subgroups)
+                sum(
+                    subgroup.column == name and subgroup.released > 0 for subgroup in part.subgroups
+                )
                 > 1
             )
-            weight = own.rows_released if several else -1
-            if weight > best.get(name, (-2, own))[0]:
-                best[name] = weight, own
-    for name, (_, own) in list(best.items())[:_MOST_COLUMNS]:
-        silent = name in own.lost.nothing_shown
+            weight = part.rows_released if several else -1
+            if weight > best.get(name, (-2, part))[0]:
+                best[name] = weight, part
+    for name, (_, part) in list(best.items())[:_MOST_COLUMNS]:
+        silent = name in part.lost.nothing_shown
         groups = (
-            [] if silent else [subgroup for subgroup in own.subgroups if subgroup.column == name]
+            [] if silent else [subgroup for subgroup in part.subgroups if subgroup.column == name]
         )
-        yield name, groups, (own.rows_original, own.rows_released)
+        yield name, groups, (part.rows_original, part.rows_released)
 
 
 def _draw_distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, int]) -> str:
@@ -271,9 +286,9 @@ def _draw_distribution(name: str, groups: Sequence[Subgroup], rows: tuple[int, i
     )
 
 
-def _draw_associations(found: Evaluation) -> str:
+def _draw_associations(evaluation: Evaluation) -> str:
     """Draw Cramér's V of each pair of columns, in the table and as released."""
-    pairs = found.utility.associations if found.utility is not None else []
+    pairs = evaluation.utility.associations if evaluation.utility is not None else []
     return draw_scatter(
         [Point(f"{pair.first}, {pair.second}", pair.original, pair.released) for pair in pairs],
         color=PAIR[1],
@@ -283,15 +298,15 @@ def _draw_associations(found: Evaluation) -> str:
     )
 
 
-def _draw_survival(found: Evaluation) -> str:
+def _draw_survival(evaluation: Evaluation) -> str:
     """Draw Cramér's V of every pair of columns, in the table and as the slices show it."""
-    names = list(dict.fromkeys(name for columns in found.columns for name in columns))
+    names = list(dict.fromkeys(name for columns in evaluation.columns for name in columns))
     places = {name: place for place, name in enumerate(names)}
     before: dict[tuple[int, int], float] = {}
     after: dict[tuple[int, int], float] = {}
-    for pair in found.associations:
-        item, other = places[pair.first], places[pair.second]
-        for both in ((item, other), (other, item)):
+    for pair in evaluation.associations:
+        first, second = places[pair.first], places[pair.second]
+        for both in ((first, second), (second, first)):
             before[both] = pair.original
             if pair.slice is not None:
                 after[both] = pair.released
@@ -306,29 +321,31 @@ def draw_attacks(attacked: AttackReport | None) -> Markup:
     return draw_safely(lambda: _draw_attacks(attacked))
 
 
-def draw_associations(found: Evaluation) -> Markup:
+def draw_associations(evaluation: Evaluation) -> Markup:
     """Draw Cramér's V of each pair of columns; see ``_draw_associations``."""
-    return draw_safely(lambda: _draw_associations(found))
+    return draw_safely(lambda: _draw_associations(evaluation))
 
 
-def draw_distributions(found: Evaluation) -> list[tuple[str, Markup]]:
+def draw_distributions(evaluation: Evaluation) -> list[tuple[str, Markup]]:
     """Draw the share of each category of each column, in the table and in the release."""
     return [
         (name, draw_safely(partial(_draw_distribution, name, groups, rows)))
-        for name, groups, rows in _list_groups(found)
+        for name, groups, rows in _list_groups(evaluation)
     ]
 
 
 def _draw_attacks(attacked: AttackReport | None) -> str:
     """Draw success of each attack, beside guessing and beside people not in the table."""
     rows = {}
-    for item in attacked.estimates if attacked is not None else ():
+    for estimate in attacked.estimates if attacked is not None else ():
         marks = [
-            ("people of the table", PAIR[1], item.success),
-            ("guessing", "#999999", item.guess),
+            ("people of the table", PAIR[1], estimate.success),
+            ("guessing", "#999999", estimate.guess),
         ]
-        marks += [] if item.control is None else [("control group", "#e9a23b", item.control)]
-        rows[f"{item.attack}: {item.name}"] = [
+        marks += (
+            [] if estimate.control is None else [("control group", "#e9a23b", estimate.control)]
+        )
+        rows[f"{estimate.attack}: {estimate.name}"] = [
             IntervalMark(label, color, rate.value, rate.low, rate.high)
             for label, color, rate in marks
         ]

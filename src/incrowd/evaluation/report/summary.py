@@ -42,7 +42,7 @@ class ReleaseSummary:
 
 def summarize_release(
     certificate: Certificate,
-    found: Evaluation,
+    evaluation: Evaluation,
     *,
     attacked: AttackReport | None = None,
     findings: Sequence[Finding] = (),
@@ -51,23 +51,23 @@ def summarize_release(
 ) -> ReleaseSummary:
     """Summarize the whole in sentences."""
     return ReleaseSummary(
-        _published(certificate, found, unused),
+        _published(certificate, evaluation, unused),
         _guarantee(certificate),
-        _loss(certificate, found),
-        _review(certificate, found, attacked, findings, standing),
+        _loss(certificate, evaluation),
+        _review(certificate, evaluation, attacked, findings, standing),
     )
 
 
-def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card:
+def _published(certificate: Certificate, evaluation: Evaluation, unused: int) -> Card:
     tables = certificate.tables
     rows = sum(table.release.rows for table in tables)
     groups = sum(table.release.classes for table in tables)
     names = dict.fromkeys(name for table in tables for name in table.scheme)
     columns = [*names, *certificate.kept, *certificate.noisy]
     by_person = certificate.guarantee.unit == "one person"
-    source = f"a table of {found.rows_original:,} rows"
+    source = f"a table of {evaluation.rows_original:,} rows"
     if by_person:
-        source = f"one row of each of {found.rows_original:,} people"
+        source = f"one row of each of {evaluation.rows_original:,} people"
     words = [
         f"{groups:,} group{'' if groups == 1 else 's'}, made from {source}.",
         f"Columns: {_list_names(columns)}.",
@@ -75,7 +75,7 @@ def _published(certificate: Certificate, found: Evaluation, unused: int) -> Card
     if by_person:
         words.append(
             f"The row of each person was chosen at random; {unused:,} of the table's "
-            f"{found.rows_original + unused:,} rows were not used."
+            f"{evaluation.rows_original + unused:,} rows were not used."
         )
     if certificate.has_noisy_counts:
         unit = "people" if by_person else "rows"
@@ -128,43 +128,43 @@ def _describe_noise(certificate: Certificate) -> str:
     return f"{words} with {' and '.join(much)}." if much else f"{words}."
 
 
-def _loss(certificate: Certificate, found: Evaluation) -> Card:
-    if not found.rows_released:
+def _loss(certificate: Certificate, evaluation: Evaluation) -> Card:
+    if not evaluation.rows_released:
         return Card("100 %", "of the rows suppressed", ["Every group was suppressed."])
-    words = [] if found.slices else _missing_words(certificate, found)
-    words += _lost_words(found)
-    if found.utility is not None:
-        scale = AT_LEVELS if found.risk is None else BY_VALUE
+    words = [] if evaluation.slices else _missing_words(certificate, evaluation)
+    words += _lost_words(evaluation)
+    if evaluation.utility is not None:
+        scale = AT_LEVELS if evaluation.risk is None else BY_VALUE
         words.append(
             "Share of rows in a random range: median relative error "
-            f"{format_percent(found.utility.query_error)} {scale}. Associations of columns "
-            f"(Cramér's V): mean error {found.utility.association_error:.3f} {scale}."
+            f"{format_percent(evaluation.utility.query_error)} {scale}. Associations of columns "
+            f"(Cramér's V): mean error {evaluation.utility.association_error:.3f} {scale}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
     words.append(
-        f"Information loss over {which} columns and all rows: {format_percent(found.loss)}. It "
-        "would be 100 % if nothing were published."
+        f"Information loss over {which} columns and all rows: {format_percent(evaluation.loss)}. "
+        "It would be 100 % if nothing were published."
     )
-    if found.slices:
-        together = sum(pair.slice is not None for pair in found.associations)
-        pairs = f"{together} of {len(found.associations)} pairs of columns occur in one file."
-        error = f"{found.association_error:.3f}"
+    if evaluation.slices:
+        together = sum(pair.slice is not None for pair in evaluation.associations)
+        pairs = f"{together} of {len(evaluation.associations)} pairs of columns occur in one file."
+        error = f"{evaluation.association_error:.3f}"
         return Card(error, "mean error of associations (Cramér's V)", [pairs, *words])
-    drawn = certificate.method == "safe" and not certificate.has_noisy_counts
+    is_sample = certificate.method == "safe" and not certificate.has_noisy_counts
     unit = (
         "missing"
         if certificate.has_noisy_counts
         else "not drawn or suppressed"
-        if drawn
+        if is_sample
         else ("suppressed")
     )
-    share = format_percent(found.suppressed / max(found.rows_original, 1))
+    share = format_percent(evaluation.suppressed / max(evaluation.rows_original, 1))
     return Card(share, f"of the rows {unit}", words)
 
 
-def _lost_words(found: Evaluation) -> list[str]:
+def _lost_words(evaluation: Evaluation) -> list[str]:
     """Describe which values lost most, and which columns are suppressed; the rest is below."""
-    lost, words = found.lost, []
+    lost, words = evaluation.lost, []
     if lost.values:
         number = len(lost.values) + lost.more_values
         verb = "value lost" if number == 1 else "values lost"
@@ -177,10 +177,10 @@ def _lost_words(found: Evaluation) -> list[str]:
     return words
 
 
-def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
-    rows = f"{found.suppressed:,} of {found.rows_original:,} rows"
+def _missing_words(certificate: Certificate, evaluation: Evaluation) -> list[str]:
+    rows = f"{evaluation.suppressed:,} of {evaluation.rows_original:,} rows"
     if certificate.has_noisy_counts:
-        surplus = f"noise added {found.surplus:,} surplus rows"
+        surplus = f"noise added {evaluation.surplus:,} surplus rows"
         return [f"{rows} are missing because of suppression or noise; {surplus}."]
     if certificate.method == "safe":
         return [f"{rows} were not drawn, or their group was suppressed."]
@@ -189,7 +189,7 @@ def _missing_words(certificate: Certificate, found: Evaluation) -> list[str]:
 
 def _review(
     certificate: Certificate,
-    found: Evaluation,
+    evaluation: Evaluation,
     attacked: AttackReport | None,
     findings: Sequence[Finding],
     standing: LedgerStatus | None,
@@ -208,9 +208,9 @@ def _review(
         unit = "quick attacks beat guessing"
         words += [f"Better than guessing: {_format_hits(hit)}."] if hit else []
     if (
-        text := describe_burden(measure_burden(found.subgroups))
-        if not found.slices
-        else _describe_slice_burden(certificate, found)
+        text := describe_burden(measure_burden(evaluation.subgroups))
+        if not evaluation.slices
+        else _describe_slice_burden(certificate, evaluation)
     ):
         words.append(text)
     if standing is not None:
@@ -225,14 +225,14 @@ def _review(
     return Card(number, unit, words)
 
 
-def _describe_slice_burden(certificate: Certificate, found: Evaluation) -> str:
+def _describe_slice_burden(certificate: Certificate, evaluation: Evaluation) -> str:
     """Return on whom suppression falls in slices; nothing where nobody knows."""
     slice_burden = [
         (table.release.file, burden)
-        for table, own in zip(certificate.tables, found.slices, strict=True)
-        if (burden := measure_burden(own.subgroups)) is not None
+        for table, part in zip(certificate.tables, evaluation.slices, strict=True)
+        if (burden := measure_burden(part.subgroups)) is not None
     ]
-    uneven = [(file, item) for file, item in slice_burden if item.is_uneven]
+    uneven = [(file, burden) for file, burden in slice_burden if burden.is_uneven]
     if not uneven:
         even = "In no file does suppression affect small groups more than large groups."
         return even if slice_burden else ""
@@ -242,34 +242,34 @@ def _describe_slice_burden(certificate: Certificate, found: Evaluation) -> str:
     )
 
 
-def _format_hits(found: Sequence[Estimate]) -> str:
+def _format_hits(estimates: Sequence[Estimate]) -> str:
     parts = []
-    for item in found:
-        allowed = item.bound is not None and item.success.low <= item.bound
+    for estimate in estimates:
+        allowed = estimate.bound is not None and estimate.success.low <= estimate.bound
         within = ", within the theoretical bound" if allowed else ""
-        rates = f"{format_percent(item.success.value)}, guessing {format_percent(item.guess.value)}"
-        parts.append(f"{item.attack} ({rates}{within})")
+        success, guess = (format_percent(x.value) for x in (estimate.success, estimate.guess))
+        parts.append(f"{estimate.attack} ({success}, guessing {guess}{within})")
     return "; ".join(parts)
 
 
-def describe_burden(found: SuppressionBurden | None) -> str:
+def describe_burden(burden: SuppressionBurden | None) -> str:
     """Return on whom suppression falls, in a plain sentence; nothing where nobody knows."""
-    if found is None:
+    if burden is None:
         return ""
-    if not found.worst:
+    if not burden.worst:
         return "No group was suppressed."
     hit = (
-        f" Most affected: {name_group(found.worst)}, {format_percent(found.worst.share or 0)} of "
-        f"{found.worst.rows:,} rows; overall {format_percent(found.overall)}."
+        f" Most affected: {name_group(burden.worst)}, {format_percent(burden.worst.share or 0)} of "
+        f"{burden.worst.rows:,} rows; overall {format_percent(burden.overall)}."
     )
-    if found.small is None:
+    if burden.small is None:
         return f"No group is small (less than 10 % of the rows).{hit}"
     sizes = (
-        f"{format_percent(found.small)} of the rows of small groups (less than 10 % of the "
+        f"{format_percent(burden.small)} of the rows of small groups (less than 10 % of the "
         "table) are "
-        f"suppressed, and {format_percent(found.large or 0)} of the rows of large groups."
+        f"suppressed, and {format_percent(burden.large or 0)} of the rows of large groups."
     )
-    if found.is_uneven:
+    if burden.is_uneven:
         return f"Suppression affects small groups more: {sizes}{hit}"
     return f"Suppression does not affect small groups more: {sizes}{hit}"
 
@@ -281,8 +281,8 @@ def name_group(group: Subgroup) -> str:
 
 def _list_names(names: Sequence[str], most: int = 8) -> str:
     rest = len(names) - most
-    shown = names if rest <= 1 else names[:most]
-    return ", ".join(shown) + (f" and {rest} more" if rest > 1 else "")
+    listed = names if rest <= 1 else names[:most]
+    return ", ".join(listed) + (f" and {rest} more" if rest > 1 else "")
 
 
 def _shorten_message(text: str) -> str:

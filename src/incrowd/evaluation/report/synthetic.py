@@ -24,27 +24,27 @@ _LISTED = 20
 
 def report_synthetic(
     certificate: Certificate,
-    found: SyntheticEvaluation,
+    evaluation: SyntheticEvaluation,
     findings: Sequence[Finding] = (),
     attacked: AttackReport | None = None,
     origin: ReleaseOrigin | None = None,
 ) -> str:
     """Return the report as one HTML page without links to anything else."""
-    worst = sorted(found.distance_by_pair, key=lambda one: -one.distance)
-    assert found.utility is not None
+    worst = sorted(evaluation.distance_by_pair, key=lambda pair: -pair.distance)
+    assert evaluation.utility is not None
     return render_page(
         "incrowd.evaluation.report", "synthetic.html",
-        certificate=certificate, part=certificate.synthetic, found=found, findings=findings,
+        certificate=certificate, part=certificate.synthetic, found=evaluation, findings=findings,
         attacked=attacked, origin=origin, strength=describe_strength(certificate),
         people=describe_protected_people(certificate), chances=list_success_rates(certificate),
-        worst=worst[:_LISTED], cells=found.cells[:_LISTED], rare=RARE,
-        values=found.values[:_LISTED], subgroups=found.subgroup_distances[:_LISTED],
-        columns=sorted(found.distance_by_column.items(), key=lambda one: -one[1]),
+        worst=worst[:_LISTED], cells=evaluation.cells[:_LISTED], rare=RARE,
+        values=evaluation.values[:_LISTED], subgroups=evaluation.subgroup_distances[:_LISTED],
+        columns=sorted(evaluation.distance_by_column.items(), key=lambda entry: -entry[1]),
         samples={"pairs": MOST_PAIRS, "triples": MOST_TRIPLES},
-        attacks=draw_attacks(attacked), distributions=draw_distributions(found),
-        associations=draw_associations(found) if found.utility.associations else None,
-        shares=draw_safely(lambda: _draw_cells(found.cells)) if found.cells else None,
-        equal=describe_equal_rows(found),
+        attacks=draw_attacks(attacked), distributions=draw_distributions(evaluation),
+        associations=draw_associations(evaluation) if evaluation.utility.associations else None,
+        shares=draw_safely(lambda: _draw_cells(evaluation.cells)) if evaluation.cells else None,
+        equal=describe_equal_rows(evaluation),
     )  # fmt: skip
 
 
@@ -70,9 +70,9 @@ def _draw_cells(cells: Sequence[CellShare]) -> str:
     )
 
 
-def describe_equal_rows(found: SyntheticEvaluation) -> str:
+def describe_equal_rows(evaluation: SyntheticEvaluation) -> str:
     """Return what the number of equal rows says, beside the number that chance explains."""
-    equal = found.equal_rows
+    equal = evaluation.equal_rows
     if not equal.equal:
         return "No published row equals a row of the table."
     if equal.expected is None:

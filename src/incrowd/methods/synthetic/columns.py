@@ -82,7 +82,7 @@ class SyntheticColumns:
 
     def _allow(self, rules: Sequence[Rule]) -> dict[Places, Bools]:
         """Return what rules allow, all those about the same columns as one."""
-        result: dict[Places, Bools] = {}
+        allowed_tuples: dict[Places, Bools] = {}
         for rule in rules:
             allowed = allow_cells(rule, self.hierarchies, self.leaves)
             places = [self.names.index(name) for name in rule.names]
@@ -92,8 +92,10 @@ class SyntheticColumns:
                 allowed = np.take(allowed, self._model_columns[place].codes, axis=axis)
             if not allowed.any():  # but values outside the domain, which are none here
                 refuse_all_rows(rule)
-            result[columns] = result[columns] & allowed if columns in result else allowed
-        return result
+            allowed_tuples[columns] = (
+                allowed_tuples[columns] & allowed if columns in allowed_tuples else allowed
+            )
+        return allowed_tuples
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
@@ -152,9 +154,11 @@ class SyntheticColumns:
 
     def order_groups(self, place: int, level: int) -> Positions:
         """Return the groups of the model, at one of its levels, in their declared order."""
-        own = self._model_columns[place]
+        model_column = self._model_columns[place]
         hierarchy = self.hierarchies[self.names[place]]
-        codes = hierarchy.groups[own.level_numbers[level]][own.codes[own.starts[level]]]
+        codes = hierarchy.groups[model_column.level_numbers[level]][
+            model_column.codes[model_column.starts[level]]
+        ]
         return np.argsort(codes, kind="stable")
 
     def list_places(self, names: Sequence[str]) -> Places:

@@ -93,20 +93,20 @@ def synthesize_release(
     columns = read_slice_columns(folder, certificate)
     tables = [_read_slice(folder, part, columns) for part in certificate.slices]
     names = tuple(columns)
-    kept = [_list_shown(name, column, tables) for name, column in columns.items()]
+    published_labels = [_list_shown(name, column, tables) for name, column in columns.items()]
     domain = Domain(
         tuple(
-            make_column([level[own] for level in column.levels], own)
-            for column, own in zip(columns.values(), kept, strict=True)
+            make_column([level[labels] for level in column.levels], labels)
+            for column, labels in zip(columns.values(), published_labels, strict=True)
         )
     )
     model = fit_slices(domain, names, columns, tables)
     codes = domain.decode(draw_rows(model, max(round(model.rows), 1), rng))
-    shown = {
+    published = {
         name: PublishedColumn(column.labels, column.labels, codes[:, at])
         for at, (name, column) in enumerate(columns.items())
     }
-    return make_tables(shown, (), names, local_engine())
+    return make_tables(published, (), names, local_engine())
 
 
 def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, SliceColumn]:
@@ -123,7 +123,10 @@ def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, Slic
             rows = read_rows(folder / column.file, ";", ours=True)
             hierarchies[name] = build_from_rows(rows, other=column.other, exact=True)
             levels.setdefault(name, []).append(column.level)
-    return {name: SliceColumn(hierarchies[name], min(found)) for name, found in levels.items()}
+    return {
+        name: SliceColumn(hierarchies[name], min(column_levels))
+        for name, column_levels in levels.items()
+    }
 
 
 def _read_slice(folder: Path, part: Slice, columns: dict[str, SliceColumn]) -> SliceTable:
@@ -133,9 +136,9 @@ def _read_slice(folder: Path, part: Slice, columns: dict[str, SliceColumn]) -> S
     table = open_released(folder / part.release.file)
     if part.release.formulas:
         table = table.respell_texts(unescape_formula)
-    shown = read_labels(table, names, weighted=part.release.form != "expanded")
+    published = read_labels(table, names, weighted=part.release.form != "expanded")
     axes = []
-    for name, level, labels in zip(names, levels, shown.labels, strict=True):
+    for name, level, labels in zip(names, levels, published.labels, strict=True):
         places: dict[str | None, int] = {}
         for code, text in enumerate(columns[name].hierarchy.labels[level]):
             places.setdefault(text, code)
@@ -144,8 +147,8 @@ def _read_slice(folder: Path, part: Slice, columns: dict[str, SliceColumn]) -> S
     shape = [len(columns[name].hierarchy.labels[level])
              for name, level in zip(names, levels, strict=True)]  # fmt: skip
     counts = np.zeros(shape)
-    cells = tuple(axis[shown.frequencies.codes[:, at]] for at, axis in enumerate(axes))
-    np.add.at(counts, cells, shown.frequencies.counts.astype(np.float64))
+    cells = tuple(axis[published.frequencies.codes[:, at]] for at, axis in enumerate(axes))
+    np.add.at(counts, cells, published.frequencies.counts.astype(np.float64))
     if "beta" not in part.parameters:
         variance = build_event_law(make_noise_event(part.parameters)).variance
         return SliceTable(names, levels, counts, variance)
@@ -158,15 +161,15 @@ def _list_shown(
     name: str, column: SliceColumn, tables: Sequence[SliceTable]
 ) -> npt.NDArray[np.int64]:
     """Return the finest labels of a column that some slice shows, as such or within a group."""
-    shown = np.zeros(len(column.labels), dtype=bool)
+    published = np.zeros(len(column.labels), dtype=bool)
     for table in tables:
         if name in table.names:
             axis = table.names.index(name)
             others = tuple(at for at in range(len(table.names)) if at != axis)
             groups = column.levels[table.levels[axis] - column.finest]
             if groups.max() > 0:  # or else nothing is shown of the column
-                shown |= (table.counts.sum(axis=others) > 0)[groups]
-    return np.flatnonzero(shown) if shown.any() else np.arange(len(shown))
+                published |= (table.counts.sum(axis=others) > 0)[groups]
+    return np.flatnonzero(published) if published.any() else np.arange(len(published))
 
 
 def fit_slices(
@@ -178,7 +181,7 @@ def fit_slices(
     """Fit a model to the slices: to each of them whole, or to its pairs where it is too large."""
     rows = max(max(float(table.counts.sum()) for table in tables), 1.0)
     released = Released(domain)
-    found: dict[tuple[Columns, Levels], list[tuple[Floats, float]]] = {}
+    margins: dict[tuple[Columns, Levels], list[tuple[Floats, float]]] = {}
     for table in tables:
         scaled = table.counts * (rows / max(float(table.counts.sum()), 1.0))
         places = tuple(names.index(name) for name in table.names)
@@ -188,18 +191,22 @@ def fit_slices(
         )
         parts = [domain.columns[place] for place in places]
         groups = [
-            columns[name].levels[level - columns[name].finest][own.codes[own.starts[at]]]
-            for name, level, own, at in zip(table.names, table.levels, parts, levels, strict=True)
+            columns[name].levels[level - columns[name].finest][
+                model_column.codes[model_column.starts[at]]
+            ]
+            for name, level, model_column, at in zip(
+                table.names, table.levels, parts, levels, strict=True
+            )
         ]
         ordered = _order_axes(scaled, groups)
-        held = _choose_tables(released, places, levels)
-        for axes in [*combinations(range(len(places)), 1), *held]:
+        subsets = _choose_tables(released, places, levels)
+        for axes in [*combinations(range(len(places)), 1), *subsets]:
             others = tuple(axis for axis in range(len(places)) if axis not in axes)
             margin = ordered.sum(axis=others)
             key = tuple(places[axis] for axis in axes), tuple(levels[axis] for axis in axes)
             variance = table.variance * ordered.size / margin.size
-            found.setdefault(key, []).append((margin, 1 / variance))
-    estimates = [_combine(key, some) for key, some in found.items()]
+            margins.setdefault(key, []).append((margin, 1 / variance))
+    estimates = [_combine(key, some) for key, some in margins.items()]
     estimates += _add_leaves(domain, estimates, rows)
     structure = make_structure(domain, released.levels, released.graph)
     model, parameters = fit(structure, estimates, rows, gap=FINAL_GAP, steps=FINAL_STEPS)
@@ -235,16 +242,16 @@ def _choose_tables(released: Released, places: Columns, levels: Levels) -> list[
     Of a table of three columns a model takes only what its pairs do not tell.
     """
     everything = tuple(range(len(places)))
-    wanted = [everything] if len(places) == 3 else []
-    wanted += combinations(everything, 2)
-    return [axes for axes in wanted if _hold(released, places, levels, axes)]
+    subsets = [everything] if len(places) == 3 else []
+    subsets += combinations(everything, 2)
+    return [axes for axes in subsets if _hold(released, places, levels, axes)]
 
 
 def _hold(released: Released, places: Columns, levels: Levels, axes: tuple[int, ...]) -> bool:
-    own = tuple(places[axis] for axis in axes), tuple(levels[axis] for axis in axes)
-    if released.domain.cells(*own) > TABLE_CELLS or not released.fits(*own, MODEL_CELLS):
+    key = tuple(places[axis] for axis in axes), tuple(levels[axis] for axis in axes)
+    if released.domain.cells(*key) > TABLE_CELLS or not released.fits(*key, MODEL_CELLS):
         return False
-    released.hold(*own)
+    released.hold(*key)
     return True
 
 
@@ -255,9 +262,15 @@ def _combine(key: tuple[Columns, Levels], some: Sequence[tuple[Floats, float]]) 
     return TableEstimate(*key, cells, precision, precision)
 
 
-def _add_leaves(domain: Domain, known: Sequence[TableEstimate], rows: float) -> list[TableEstimate]:
+def _add_leaves(
+    domain: Domain, estimates: Sequence[TableEstimate], rows: float
+) -> list[TableEstimate]:
     """Return an even table, of hardly any precision, for columns without one of their values."""
-    has = {one.columns for one in known if len(one.columns) == 1 and one.levels == (0,)}
+    has = {
+        estimate.columns
+        for estimate in estimates
+        if len(estimate.columns) == 1 and estimate.levels == (0,)
+    }
     return [
         TableEstimate((at,), (0,), np.full(column.sizes[0], rows / column.sizes[0]), 1e-12, 1e-12)
         for at, column in enumerate(domain.columns)

@@ -92,10 +92,12 @@ class Synthetic:
 
     def _make_columns(self, chosen: dict[str, Column]) -> SyntheticColumns:
         hierarchies = {name: self._declared.get_hierarchy(name, tuple) for name in chosen}
-        others = {name: item.other for name, item in chosen.items() if item.other is not None}
+        others = {name: column.other for name, column in chosen.items() if column.other is not None}
         for name, hierarchy in hierarchies.items():
             refuse_labels(name, hierarchy, others.get(name))
-        leaves = {name: make_leaves(name, item, hierarchies[name]) for name, item in chosen.items()}
+        leaves = {
+            name: make_leaves(name, column, hierarchies[name]) for name, column in chosen.items()
+        }
         for name in self._release.named_columns:
             if name not in hierarchies:
                 raise IncrowdError(
@@ -114,9 +116,9 @@ class Synthetic:
             return {}
         return {
             name: form
-            for name, item in chosen.items()
-            if item.written is not None and leaves[name].kind
-            for form in [item.written.of_values]
+            for name, column in chosen.items()
+            if column.written is not None and leaves[name].kind
+            for form in [column.written.of_values]
             if form is not None
         }
 
@@ -186,11 +188,11 @@ class Synthetic:
         """Return the distinct tuples of all columns; where they are, if they are too many."""
         return count_local_or_remote(table, self._declared)
 
-    def measure(self, counted: CountedTable, context: MakeContext) -> list[Measurement]:
+    def measure(self, table: CountedTable, context: MakeContext) -> list[Measurement]:
         """All measurements of a release, without its model and rows, which follow from them."""
         released = measure_tables(
             self.domain,
-            make_counter(counted, self.columns),
+            make_counter(table, self.columns),
             self.plan,
             bits=context.bits,
             tables=[self.columns.list_places(part) for part in self._release.tables],
@@ -198,22 +200,20 @@ class Synthetic:
         )
         return released.measurements
 
-    def make(
-        self, counted: CountedTable | RemoteCountedTable, context: MakeContext
-    ) -> MethodResult:
+    def make(self, table: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Measure, choose, fit, draw."""
         context.step("synthesize")
-        made = synthesize(
+        synthesis = synthesize(
             self.domain,
-            make_counter(counted, self.columns),
+            make_counter(table, self.columns),
             self.plan,
             bits=context.bits,
             tables=[self.columns.list_places(part) for part in self._release.tables],
             target=self._target_place,
         )
         context.step("draw")
-        original = counted if isinstance(counted, CountedTable) else counted.collect_sample()
-        product, extra = make_product(self.columns, made, original, self._spec, context)
+        original = table if isinstance(table, CountedTable) else table.collect_sample()
+        product, extra = make_product(self.columns, synthesis, original, self._spec, context)
         product = replace(product, file=self._file)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 

@@ -84,7 +84,7 @@ def _coarsen(
                 for place in pair}  # fmt: skip
         above = {
             place: level for place in wide
-            for level in [next((item for item in usable[place] if item > levels[place]), None)]
+            for level in [next((other for other in usable[place] if other > levels[place]), None)]
             if level is not None
         }  # fmt: skip
         if not above:
@@ -118,7 +118,7 @@ def allow_orders(
     spans: Spans, levels: Mapping[int, int],
 ) -> dict[Columns, Bools]:  # fmt: skip
     """Return what orders allow of leaves, alike for all of a group; with other rules about them."""
-    result: dict[Columns, Bools] = {}
+    allowed_pairs: dict[Columns, Bools] = {}
     for first, second in orders:
         low = _spread(columns[first].groups[levels[first]], spans[first][0], np.minimum)
         high = _spread(columns[second].groups[levels[second]], spans[second][1], np.maximum)
@@ -126,17 +126,17 @@ def allow_orders(
         places = (first, second)
         if first > second:
             places, allowed = (second, first), allowed.T
-        for known in (result, others):
-            allowed = known[places] & allowed if places in known else allowed
-        result[places] = allowed
-    return result
+        for rules in (allowed_pairs, others):
+            allowed = rules[places] & allowed if places in rules else allowed
+        allowed_pairs[places] = allowed
+    return allowed_pairs
 
 
 def _spread(groups: Codes, ends: Floats, merge: np.ufunc) -> Floats:
     """Return for each leaf the end of its group."""
-    result = np.full(int(groups.max()) + 1, np.inf if merge is np.minimum else -np.inf)
-    merge.at(result, groups[~np.isnan(ends)], ends[~np.isnan(ends)])
-    return np.where(np.isnan(ends), np.nan, result[groups])
+    group_ends = np.full(int(groups.max()) + 1, np.inf if merge is np.minimum else -np.inf)
+    merge.at(group_ends, groups[~np.isnan(ends)], ends[~np.isnan(ends)])
+    return np.where(np.isnan(ends), np.nan, group_ends[groups])
 
 
 def obey_orders(
@@ -147,25 +147,25 @@ def obey_orders(
     broken = np.zeros(len(positions), dtype=bool)
     for first, second in orders:
         broken |= spans[first][0][positions[:, first]] > spans[second][1][positions[:, second]]
-    result, rows = positions.copy(), np.flatnonzero(broken)
+    obeying, rows = positions.copy(), np.flatnonzero(broken)
     if not len(rows):
-        return result
+        return obeying
     ends = {
         place: _spread(_groups(model, place, levels), spans[place][1], np.maximum)
         for place in spans
     }
-    for place in sorted(spans, key=lambda item: sum(second == item for _, second in orders)):
+    for place in sorted(spans, key=lambda column: sum(second == column for _, second in orders)):
         least, most = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         for first, second in orders:
             if second == place:
-                least = np.fmax(least, spans[first][0][result[rows, first]])
+                least = np.fmax(least, spans[first][0][obeying[rows, first]])
             elif first == place:
                 most = np.fmin(most, ends[second][positions[rows, second]])
-        result[rows, place] = _draw_leaves(
+        obeying[rows, place] = _draw_leaves(
             model, place, _groups(model, place, levels), spans[place], positions[rows, place],
             (least, most), rng,
         )  # fmt: skip
-    return result
+    return obeying
 
 
 def _groups(model: Model, place: int, levels: Mapping[int, int]) -> Codes:
@@ -178,19 +178,19 @@ def _draw_leaves(
 ) -> Codes:  # fmt: skip
     """Draw a leaf of each row's group, by the model's shares, among those within its bounds."""
     shares = model.table((place,), (0,)) + 1e-12
-    result, own = positions.copy(), groups[positions]
-    order: Places = np.argsort(own, kind="stable")
-    starts = np.flatnonzero(np.diff(own[order], prepend=-1))
+    leaf_positions, row_groups = positions.copy(), groups[positions]
+    order: Places = np.argsort(row_groups, kind="stable")
+    starts = np.flatnonzero(np.diff(row_groups[order], prepend=-1))
     for start, end in pairwise([*starts.tolist(), len(order)]):
         rows = order[start:end]
-        leaves = np.flatnonzero(groups == own[rows[0]])
+        leaves = np.flatnonzero(groups == row_groups[rows[0]])
         if np.isnan(span[0][leaves]).any():
             continue  # null, which obeys every order
         fitting = (span[1][leaves] >= bounds[0][rows, None]) & (
             span[0][leaves] <= bounds[1][rows, None]
         )
         weights = np.cumsum(fitting * shares[leaves], axis=1)
-        drawn = rng.random(len(rows))[:, None] * weights[:, -1:]
-        drawn = np.minimum(drawn, np.nextafter(weights[:, -1:], 0.0))
-        result[rows] = leaves[(weights <= drawn).sum(axis=1)]
-    return result
+        cuts = rng.random(len(rows))[:, None] * weights[:, -1:]
+        cuts = np.minimum(cuts, np.nextafter(weights[:, -1:], 0.0))
+        leaf_positions[rows] = leaves[(weights <= cuts).sum(axis=1)]
+    return leaf_positions

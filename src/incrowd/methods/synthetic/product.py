@@ -65,21 +65,21 @@ class RowsProduct(Product):
 
 def make_product(
     columns: SyntheticColumns,
-    made: Synthesis,
+    synthesis: Synthesis,
     original: CountedTable,
     spec: Spec,
     context: MakeContext,
 ) -> tuple[RowsProduct, SyntheticProduct]:
     """Return the rows as a product, and what is published beside them."""
     assert isinstance(spec.release, SyntheticSpec)
-    drawn = spec.release.values == "drawn"
+    draw_values = spec.release.values == "drawn"
     part = make_part(columns, spec)
     types, keys = part.types, part.keys
     rng = np.random.default_rng([int(word) for word in context.bits.draw_words(4)])
-    rows = columns.obey_orders(made.model, made.rows, rng)
-    shown = publish_columns(columns, rows, types, drawn=drawn, rng=rng)
-    order = [name for name in spec.columns if name in shown or name in keys]
-    text, typed = make_tables(shown, keys, order, context.engine)
+    rows = columns.obey_orders(synthesis.model, synthesis.rows, rng)
+    published = publish_columns(columns, rows, types, draw_values=draw_values, rng=rng)
+    order = [name for name in spec.columns if name in published or name in keys]
+    text, typed = make_tables(published, keys, order, context.engine)
     ones = np.ones(len(rows), dtype=np.int64)
     labels = tuple(columns.hierarchies[name].labels[0] for name in columns.names)
     modeled = published_columns(spec, "quasi", "sensitive")
@@ -95,26 +95,26 @@ def make_product(
         shown=PublishedTable(labels, merge_tuples(rows, ones), (0,) * len(columns.names)),
         columns=modeled,
         axes=original.axes,
-        parameters=synthetic_parameters(list(made.events)) or {},
+        parameters=synthetic_parameters(list(synthesis.events)) or {},
         target=spec.release.target,
         typed=typed,
-        draw=lambda: draw_again(columns, made),
+        draw=lambda: draw_again(columns, synthesis),
     )
-    return product, SyntheticProduct(part, list_measured(columns, made), columns.value_columns)
+    return product, SyntheticProduct(part, list_measured(columns, synthesis), columns.value_columns)
 
 
-def draw_again(columns: SyntheticColumns, made: Synthesis) -> Codes:
+def draw_again(columns: SyntheticColumns, synthesis: Synthesis) -> Codes:
     """Draw as many rows from the same model, for what chance alone explains."""
     rng = np.random.default_rng(0)  # of nobody: no secret hangs on it
-    drawn = columns.domain.decode(draw_rows(made.model, len(made.rows), rng))
-    return columns.obey_orders(made.model, drawn, rng)
+    codes = columns.domain.decode(draw_rows(synthesis.model, len(synthesis.rows), rng))
+    return columns.obey_orders(synthesis.model, codes, rng)
 
 
 def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
     """Return what the certificate says besides, before the measured tables are written."""
     release = spec.release
     assert isinstance(release, SyntheticSpec)
-    drawn = release.values == "drawn"
+    draw_values = release.values == "drawn"
     points: dict[str, PointsColumn] = {}
     for name, leaves in columns.leaves.items():
         column = spec.columns[name]
@@ -124,12 +124,12 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
         points[name] = PointsColumn(
             rule=column.hierarchy.model_dump(mode="json", by_alias=True, exclude_none=True),
             precision=None if column.precision is None else str(column.precision),
-            drawn=leaves.has_spans and drawn,
+            drawn=leaves.has_spans and draw_values,
         )
     return SyntheticPart(
         fit=1,
         columns=list(columns.names),
-        types={name: choose_type(name, columns, drawn=drawn) for name in columns.names},
+        types={name: choose_type(name, columns, draw_values=draw_values) for name in columns.names},
         points=points,
         keys=[name for name, column in spec.columns.items() if column.role == "key"],
         written={
@@ -143,13 +143,13 @@ def make_part(columns: SyntheticColumns, spec: Spec) -> SyntheticPart:
     )
 
 
-def list_measured(columns: SyntheticColumns, made: Synthesis) -> tuple[MeasuredNumbers, ...]:
+def list_measured(columns: SyntheticColumns, synthesis: Synthesis) -> tuple[MeasuredNumbers, ...]:
     """Return the measured tables, all measurements of each as one entry, in their first order."""
     by_key: dict[tuple[Columns, Levels], list[Measurement]] = {}
-    for measurement in made.measurements:
+    for measurement in synthesis.measurements:
         by_key.setdefault((measurement.columns, measurement.levels), []).append(measurement)
     return tuple(
-        _measured(columns, key, some, made.model, held=key not in made.aside)
+        _measured(columns, key, some, synthesis.model, in_model=key not in synthesis.aside)
         for key, some in by_key.items()
     )
 
@@ -160,7 +160,7 @@ def _measured(
     some: list[Measurement],
     model: Model,
     *,
-    held: bool,
+    in_model: bool,
 ) -> MeasuredNumbers:
     places, levels = key
     names = tuple(columns.names[place] for place in places)
@@ -172,9 +172,9 @@ def _measured(
         columns=names,
         levels=numbers,
         centered=centered_axes(some[0].numbers.shape),
-        numbers=tuple(_reorder(item.numbers, orders) for item in some),
-        variances=tuple(item.variance for item in some),
-        held=held,
+        numbers=tuple(_reorder(measurement.numbers, orders) for measurement in some),
+        variances=tuple(measurement.variance for measurement in some),
+        held=in_model,
         labels=tuple(
             columns.value_columns[name].list_labels(number)
             for name, number in zip(names, numbers, strict=True)

@@ -31,7 +31,7 @@ class PublishedColumn:
     codes: Codes
 
 
-def choose_type(name: str, columns: SyntheticColumns, *, drawn: bool) -> ValueType:
+def choose_type(name: str, columns: SyntheticColumns, *, draw_values: bool) -> ValueType:
     """Return the type in which a column is written to Parquet; it follows from declarations.
 
     A label for values outside the domain makes a column one of text, and so do leaves that stand
@@ -42,7 +42,7 @@ def choose_type(name: str, columns: SyntheticColumns, *, drawn: bool) -> ValueTy
         return "text"
     if sorted(values) == ["false", "true"]:
         return "boolean"
-    if leaves.kind is None or (leaves.has_spans and not drawn):
+    if leaves.kind is None or (leaves.has_spans and not draw_values):
         return "text"
     if leaves.kind == "date":
         return "date" if leaves.format == ISO_DAY else "text"
@@ -54,17 +54,17 @@ def publish_columns(
     codes: Codes,
     types: Mapping[str, ValueType],
     *,
-    drawn: bool,
+    draw_values: bool,
     rng: np.random.Generator,
 ) -> dict[str, PublishedColumn]:
     """Return what rows show; ``codes`` are of level 0, a column for each of the columns."""
-    points = draw_points(columns, codes, rng) if drawn else {}
-    result = {}
+    points = draw_points(columns, codes, rng) if draw_values else {}
+    published = {}
     for at, (name, column) in enumerate(columns.value_columns.items()):
-        own = codes[:, at]
+        value_codes = codes[:, at]
         texts = _list_texts(column, points.get(name))
         if name in points:
-            own = _place_points(column, points[name], own)
+            value_codes = _place_points(column, points[name], value_codes)
         # Typed values are numbers and days, however a file of text would write them.
         plain = (
             texts
@@ -72,8 +72,8 @@ def publish_columns(
             else _list_texts(replace(column, written=None), points.get(name))
         )
         values = [type_value(text, types[name]) for text in plain]
-        result[name] = PublishedColumn(texts, values, own)
-    return result
+        published[name] = PublishedColumn(texts, values, value_codes)
+    return published
 
 
 def _list_texts(column: ValueColumn, points: Counts | None) -> list[str | None]:
@@ -85,10 +85,10 @@ def _list_texts(column: ValueColumn, points: Counts | None) -> list[str | None]:
 
 def _place_points(column: ValueColumn, points: Counts, codes: Codes) -> Codes:
     """Return which of the different values of :func:`_list_texts` each row has."""
-    result, places = np.unique(points, return_inverse=True)
+    distinct, places = np.unique(points, return_inverse=True)
     beyond = codes - len(column.hierarchy.values)  # 0 for null, 1 for what is outside
-    own: Codes = np.where(beyond < 0, places, len(result) + beyond).astype(np.int32)
-    return own
+    value_codes: Codes = np.where(beyond < 0, places, len(distinct) + beyond).astype(np.int32)
+    return value_codes
 
 
 def type_value(text: str | None, kind: ValueType) -> object:
@@ -122,19 +122,21 @@ def draw_points(
     names = [name for name in columns.names if columns.leaves[name].kind is not None]
     orders = orders_of(columns.rules)
     spread = {name for name in names if columns.leaves[name].has_spans}
-    wanted = [name for name in names if name in spread or any(name in pair for pair in orders)]
-    bounds = {name: _bounds(columns, name, codes) for name in wanted}
-    result: dict[str, Counts] = {}
-    for name in sorted(wanted, key=lambda one: sum(pair[1] == one for pair in orders)):
-        low, high, known = bounds[name]
+    involved = [name for name in names if name in spread or any(name in pair for pair in orders)]
+    bounds = {name: _bounds(columns, name, codes) for name in involved}
+    points_by_name: dict[str, Counts] = {}
+    for name in sorted(involved, key=lambda column: sum(pair[1] == column for pair in orders)):
+        low, high, has_point = bounds[name]
         low, high = low.copy(), high.copy()
         for first, second in orders:
             if second == name:
-                low = np.where(bounds[first][2], np.maximum(low, result[first]), low)
+                low = np.where(bounds[first][2], np.maximum(low, points_by_name[first]), low)
             elif first == name:
                 high = np.where(bounds[second][2], np.minimum(high, bounds[second][1]), high)
-        result[name] = np.where(known, rng.integers(low, np.maximum(high, low) + 1), low)
-    return {name: points for name, points in result.items() if name in spread}
+        points_by_name[name] = np.where(
+            has_point, rng.integers(low, np.maximum(high, low) + 1), low
+        )
+    return {name: points for name, points in points_by_name.items() if name in spread}
 
 
 def orders_of(rules: Sequence[Rule]) -> list[tuple[str, str]]:
@@ -148,12 +150,12 @@ def _bounds(
     columns: SyntheticColumns, name: str, codes: Codes
 ) -> tuple[Counts, Counts, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return the lowest and highest point of each row's leaf, and whether it has one."""
-    leaves, own = columns.leaves[name], codes[:, columns.names.index(name)]
-    result = own < len(leaves)
+    leaves, column_codes = columns.leaves[name], codes[:, columns.names.index(name)]
+    has_point = column_codes < len(leaves)
     lows = np.array([low or 0 for low in leaves.lows], dtype=np.int64)
     highs = np.array([high or 0 for high in leaves.highs], dtype=np.int64)
-    at = np.where(result, own, 0)
-    return lows[at], highs[at], result
+    at = np.where(has_point, column_codes, 0)
+    return lows[at], highs[at], has_point
 
 
 # Order ----------------------------------------------------------------------------------------
@@ -175,10 +177,13 @@ def make_tables(
     by_rank: Places = np.lexsort(ranks[::-1])
     numbers = np.arange(1, rows + 1, dtype=np.int64)
     plain = {name: (numbers, np.zeros(rows, dtype=bool)) for name in keys}
-    sorted_codes = {name: item.codes[by_rank] for name, item in published.items()}
+    sorted_codes = {name: column.codes[by_rank] for name, column in published.items()}
     text, typed = (
         engine.from_rows(
-            {name: (getattr(item, kind), sorted_codes[name]) for name, item in published.items()},
+            {
+                name: (getattr(column, kind), sorted_codes[name])
+                for name, column in published.items()
+            },
             plain,
             list(order),
         )

@@ -17,21 +17,19 @@ from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.methods.synthetic.columns import SyntheticColumns
 
 
-def make_counter(
-    counted: CountedTable | RemoteCountedTable, columns: SyntheticColumns
-) -> CountTable:
+def make_counter(table: CountedTable | RemoteCountedTable, columns: SyntheticColumns) -> CountTable:
     """Return what counts small tables of a table by its distinct tuples."""
-    if isinstance(counted, RemoteCountedTable):
-        return SpreadCounter(counted, columns)
-    frequencies = counted.frequencies
+    if isinstance(table, RemoteCountedTable):
+        return SpreadCounter(table, columns)
+    frequencies = table.frequencies
     return TableCounter(columns.domain, columns.settle_codes(frequencies.codes), frequencies.counts)
 
 
 class SpreadCounter:
     """Counts of small tables, from tuples that are on other machines."""
 
-    def __init__(self, counted: RemoteCountedTable, columns: SyntheticColumns) -> None:
-        self._counted = counted
+    def __init__(self, table: RemoteCountedTable, columns: SyntheticColumns) -> None:
+        self._counted = table
         self._columns = columns
 
     def __call__(self, columns: Columns, levels: Levels) -> Counts:
@@ -40,17 +38,17 @@ class SpreadCounter:
             top = self._columns.domain.tops((0,))
             return np.array(self((0,), top).sum(), dtype=np.int64)
         maps = [self._map(column, level) for column, level in zip(columns, levels, strict=True)]
-        result = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
+        tuples = self._counted.tuples.select_columns(list(columns)).roll_up(maps)
         table = np.zeros(self._columns.domain.shape(columns, levels), dtype=np.int64)
-        table[tuple(result.codes.T)] = result.counts
+        table[tuple(tuples.codes.T)] = tuples.counts
         return table
 
     def _map(self, column: int, level: int) -> Codes:
         """From codes of level 0 to groups of a level."""
-        own = self._columns.domain.columns[column]
+        model_column = self._columns.domain.columns[column]
         hierarchy = list(self._columns.hierarchies.values())[column]
         codes = np.zeros((len(hierarchy.values) + 2, len(self._columns.names)), dtype=np.int32)
         codes[:, column] = np.arange(len(codes))
         settled = self._columns.settle_codes(codes)[:, column]
-        groups: Codes = own.groups[level][own.positions[settled]]
+        groups: Codes = model_column.groups[level][model_column.positions[settled]]
         return groups

@@ -119,9 +119,10 @@ def locate_table(
     if table.centered != centered_axes(table.shape):
         raise ValueError(f"the table of {', '.join(table.columns)} is centered otherwise")
     places = columns.list_places(table.columns)
-    own = [columns.domain.columns[place] for place in places]
+    model_columns = [columns.domain.columns[place] for place in places]
     levels = tuple(
-        part.level_numbers.index(number) for part, number in zip(own, table.levels, strict=True)
+        part.level_numbers.index(number)
+        for part, number in zip(model_columns, table.levels, strict=True)
     )
     return places, levels
 
@@ -131,17 +132,17 @@ def expected_counts(columns: SyntheticColumns, model: Model, table: MeasuredNumb
     places, levels = locate_table(columns, table)
     if not places:
         return np.array(model.rows)
-    result = model.table(places, levels) * model.rows
+    counts = model.table(places, levels) * model.rows
     for axis, pair in enumerate(zip(places, levels, strict=True)):
-        result = np.take(result, columns.order_groups(*pair), axis=axis)
-    return result
+        counts = np.take(counts, columns.order_groups(*pair), axis=axis)
+    return counts
 
 
-def _distance(stated: Floats, found: Floats) -> float:
+def _distance(stated: Floats, expected: Floats) -> float:
     """Return how far apart two tables of counts are; see the module's text."""
     if not np.isfinite(stated).all() or (stated < 0).any():
         return float("inf")
-    return float(((stated - found) ** 2 / (stated + 1)).sum())
+    return float(((stated - expected) ** 2 / (stated + 1)).sum())
 
 
 def _check_rows(

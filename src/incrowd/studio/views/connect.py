@@ -37,12 +37,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of the page that asks, and of the answer."""
 
     def find_pending(request: Request) -> tuple[str, Opening]:
-        result = studio.get_workspace(request).kept.get(("connect", request.path_params["name"]))
-        if result is None:
+        pending = studio.get_workspace(request).kept.get(("connect", request.path_params["name"]))
+        if pending is None:
             raise PageNotFoundError("This question has expired. Open the table again.")
         address: str
         opening: Opening
-        address, opening = result
+        address, opening = pending
         return address, opening
 
     def show_page(request: Request) -> Response:

@@ -59,8 +59,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def confirm_roles(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
-        asked = form.get_all("column") or list(work.file.spec.columns)
-        work.apply_changes(spec_edits.confirm_entries(work.file, asked, HARMLESS_ENTRIES))
+        names = form.get_all("column") or list(work.file.spec.columns)
+        work.apply_changes(spec_edits.confirm_entries(work.file, names, HARMLESS_ENTRIES))
         return _redirect_to_page(work)
 
     def set_unit(request: Request, form: Form) -> Response:
@@ -100,12 +100,15 @@ def show_page(studio: Studio, request: Request) -> Response:
         unit_guessed=bool(work.file.spec.confirm),
         without_id=isinstance(unit, PersonId) and unit.without_id is not None,
         whole=[finding for finding in list_findings(page) if finding.column is None],
-        size=next((item.rows for item in described.values() if item is not None), None),
+        size=next(
+            (description.rows for description in described.values() if description is not None),
+            None,
+        ),
         notes=work.table.origin.notes,
         personal=work.guessed.describe_identifiers(),
         first=_read_first_rows(work),
         waiting=waiting or page is None,
-        guessed=sum(1 for row in rows for item in row.confirm if item in HARMLESS_ENTRIES),
+        guessed=sum(1 for row in rows for entry in row.confirm if entry in HARMLESS_ENTRIES),
     )
 
 
@@ -134,9 +137,9 @@ def _redirect_to_page(work: OpenSpec) -> Response:
 
 
 def _make_rows(
-    work: OpenSpec, described: dict[str, ColumnDescription | None], found: list[Finding] | None
+    work: OpenSpec, described: dict[str, ColumnDescription | None], findings: list[Finding] | None
 ) -> tuple[list[ColumnRow], bool]:
-    guesses: dict[str, Guess] = {item.column: item for item in work.guessed.guesses}
+    guesses: dict[str, Guess] = {guess.column: guess for guess in work.guessed.guesses}
     rows = []
     for at, (name, column) in enumerate(work.file.spec.columns.items()):
         guess = guesses.get(name)
@@ -145,21 +148,23 @@ def _make_rows(
             reason=guess.explanation if guess and guess.role == column.role else "",
             hipaa=guess.hipaa if guess else None, confirm=column.confirm,
             written=describe_written(column.written) if column.written else "",
-            findings=tuple(finding for finding in list_findings(found) if finding.column == name),
+            findings=tuple(
+                finding for finding in list_findings(findings) if finding.column == name
+            ),
         ))  # fmt: skip
-    return rows, any(item is None for item in described.values())
+    return rows, any(description is None for description in described.values())
 
 
-def list_findings(found: list[Finding] | None) -> list[Finding]:
+def list_findings(findings: list[Finding] | None) -> list[Finding]:
     """Return what a page lists: without what has a button of its own, and without forecasts.
 
     What to expect has its place on the Privacy page; a warning of it is listed elsewhere, too.
     """
     return [
-        item
-        for item in found or ()
-        if item.topic != "confirmation"
-        and not (item.topic == "forecast" and item.severity is Severity.NOTE)
+        finding
+        for finding in findings or ()
+        if finding.topic != "confirmation"
+        and not (finding.topic == "forecast" and finding.severity is Severity.NOTE)
     ]
 
 
@@ -191,28 +196,28 @@ def get_descriptions(studio: Studio, work: OpenSpec) -> dict[str, ColumnDescript
     request: dict[tuple[str, str], Future[ColumnDescription]] = work.kept.setdefault(
         "described", {}
     )
-    wanted = {}
+    futures = {}
     for name in work.table.columns:
         column = work.file.spec.columns.get(name)
         written = column.written.model_dump_json() if column and column.written else ""
         key = name, written
         if key not in request:
             request[key] = studio.hands.submit_task(_describe_column, make_snapshot(work), name)
-        wanted[name] = request[key]
-    wait(wanted.values(), timeout=_MOMENT)
-    return {name: wait_for_answer(future, 0) for name, future in wanted.items()}
+        futures[name] = request[key]
+    wait(futures.values(), timeout=_MOMENT)
+    return {name: wait_for_answer(future, 0) for name, future in futures.items()}
 
 
 def get_findings(studio: Studio, work: OpenSpec) -> list[Finding] | None:
     """Return what `check` finds of the spec as it is now; None until it is known."""
     text = work.file.text()
-    result: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
-    if result is None or result[0] != text:
-        if result is not None:
-            result[1].cancel()  # nobody waits for it any more
-        result = text, studio.hands.submit_task(_check_spec, make_snapshot(work), same=True)
-        work.kept["findings"] = result
-    return wait_for_answer(result[1])
+    pending: tuple[str, Future[list[Finding]]] | None = work.kept.get("findings")
+    if pending is None or pending[0] != text:
+        if pending is not None:
+            pending[1].cancel()  # nobody waits for it any more
+        pending = text, studio.hands.submit_task(_check_spec, make_snapshot(work), same=True)
+        work.kept["findings"] = pending
+    return wait_for_answer(pending[1])
 
 
 def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:
@@ -227,16 +232,16 @@ def wait_for_answer(future: Future[T], moment: float = _MOMENT) -> T | None:
         raise IncrowdError(CRASHED) from error
 
 
-def _describe_column(asked: SpecSnapshot, name: str) -> ColumnDescription:
+def _describe_column(snapshot: SpecSnapshot, name: str) -> ColumnDescription:
     from incrowd.curate.describe import describe_column
 
-    return describe_column(asked.open_spec_and_table()[1], name)
+    return describe_column(snapshot.open_spec_and_table()[1], name)
 
 
-def _check_spec(asked: SpecSnapshot) -> list[Finding]:
+def _check_spec(snapshot: SpecSnapshot) -> list[Finding]:
     from incrowd.curate.check import check
 
-    file, table = asked.open_spec_and_table()
+    file, table = snapshot.open_spec_and_table()
     try:
         return check(table, file)
     except IncrowdError as error:

@@ -123,20 +123,23 @@ def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
     if chosen:  # a pick does not change what there is to pick from
         file = file.with_entry(("release", "levels"), None)
     response = _ask_for_schemes(studio, work, "explore", file)
-    known = response if isinstance(response, Exploration) else None
+    exploration = response if isinstance(response, Exploration) else None
     values: dict[str, Any] = {}
-    if known is not None:
-        wanted = _read_wanted_levels(known, request)
-        shown, finding = known, False
+    if exploration is not None:
+        wanted_levels = _read_wanted_levels(exploration, request)
+        selection, finding = exploration, False
         if (
-            wanted and not known.is_complete
+            wanted_levels and not exploration.is_complete
         ):  # of a large lattice those that are asked for are looked at
             some = _ask_for_schemes(
-                studio, work, "explore some", _limit_levels(file, known, wanted)
+                studio, work, "explore some", _limit_levels(file, exploration, wanted_levels)
             )
-            shown, finding = (some if isinstance(some, Exploration) else known), some is None
-        values = _make_scheme_view(shown, wanted, request, chosen)
-        values |= {"columns": known.columns, "finding": finding}
+            selection, finding = (
+                (some if isinstance(some, Exploration) else exploration),
+                some is None,
+            )
+        values = _make_scheme_view(selection, wanted_levels, request, chosen)
+        values |= {"columns": exploration.columns, "finding": finding}
     return studio.render_page(
         "explore.html",
         room="explore",
@@ -157,54 +160,59 @@ def _ask_for_schemes(studio: Studio, work: OpenSpec, name: str, file: SpecFile) 
     )  # fmt: skip
 
 
-def _read_wanted_levels(found: Exploration, request: Request) -> dict[int, int]:
+def _read_wanted_levels(exploration: Exploration, request: Request) -> dict[int, int]:
     """Return the levels that the address asks for, by the place of their column."""
     return {
         at: int(text)
-        for at, column in enumerate(found.columns)
+        for at, column in enumerate(exploration.columns)
         if (text := request.query_params.get(f"level{at}", "")).isdecimal()
         and column.low <= int(text) <= column.high
     }
 
 
-def _limit_levels(file: SpecFile, found: Exploration, wanted: Mapping[int, int]) -> SpecFile:
+def _limit_levels(
+    file: SpecFile, exploration: Exploration, wanted_levels: Mapping[int, int]
+) -> SpecFile:
     """Return the spec with the wanted levels and no others."""
     release = file.spec.release
     limits: dict[str, Any] = {}
     for name, level in (release.levels if release is not None else {}).items():
         limits[name] = level if isinstance(level, int) else list(level)
-    limits |= {found.columns[at].name: [level, level] for at, level in wanted.items()}
+    limits |= {exploration.columns[at].name: [level, level] for at, level in wanted_levels.items()}
     return file.with_entry(("release", "levels"), limits)
 
 
 def _make_scheme_view(
-    found: Exploration, wanted: Mapping[int, int], request: Request, chosen: tuple[int, ...]
+    exploration: Exploration,
+    wanted_levels: Mapping[int, int],
+    request: Request,
+    chosen: tuple[int, ...],
 ) -> dict[str, Any]:
     """Return what the page shows of the schemes, by its address."""
     named = pictures.parse_levels(request.query_params.get("scheme", ""))
     scheme_view = (
-        found.find_scheme(named)
-        or found.find_scheme(chosen)
-        or (found.schemes[0] if found.schemes else None)
+        exploration.find_scheme(named)
+        or exploration.find_scheme(chosen)
+        or (exploration.schemes[0] if exploration.schemes else None)
     )
-    kept = pictures.select_schemes(found, wanted)
-    filters = {f"level{at}": str(level) for at, level in wanted.items()}
+    selected_schemes = pictures.select_schemes(exploration, wanted_levels)
+    filters = {f"level{at}": str(level) for at, level in wanted_levels.items()}
 
     def make_address(scheme: SchemeFigures) -> str:
         return f"?{urlencode({**filters, 'scheme': pictures.format_levels(scheme.levels)})}"
 
     levels = scheme_view.levels if scheme_view is not None else ()
     return {
-        "found": found,
-        "picture": pictures.draw_lattice(found, kept, levels),
+        "found": exploration,
+        "picture": pictures.draw_lattice(exploration, selected_schemes, levels),
         "one": scheme_view,
-        "wanted": wanted,
+        "wanted": wanted_levels,
         "address": make_address,
-        "chart": _draw_risk_and_loss(found, kept, scheme_view, make_address),
-        "listed": [scheme for scheme in kept if scheme.holds][:20],
+        "chart": _draw_risk_and_loss(exploration, selected_schemes, scheme_view, make_address),
+        "listed": [scheme for scheme in selected_schemes if scheme.holds][:20],
         "name_of": pictures.format_levels,
         "figure": _format_loss,
-        "good": sum(scheme.holds for scheme in found.schemes),
+        "good": sum(scheme.holds for scheme in exploration.schemes),
     }
 
 
@@ -214,34 +222,38 @@ def _format_loss(loss: float) -> str:
 
 
 def _draw_risk_and_loss(
-    found: Exploration, schemes: list[SchemeFigures], one: SchemeFigures | None, address: Any
+    exploration: Exploration,
+    schemes: list[SchemeFigures],
+    picked_scheme: SchemeFigures | None,
+    address: Any,
 ) -> Markup:
     """Draw loss against mean risk; of many schemes those that hold and lose least."""
-    shown = [scheme for scheme in schemes if scheme.holds][: pictures.MOST]
-    if one is not None and one not in shown:
-        shown.append(one)
+    drawn_schemes = [scheme for scheme in schemes if scheme.holds][: pictures.MOST]
+    if picked_scheme is not None and picked_scheme not in drawn_schemes:
+        drawn_schemes.append(picked_scheme)
     points = [
         Point(
             f"Levels {' '.join(map(str, scheme.levels))}", scheme.loss, scheme.mean_risk,
-            _PICKED if scheme == one else (_BLUE if scheme.holds else _GREY), address(scheme),
+            _PICKED if scheme == picked_scheme else (_BLUE if scheme.holds else _GREY),
+            address(scheme),
         )
-        for scheme in sorted(shown, key=lambda scheme: scheme == one)
+        for scheme in sorted(drawn_schemes, key=lambda scheme: scheme == picked_scheme)
     ]  # fmt: skip
     most = (
         max((point.x for point in points if point.x < float("inf")), default=1.0),
         max((point.y for point in points), default=1.0),
     )
-    drawn = draw_scatter(
-        points, color=_BLUE, title="Loss and risk of schemes", across=f"loss ({found.loss})",
+    chart = draw_scatter(
+        points, color=_BLUE, title="Loss and risk of schemes", across=f"loss ({exploration.loss})",
         up="mean re-identification risk", most=most,
     )  # fmt: skip
-    return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
+    return Markup(chart)  # noqa: S704 - every name in it is escaped where it is drawn
 
 
-def _explore_schemes(asked: SpecSnapshot) -> Exploration:
+def _explore_schemes(snapshot: SpecSnapshot) -> Exploration:
     from incrowd.curate.explore import explore_schemes
 
-    return explore_schemes(*asked.open_spec_and_table())
+    return explore_schemes(*snapshot.open_spec_and_table())
 
 
 # k-epsilon --------------------------------------------------------------------------------------
@@ -258,8 +270,8 @@ def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
         SpecSnapshot(snapshot.place, text, snapshot.path, snapshot.sheet, snapshot.header),
     )  # fmt: skip
     pairs = answer if isinstance(answer, TradeoffGrid) else None
-    own = (release.k, getattr(release, "epsilon", None))
-    picked_pair = _find_picked_pair(pairs, request, own)
+    spec_pair = (release.k, getattr(release, "epsilon", None))
+    picked_pair = _find_picked_pair(pairs, request, spec_pair)
     return studio.render_page(
         "explore_pairs.html",
         room="explore",
@@ -268,7 +280,7 @@ def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
         waiting=answer is None,
         refused=answer.words if isinstance(answer, RefusedAnswer) else "",
         one=picked_pair,
-        own=own,
+        own=spec_pair,
         chart=_draw_error_and_linking(pairs, picked_pair) if pairs is not None else "",
         ks=sorted({choice.k for choice in pairs.choices}) if pairs is not None else [],
         epsilons=sorted({choice.epsilon for choice in pairs.choices}) if pairs else [],
@@ -276,43 +288,43 @@ def _show_pairs(studio: Studio, request: Request, work: OpenSpec) -> Response:
 
 
 def _find_picked_pair(
-    found: TradeoffGrid | None, request: Request, own: tuple[int | None, float | None]
+    grid: TradeoffGrid | None, request: Request, spec_pair: tuple[int | None, float | None]
 ) -> TradeoffPoint | None:
     """Return the pair that the address names, else that of the spec if it is on the grid."""
-    if found is None:
+    if grid is None:
         return None
     picked_pair = request.query_params.get("k", ""), request.query_params.get("epsilon", "")
-    by_name = {(str(choice.k), f"{choice.epsilon:g}"): choice for choice in found.choices}
-    by_value = {(choice.k, choice.epsilon): choice for choice in found.choices}
-    return by_name.get(picked_pair) or by_value.get(own)  # type: ignore[arg-type]
+    by_name = {(str(choice.k), f"{choice.epsilon:g}"): choice for choice in grid.choices}
+    by_value = {(choice.k, choice.epsilon): choice for choice in grid.choices}
+    return by_name.get(picked_pair) or by_value.get(spec_pair)  # type: ignore[arg-type]
 
 
-def _draw_error_and_linking(found: TradeoffGrid, one: TradeoffPoint | None) -> Markup:
+def _draw_error_and_linking(grid: TradeoffGrid, picked_pair: TradeoffPoint | None) -> Markup:
     points = [
         Point(
             f"k = {choice.k}, ε = {choice.epsilon:g}", choice.error, choice.linking,
-            _PICKED if choice == one else _BLUE,
+            _PICKED if choice == picked_pair else _BLUE,
             f"?{urlencode({'k': choice.k, 'epsilon': f'{choice.epsilon:g}'})}",
         )
-        for choice in sorted(found.choices, key=lambda choice: choice == one)
+        for choice in sorted(grid.choices, key=lambda choice: choice == picked_pair)
     ]  # fmt: skip
-    shown = [point for point in points if point.x <= _FAR] or points
+    near_points = [point for point in points if point.x <= _FAR] or points
     most = (
-        max((point.x for point in shown), default=1.0),
-        max((point.y for point in shown), default=1.0),
+        max((point.x for point in near_points), default=1.0),
+        max((point.y for point in near_points), default=1.0),
     )
-    drawn = draw_scatter(
-        shown, color=_BLUE, title="Error and linking risk by k and ε",
+    chart = draw_scatter(
+        near_points, color=_BLUE, title="Error and linking risk by k and ε",
         across="expected relative error", up="expected share of rows linked", most=most,
     )  # fmt: skip
-    return Markup(drawn)  # noqa: S704 - every name in it is escaped where it is drawn
+    return Markup(chart)  # noqa: S704 - every name in it is escaped where it is drawn
 
 
-def _compute_tradeoff(asked: SpecSnapshot) -> TradeoffGrid:
+def _compute_tradeoff(snapshot: SpecSnapshot) -> TradeoffGrid:
     from incrowd.curate.tradeoff import compute_tradeoff
     from incrowd.privacy.randomness import SystemRandomness
 
-    file, table = asked.open_spec_and_table()
+    file, table = snapshot.open_spec_and_table()
     return compute_tradeoff(file.with_all_confirmed(), table, bits=SystemRandomness())
 
 
@@ -348,14 +360,14 @@ def _is_fixed(file: SpecFile) -> bool:
     if not isinstance(release, SafeSpec):
         return False
     names = file.spec.columns_with_role("quasi", "sensitive")
-    result = all(isinstance(release.levels.get(name), int) for name in names)
-    return release.scheme == "fixed" or result
+    all_fixed = all(isinstance(release.levels.get(name), int) for name in names)
+    return release.scheme == "fixed" or all_fixed
 
 
-def _rehearse_release(asked: SpecSnapshot, size: int) -> RehearsalSummary:
+def _rehearse_release(snapshot: SpecSnapshot, size: int) -> RehearsalSummary:
     from incrowd.curate.rehearse import rehearse
 
-    release = rehearse(asked.parse_spec(), size=size)
+    release = rehearse(snapshot.parse_spec(), size=size)
     first = release.tables[0]
     looks: Counter[tuple[str, ...]] = Counter()
     for tally in first.iter_tallies(first.columns):

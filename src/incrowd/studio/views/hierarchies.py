@@ -178,12 +178,14 @@ def _describe_error(error: IncrowdError, name: str) -> str:
     if not isinstance(error, SpecError):
         return str(error)
     within = f"columns.{name}."
-    result = []
+    messages = []
     for problem in error.problems:
         place = problem.place.removeprefix(within).rpartition(".")[2]
-        own = place.isdigit() or place in ("", "hierarchy", *hierarchy_form.KINDS)
-        result.append(problem.message if own else f"{place}: {problem.message}")
-    return "\n".join(f"{item[0].upper()}{item[1:]}" if item else item for item in result)
+        is_implied = place.isdigit() or place in ("", "hierarchy", *hierarchy_form.KINDS)
+        messages.append(problem.message if is_implied else f"{place}: {problem.message}")
+    return "\n".join(
+        f"{message[0].upper()}{message[1:]}" if message else message for message in messages
+    )
 
 
 def _make_view(
@@ -194,17 +196,17 @@ def _make_view(
     declared = column.hierarchy.declaration if column.hierarchy else None
     kind = hierarchy_form.get_kind(column.hierarchy)
     safe = hierarchy_edits.is_safe(work.file)
-    counted = not safe or name in hierarchy_edits.get_counted_columns(work)
-    grown = _ask_for_tree(studio, work, name, column, counted) if column.hierarchy else None
-    view = [item for item in column.confirm if item in ("hierarchy", "other")]
+    with_counts = not safe or name in hierarchy_edits.get_counted_columns(work)
+    grown = _ask_for_tree(studio, work, name, column, with_counts) if column.hierarchy else None
+    view = [entry for entry in column.confirm if entry in ("hierarchy", "other")]
     question = _ask_for_questions(studio, work, name, column) if view else None
     findings = get_findings(studio, work)
     tree, wrong = _read_answer(grown)
-    told, untold = _read_answer(question)
+    questions, untold = _read_answer(question)
     waiting = (
         findings is None
         or (grown is not None and tree is None and not wrong)
-        or (question is not None and told is None and not untold)
+        or (question is not None and questions is None and not untold)
     )
     return {
         "items": _list_items(work, names, findings),
@@ -221,18 +223,18 @@ def _make_view(
         if isinstance(declared, Groups)
         else None,
         "safe": safe,
-        "counted": counted,
+        "counted": with_counts,
         "open": bool(column.hierarchy) and is_open(column),
         "tree": tree,
         "wrong": wrong,
-        "questions": told,
+        "questions": questions,
         "untold": untold,
         "asked": view,
         "findings": [finding for finding in list_findings(findings) if finding.column == name],
         "left": [
-            item
-            for item in _list_items(work, names, findings)
-            if item.confirm and item.name != name
+            column_item
+            for column_item in _list_items(work, names, findings)
+            if column_item.confirm and column_item.name != name
         ],
         "found": findings is not None,
         "waiting": waiting and refused_change is None,
@@ -248,7 +250,7 @@ def _make_view(
 
 
 def _list_items(
-    work: OpenSpec, names: tuple[str, ...], found: list[Any] | None
+    work: OpenSpec, names: tuple[str, ...], findings: list[Any] | None
 ) -> list[ColumnItem]:
     items = []
     for name in names:
@@ -261,7 +263,8 @@ def _list_items(
                 hierarchy_form.KINDS[kind].partition(":")[0] if kind else "Unchanged",
                 bool({"hierarchy", "other"} & set(column.confirm)),
                 any(
-                    item.column == name and item.severity is Severity.ERROR for item in found or ()
+                    finding.column == name and finding.severity is Severity.ERROR
+                    for finding in findings or ()
                 ),
                 _make_address(work, name),
             )
@@ -301,9 +304,11 @@ def _list_hierarchy_files(work: OpenSpec) -> list[str]:
 
 
 def _ask_for_tree(
-    studio: Studio, work: OpenSpec, name: str, column: Column, counted: bool
+    studio: Studio, work: OpenSpec, name: str, column: Column, with_counts: bool
 ) -> Future[HierarchyTree]:
-    return _ask_once(studio, work, ("tree", name, counted), column, _build_tree, name, counted)
+    return _ask_once(
+        studio, work, ("tree", name, with_counts), column, _build_tree, name, with_counts
+    )
 
 
 def _ask_for_questions(
@@ -313,7 +318,12 @@ def _ask_for_questions(
 
 
 def _ask_once(
-    studio: Studio, work: OpenSpec, place: tuple[Any, ...], column: Column, task: Any, *given: Any
+    studio: Studio,
+    work: OpenSpec,
+    place: tuple[Any, ...],
+    column: Column,
+    task: Any,
+    *arguments: Any,
 ) -> Future[Any]:
     """Ask another process about a column, once while the column stays the same."""
     stamp = 0.0
@@ -321,13 +331,13 @@ def _ask_once(
         path = work.file.folder / column.hierarchy.csv.file
         stamp = path.stat().st_mtime if path.exists() else 0.0
     key = column.model_dump_json(), stamp
-    result: tuple[Any, Future[Any]] | None = work.kept.get(place)
-    if result is None or result[0] != key:
-        if result is not None:
-            result[1].cancel()
-        result = key, studio.hands.submit_task(task, make_snapshot(work), *given)
-        work.kept[place] = result
-    return result[1]
+    pending: tuple[Any, Future[Any]] | None = work.kept.get(place)
+    if pending is None or pending[0] != key:
+        if pending is not None:
+            pending[1].cancel()
+        pending = key, studio.hands.submit_task(task, make_snapshot(work), *arguments)
+        work.kept[place] = pending
+    return pending[1]
 
 
 def _read_answer(future: Future[Any] | None) -> tuple[Any, str]:
@@ -340,16 +350,16 @@ def _read_answer(future: Future[Any] | None) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _build_tree(asked: SpecSnapshot, name: str, counted: bool) -> HierarchyTree:
+def _build_tree(snapshot: SpecSnapshot, name: str, with_counts: bool) -> HierarchyTree:
     from incrowd.curate.hierarchy_preview import build_tree
 
-    file, table = asked.open_spec_and_table() if counted else (asked.parse_spec(), None)
-    return build_tree(file, name, counted=counted, table=table)
+    file, table = snapshot.open_spec_and_table() if with_counts else (snapshot.parse_spec(), None)
+    return build_tree(file, name, with_counts=with_counts, table=table)
 
 
-def _list_questions(asked: SpecSnapshot, name: str) -> list[Question]:
+def _list_questions(snapshot: SpecSnapshot, name: str) -> list[Question]:
     from incrowd.curate.confirm import list_questions
 
-    file, table = asked.open_spec_and_table()
+    file, table = snapshot.open_spec_and_table()
     questions = list_questions(file, table, columns=(name,))
-    return [item for item in questions if item.entry in ("hierarchy", "other")]
+    return [question for question in questions if question.entry in ("hierarchy", "other")]

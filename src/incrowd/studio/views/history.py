@@ -107,4 +107,8 @@ def _list_past_releases(home: Path) -> list[PastRelease]:
         past_releases.append(
             PastRelease(folder.name, certificate, describe_guarantee(certificate), rows)
         )
-    return sorted(past_releases, key=lambda one: (one.certificate.date, one.name), reverse=True)
+    return sorted(
+        past_releases,
+        key=lambda past_release: (past_release.certificate.date, past_release.name),
+        reverse=True,
+    )

@@ -95,8 +95,8 @@ class DrawForecast:
     @property
     def findings(self) -> list[Finding]:
         """The forecast, but for the crowd size, which the page shows itself."""
-        result = [] if self.known is None else self.known.findings()
-        return [item for item in result if item.code != "CROWD_SIZE"]
+        findings = [] if self.known is None else self.known.findings()
+        return [finding for finding in findings if finding.code != "CROWD_SIZE"]
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -254,10 +254,10 @@ def _get_forecasts(studio: Studio, work: OpenSpec) -> tuple[list[DrawForecast], 
         )
         waiting = answer is None
         answer = answers.last.get(name) if waiting else answer
-        known = answer if isinstance(answer, Expectation) else None
+        expectation = answer if isinstance(answer, Expectation) else None
         refused = answer.words if isinstance(answer, RefusedAnswer) else ""
-        forecasts.append(DrawForecast(draw, known, refused, waiting))
-    return forecasts, any(item.waiting for item in forecasts)
+        forecasts.append(DrawForecast(draw, expectation, refused, waiting))
+    return forecasts, any(forecast.waiting for forecast in forecasts)
 
 
 def _find_chosen_ledger(work: OpenSpec) -> Path | None:
@@ -288,15 +288,15 @@ def _get_outlay(studio: Studio, work: OpenSpec) -> tuple[dict[str, str] | str | 
     return _format_outlay(answer), False
 
 
-def _format_outlay(found: BudgetPreview) -> dict[str, str]:
+def _format_outlay(preview: BudgetPreview) -> dict[str, str]:
     """Format what is spent rounded up and what is left rounded down, so that it holds."""
-    cost, after = found.cost, found.after
+    cost, after = preview.cost, preview.after
     return {
-        "budget": f"{found.epsilon:g}", "delta": f"{found.delta:g}",
-        "releases": f"{found.releases}", "spent": format_parameter("epsilon", found.spent, 4),
-        "left": format_parameter("left", found.remaining_epsilon, 4), "refused": found.refused,
+        "budget": f"{preview.epsilon:g}", "delta": f"{preview.delta:g}",
+        "releases": f"{preview.releases}", "spent": format_parameter("epsilon", preview.spent, 4),
+        "left": format_parameter("left", preview.remaining_epsilon, 4), "refused": preview.refused,
         "cost": _format_epsilon(cost), "after": _format_epsilon(after),
-        "share": f"{min(found.spent / found.epsilon, 1.0) if found.epsilon else 1.0:.3f}",
+        "share": f"{min(preview.spent / preview.epsilon, 1.0) if preview.epsilon else 1.0:.3f}",
     }  # fmt: skip
 
 
@@ -320,23 +320,23 @@ def _make_crowd(promise: PlannedGuarantee | RefusedAnswer | None) -> Crowd | Non
     return make_crowd(promise.crowd) if isinstance(promise, PlannedGuarantee) else None
 
 
-def _open_public_table(asked: SpecSnapshot, file: Any) -> Any:
+def _open_public_table(snapshot: SpecSnapshot, file: Any) -> Any:
     """Return the table where its size is public, and is to be counted; else None."""
-    return asked.open_spec_and_table()[1] if file.spec.size == "public" else None
+    return snapshot.open_spec_and_table()[1] if file.spec.size == "public" else None
 
 
-def _plan_guarantee(asked: SpecSnapshot) -> PlannedGuarantee:
+def _plan_guarantee(snapshot: SpecSnapshot) -> PlannedGuarantee:
     from incrowd.curate.planned_guarantee import plan_guarantee
 
-    return plan_guarantee(asked.parse_spec())
+    return plan_guarantee(snapshot.parse_spec())
 
 
-def _expect_draw(asked: SpecSnapshot, draw: str) -> Expectation:
+def _expect_draw(snapshot: SpecSnapshot, draw: str) -> Expectation:
     from incrowd.methods.expect import expect_with_draw
 
-    file = asked.parse_spec()
-    return expect_with_draw(draw, _open_public_table(asked, file), file)
+    file = snapshot.parse_spec()
+    return expect_with_draw(draw, _open_public_table(snapshot, file), file)
 
 
-def _compute_outlay(asked: SpecSnapshot) -> BudgetPreview | None:
-    return preview_spec_budget(asked.parse_spec())
+def _compute_outlay(snapshot: SpecSnapshot) -> BudgetPreview | None:
+    return preview_spec_budget(snapshot.parse_spec())

@@ -83,15 +83,15 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 "Nothing was published: another release was made in the meantime. Review that "
                 "release first."
             )
-        wrong, asked = _find_obstacles(work, get_findings(studio, work))
-        if wrong or asked:
+        wrong, unconfirmed = _find_obstacles(work, get_findings(studio, work))
+        if wrong or unconfirmed:
             first = wrong[0].message if wrong else "Confirm the listed entries first."
             raise IncrowdError(f"Nothing was published. {first}")
-        made = PublishJob(
+        new_job = PublishJob(
             _check_output_folder(desk, form.get("name", "")), ledger=work.file.spec.ledger
         )
-        made.start(make_snapshot(work), str(made.output))
-        work.kept["job"] = made
+        new_job.start(make_snapshot(work), str(new_job.output))
+        work.kept["job"] = new_job
         return _redirect_to_page(work)
 
     def cancel_job(request: Request, _form: Form) -> Response:
@@ -139,10 +139,10 @@ def _redirect_to_page(work: OpenSpec) -> Response:
 
 
 def _find_obstacles(
-    work: OpenSpec, found: list[Finding] | None
+    work: OpenSpec, findings: list[Finding] | None
 ) -> tuple[list[Finding], dict[str, tuple[Confirmable, ...]]]:
     """Return what must be corrected, and what must be confirmed, before publishing."""
-    wrong = [finding for finding in list_findings(found) if finding.severity is Severity.ERROR]
+    wrong = [finding for finding in list_findings(findings) if finding.severity is Severity.ERROR]
     unconfirmed_entries = work.file.spec.unconfirmed_entries
     if not unconfirmed_entries:
         wrong += [
@@ -155,23 +155,23 @@ def _summarize_release(work: OpenSpec) -> list[tuple[str, tuple[str, ...]]]:
     """Summarize what is about to be released: a name, and one or several things."""
     spec = work.file.spec
     gone = spec.columns_with_role("identifier", "drop")
-    kept = tuple(name for name in spec.columns if name not in gone)
+    published = tuple(name for name in spec.columns if name not in gone)
     unit = spec.unit
     people = (
         f"one person, identified by '{unit.id}'"
         if isinstance(unit, PersonId)
         else "one row per person"
     )
-    lines = [("Columns published", kept or ("none",)), ("Columns dropped", gone or ("none",)),
+    lines = [("Columns published", published or ("none",)), ("Columns dropped", gone or ("none",)),
              ("Unit", (people,))]  # fmt: skip
     release = spec.release
     if release is None:
         return lines
-    given = {
+    parameters = {
         sign: f"{value:g}" for name, sign in (("k", "k"), ("epsilon", "ε"), ("delta", "δ"))
         if isinstance(value := getattr(release, name, None), int | float)
     }  # fmt: skip
-    settings = "".join(f", {name} = {text}" for name, text in given.items())
+    settings = "".join(f", {name} = {text}" for name, text in parameters.items())
     return [("Method", (f"{release.method}{settings}",)), *lines]
 
 

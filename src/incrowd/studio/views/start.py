@@ -119,9 +119,9 @@ def _open_place(
     )
 
 
-def _read_sheet_options(given: Mapping[str, str]) -> tuple[str | None, int | None]:
+def _read_sheet_options(fields: Mapping[str, str]) -> tuple[str | None, int | None]:
     """Return the sheet of a workbook and the row of the names, where they are given."""
-    sheet, header = given.get("sheet", "").strip(), given.get("header", "").strip()
+    sheet, header = fields.get("sheet", "").strip(), fields.get("header", "").strip()
     if header and not (header.isascii() and header.isdigit() and len(header) < 10):
         raise IncrowdError(f"The header row must be a number; got '{header}'.")
     return sheet or None, int(header) if header else None

@@ -57,13 +57,15 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, response = studio.get_workspace(request), form.get("folder", "").strip()
         if not response:
             raise IncrowdError("Enter the folder of a release or a zip file.")
-        path, key, made = desk.resolve_path(response), form.get("key", "").strip(), []
+        path, key, temporary_folders = desk.resolve_path(response), form.get("key", "").strip(), []
         if path.is_file():
             path = _unpack_privately(desk, path)
-            made.append(path)
+            temporary_folders.append(path)
         elif not path.is_dir():
             raise IncrowdError(f"There is no folder '{response}'.")
-        return _redirect_to_verdict(_ask_for_verdict(studio, desk, path, response, key, made))
+        return _redirect_to_verdict(
+            _ask_for_verdict(studio, desk, path, response, key, temporary_folders)
+        )
 
     async def receive_file(request: Request) -> Response:
         """One file of a folder, or a zip file."""
@@ -82,16 +84,23 @@ def routes(studio: Studio) -> list[BaseRoute]:
         folder: Path | None = desk.kept.pop(("set", form.get("set", "")), None)
         if folder is None:
             raise PageNotFoundError("This upload has expired. Choose the files again.")
-        files, made = list(folder.iterdir()), [folder]
+        files, temporary_folders = list(folder.iterdir()), [folder]
         title = files[0].name if len(files) == 1 else folder.name
         try:
             if len(files) == 1 and files[0].is_file():
-                made.append(_unpack_privately(desk, files[0]))
+                temporary_folders.append(_unpack_privately(desk, files[0]))
             return _redirect_to_verdict(
-                _ask_for_verdict(studio, desk, made[-1], title, form.get("key", "").strip(), made)
+                _ask_for_verdict(
+                    studio,
+                    desk,
+                    temporary_folders[-1],
+                    title,
+                    form.get("key", "").strip(),
+                    temporary_folders,
+                )
             )
         except BaseException:
-            _remove_folders(made)
+            _remove_folders(temporary_folders)
             raise
 
     return [
@@ -113,14 +122,19 @@ def _redirect_to_verdict(name: str) -> Response:
 
 
 def _ask_for_verdict(
-    studio: Studio, desk: Workspace, folder: Path, title: str, key: str, made: list[Path]
+    studio: Studio,
+    desk: Workspace,
+    folder: Path,
+    title: str,
+    key: str,
+    temporary_folders: list[Path],
 ) -> str:
     """Have a release verified; the folders that were made for it go when that is done."""
     name = secrets.token_hex(8)
     request = studio.hands.submit_task(
         verify_folder, str(_find_release_folder(folder)), key or None
     )
-    request.add_done_callback(lambda _verdict: _remove_folders(made))
+    request.add_done_callback(lambda _verdict: _remove_folders(temporary_folders))
     desk.kept["verdict", name] = Path(title).name, request
     return name
 
@@ -132,15 +146,15 @@ def _remove_folders(folders: list[Path]) -> None:
 
 def verify_folder(folder: str, key: str | None) -> Verdict:
     """Return what `incrowd verify` says of a folder."""
-    result = verify(folder, key=key)
-    if result:
-        return Verdict(tuple(result))
+    findings = verify(folder, key=key)
+    if findings:
+        return Verdict(tuple(findings))
     certificate = read_certificate(Path(folder))
     signed = certificate.signature
     return Verdict(
         (),
         describe_guarantee(certificate),
-        tuple(item.text for item in certificate.guarantee.statement),
+        tuple(sentence.text for sentence in certificate.guarantee.statement),
         signed.public_key if signed else None,
         sum(table.release.rows for table in certificate.tables),
         certificate.randomness != "system",
