@@ -92,6 +92,17 @@ def test_kept_columns_of_k_anonymity_are_secrets() -> None:
     assert {item["attack"] for item in content["attacks"]} >= {"linkage", "inference", "extreme"}
 
 
+def test_a_kept_column_is_read_by_its_values_where_labels_of_its_hierarchy_overlap() -> None:
+    """A diagnosis of three characters is a value, and the block of finer ones."""
+    table = TABLE.with_columns(
+        pl.col("ill").replace_strict({"no": "I10", "yes": "E11", "very": "E11.9"})
+    )
+    columns = {**COLUMNS, "ill": {"role": "sensitive", "hierarchy": {"icd": {"version": 10}}}}
+    file = load_spec({"columns": columns, "release": {"method": "k-anonymity", "k": 5}})
+    result = ic.attack(table, ic.publish(table, file), file, only=["inference"], seed=1)
+    assert "ill, knowing all other rows" in [estimate.name for estimate in result.estimates]
+
+
 def test_a_secret_can_be_named_and_is_then_not_known() -> None:
     file = spec(method="k-anonymity", k=5)
     result = attacked(ic.publish(TABLE, file), file, secrets=["town"])
@@ -102,7 +113,7 @@ def test_a_secret_can_be_named_and_is_then_not_known() -> None:
 def test_without_a_secret_or_a_control_it_is_said() -> None:
     file = spec(method="k-anonymity", k=5)
     result = ic.attack(TABLE, ic.publish(TABLE, file), file, secrets=[], seed=1)
-    assert any("no column is sensitive" in note for note in result.notes)
+    assert any("no sensitive column" in note for note in result.notes)
     assert any("control group" in note for note in result.notes)
     assert all(estimate.control is None for estimate in result.estimates)
 
@@ -116,6 +127,7 @@ def test_without_a_secret_or_a_control_it_is_said() -> None:
         ({"only": ["magic"]}, "attack.*magic"),
         ({"tries": 0}, "tries"),
         ({"seed": -1}, "seed"),
+        ({"only": ["inference"], "secrets": []}, "no sensitive column.*--secret COLUMN"),
         ({"identity": "age"}, "--id applies to `method: k-epsilon` only. Drop it."),
         ({"control": TABLE.drop("town")}, "table. Correct the table or the spec."),
     ],
@@ -139,6 +151,12 @@ def test_the_command_says_what_was_tried(tmp_path: Path) -> None:
     successfully = run_successfully(*arguments, columns=160)
     assert "Attacked 2,000 people of the table, 2,000 people of the control group." in successfully
     assert "knowing all other rows" in successfully
+    assert (
+        "A gain is detected if the interval of success lies above those of guessing and of the "
+        "control group."
+    ) in " ".join(successfully.split())
+    (line,) = [line for line in successfully.splitlines() if "ill, by matching rows" in line]
+    assert line.count(" % [") == 3  # success, guessing and control group, each with its interval
     content = json.loads(run_successfully(*arguments, "--json", "--only", "linkage"))
     assert [item["attack"] for item in content["attacks"]] == ["linkage"]
     assert run_command(*arguments, "--errors", "much").returncode == 2
@@ -170,7 +188,7 @@ def test_a_sample_table_of_slices_is_attacked_slice_by_slice() -> None:
     assert all("(slice " in item["name"] for item in content["attacks"])
 
 
-def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
+def test_people_with_several_rows_are_attacked_by_the_row_that_was_used(tmp_path: Path) -> None:
     several = pl.concat([TABLE.with_columns(id=pl.int_range(3000) % 1500)])
     file = load_spec(
         {
@@ -179,9 +197,20 @@ def test_people_with_several_rows_are_attacked_by_one_of_them() -> None:
             "release": {"method": "k-anonymity", "k": 3},
         }
     )
-    result = ic.attack(several, ic.publish(several, file), file, seed=1)
-    assert any("several rows" in note for note in result.notes)
-    assert not any("everybody else" in estimate.name for estimate in result.estimates)
+    release = ic.publish(several, file, output=tmp_path / "out")
+    report = json.loads((release.curator / "attacks.json").read_text())
+    strongest = "ill, knowing all other rows"
+    (in_report,) = [item for item in report["attacks"] if item["name"] == strongest]
+    by_folder = ic.attack(several, tmp_path / "out", file, seed=1)
+    (estimate,) = [item for item in by_folder.estimates if item.name == strongest]
+    assert estimate.succeeds
+    assert estimate.success.low <= in_report["success"]["value"] <= estimate.success.high
+    moved = release.curator.rename(tmp_path / "elsewhere")
+    by_chance = ic.attack(several, tmp_path / "out", file, seed=1)
+    assert any("stronger attackers" in note for note in by_chance.notes)
+    assert strongest not in [item.name for item in by_chance.estimates]
+    again = ic.attack(several, tmp_path / "out", file, curator=moved, seed=1)
+    assert again.estimates == by_folder.estimates
 
 
 def test_noisy_values_are_linked_by_fresh_noise_and_it_is_said() -> None:

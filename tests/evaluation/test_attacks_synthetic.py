@@ -8,7 +8,7 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from support.synthetic import make_patients, make_spec
+from support.synthetic import BUDGET, COLUMNS, make_patients, make_spec
 
 from incrowd.arrays import Codes
 from incrowd.codes.frequency import Frequencies
@@ -21,6 +21,7 @@ from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.product import RowsProduct
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.product import MethodResult
+from incrowd.spec.file import parse_spec
 
 
 @cache
@@ -124,3 +125,15 @@ def _query(measured: object, outcome: MethodResult) -> np.ndarray:
 def test_a_second_draw_is_of_the_same_size() -> None:
     outcome = _make()
     assert len(_second_rows(outcome)) == _product(outcome).shown.frequencies.total
+
+
+def test_a_sensitive_column_of_a_large_domain_is_inferred() -> None:
+    """A public list has hundreds of codes, and the table few of them."""
+    codes = ", ".join(f"d{number}" for number in range(400))
+    columns = COLUMNS.replace("PATIENT", "key").replace('"@b", c]', f'"@b", c, {codes}]')
+    method = make_method(parse_spec(f"{columns}\nrelease: {{{BUDGET}}}\n"))
+    counts = method.count(local_engine().open(make_patients(500)))
+    outcome = method.make(counts, MakeContext(SeededRandomness(1), local_engine()))
+    report = attack_synthetic(outcome, tries=100, only=["inference"])
+    assert [estimate.name for estimate in report.estimates] == ["diagnosis, by matching rows"]
+    assert not any("Inference was not run" in note for note in report.notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -12,9 +13,15 @@ from support.synthetic import BUDGET, make_patients, make_spec
 
 import incrowd as ic
 from incrowd.cli.evaluation_facts import print_evaluation
+from incrowd.cli.synthetic_rows import list_synthetic_facts
+from incrowd.engine.source import local_engine
 from incrowd.errors import IncrowdError
 from incrowd.evaluation import other_methods
+from incrowd.evaluation.report.synthetic import report_synthetic
+from incrowd.evaluation.synthetic import list_apart, measure_synthetic
 from incrowd.measure.synthetic import SyntheticEvaluation
+from incrowd.methods.base import MakeContext
+from incrowd.methods.registry import make_method
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.release import Release
 from incrowd.spec.file import parse_spec
@@ -174,3 +181,36 @@ def test_a_table_of_one_column_has_no_lines_of_pairs(capsys: pytest.CaptureFixtu
     attacks = ic.attack(table, release, spec, tries=50, seed=1).estimates
     assert [estimate.attack for estimate in attacks] == ["linkage", "singling-out", "membership"]
     assert attacks[1].name == "by 1 column of a row"
+
+
+def test_columns_that_were_not_measured_with_the_target_are_named() -> None:
+    method = make_method(make_spec(f"{BUDGET}, target: smoker, tables: [[sex, smoker]]"))
+    counts = method.count(local_engine().open(make_patients(300)))
+    outcome = method.make(counts, MakeContext(SeededRandomness(1), local_engine()))
+    assert outcome.synthetic is not None
+    pairs = [table for table in outcome.synthetic.measured if {*table.columns} == {"sex", "smoker"}]
+    single = [table for table in outcome.synthetic.measured if len(table.columns) <= 1]
+    shortened = replace(outcome, synthetic=replace(outcome.synthetic, measured=(*single, *pairs)))
+    evaluation = measure_synthetic(shortened)[0]
+    others = [name for name in evaluation.distance_by_column if name not in ("sex", "smoker")]
+    columns = ", ".join(others)
+    advice = f"Not measured with the target: {columns}. Add `tables: [[pregnant, smoker]]`."
+    assert evaluation.target_advice == advice
+    assert ("Target", advice) in list_synthetic_facts(evaluation)
+    assert list_apart(replace(outcome, synthetic=None)) == ()
+
+
+def test_the_report_names_them(release: Release) -> None:
+    evaluation = _evaluation(release)
+    part = release.certificate.synthetic
+    assert part is not None
+    measured = {
+        name for table in part.measured if "smoker" in table.columns for name in table.columns
+    }
+    assert {*evaluation.apart_from_target} == {*part.columns} - measured
+    assert _evaluate(release).apart_from_target == evaluation.apart_from_target
+    apart = replace(evaluation, apart_from_target=("region",))
+    page = report_synthetic(release.certificate, apart)
+    assert "Not measured with the target: region. Add `tables: [[region, smoker]]`." in page
+    without = report_synthetic(release.certificate, replace(evaluation, apart_from_target=()))
+    assert "Not measured with the target" not in without

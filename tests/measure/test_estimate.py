@@ -55,7 +55,7 @@ def test_what_the_release_adds_is_held_beside_the_better_of_guess_and_control() 
     assert high.excess[0] == pytest.approx(0.8)
     assert high.excess[1] < 0.8 < high.excess[2]
     assert high.succeeds
-    assert high.verdict == "80 % of people who were safe without it"
+    assert high.verdict == "finds 80 of 100 people who were safe without it"
     low = estimate(Rate.from_hits(500, 1000), Rate.from_hits(600, 1000), Rate.from_hits(100, 1000))
     assert low.baseline is low.guess
     assert (low.excess[0], low.succeeds, low.verdict) == (0.0, False, "none detected")
@@ -63,12 +63,20 @@ def test_what_the_release_adds_is_held_beside_the_better_of_guess_and_control() 
     assert not near.succeeds  # the intervals overlap
 
 
+def test_the_interval_of_guessing_decides_and_not_its_value() -> None:
+    """Success of 16.2 % [14.6, 17.9] lies above 13.2 %, and not above [11.7, 14.8]."""
+    near = estimate(Rate.from_hits(324, 2000), Rate.from_hits(264, 2000))
+    assert near.guess.value < near.success.low < near.guess.high
+    assert not near.succeeds
+    assert estimate(near.success, Rate.from_value(near.guess.value)).succeeds
+
+
 def test_the_guarantee_is_part_of_the_verdict() -> None:
     rates = Rate.from_hits(900, 1000), Rate.from_hits(100, 1000), Rate.from_hits(500, 1000)
     assert estimate(*rates, bound=0.95).verdict.endswith("within the theoretical bound")
     assert not estimate(*rates, bound=0.7).verdict.endswith("within the theoretical bound")
     alone = estimate(*rates[:2])
-    assert alone.verdict == "89 % of people whom guessing misses"
+    assert alone.verdict == "finds 89 of 100 people whom guessing would not find"
 
 
 def test_everybody_hit_leaves_nothing_to_add() -> None:

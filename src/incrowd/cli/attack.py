@@ -71,6 +71,10 @@ def attack(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column that identifies a row in both tables."),
     ] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Private folder of the release. Default: beside it."),
+    ] = None,
     seed: Annotated[str | None, number_option("Seed of the choice of people.")] = None,
     engine: EngineName = None,
     master: Master = None,
@@ -98,6 +102,7 @@ def attack(
         shadows=shadows,
         also=also or (),
         identity=identity,
+        curator=curator,
         seed=parse_number("seed", seed),
         engine=choose_engine(engine, master, conf),
     )

@@ -74,7 +74,7 @@ def _print_synthetic(evaluation: SyntheticEvaluation) -> None:
         if name in worst:
             value = worst[name]
             label = "null" if value.value is None else value.value
-            shares = [label, f"{value.original:.2%}", f"{value.released:.2%}"]
+            shares = [label, format_percent(value.original, 2), format_percent(value.released, 2)]
         table.add_row(name, f"{distance:.4f}", *shares)
     make_console().print(table, markup=False)
     if evaluation.others:
@@ -102,14 +102,20 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
         )),
         ("Information loss", f"{evaluation.loss:.4f} (0 = none, 1 = everything)"),
         ("Reidentification", (
-            f"highest risk {risk.highest:.2%}, mean {risk.mean:.2%} (prosecutor); journalist "
-            f"{risk.journalist:.2%}, marketer {risk.marketer:.2%}{some}"
+            f"highest risk {_percent(risk.highest)}, mean {_percent(risk.mean)} (prosecutor); "
+            f"journalist {_percent(risk.journalist)}, marketer {_percent(risk.marketer)}{some}"
         )),
-        ("Unique rows", f"{risk.uniques:.2%} released, {risk.uniques_original:.2%} original"),
-        ("Associations", _describe_utility(
-            evaluation, "association_error", "mean error of V", ".4f"
+        ("Unique rows", (
+            f"{_percent(risk.uniques)} released, {_percent(risk.uniques_original)} original"
         )),
-        ("Range counts", _describe_utility(evaluation, "query_error", "median error", ".1%")),
+        ("Associations", "mean error of V " + ", ".join(
+            f"{utility.association_error:.4f} {scale}"
+            for scale, utility in evaluation.utility_by_scale.items()
+        )),
+        ("Range counts", "median error " + ", ".join(
+            f"{format_percent(utility.query_error)} {scale}"
+            for scale, utility in evaluation.utility_by_scale.items()
+        )),
         *_prediction_facts(useful),
     ]  # fmt: skip
     if verbose:
@@ -123,23 +129,14 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
     return facts
 
 
-def _describe_utility(evaluation: LabelEvaluation, name: str, words: str, form: str) -> str:
-    """Return an error of utility, by published labels and, where measured, by values."""
-    text = f"{words} {getattr(evaluation.utility, name):{form}}"
-    if evaluation.utility_of_values is None:
-        return text
-    return (
-        f"{text} at published levels, {getattr(evaluation.utility_of_values, name):{form}} by value"
-    )
-
-
 def _prediction_facts(useful: Utility) -> Facts:
     accuracy = useful.accuracy
     if accuracy is None:
         return []
     text = (
-        f"'{accuracy.target}' correct for {accuracy.released:.1%} (trained on the release), "
-        f"{accuracy.original:.1%} (on the original), {accuracy.majority:.1%} (majority class)"
+        f"'{accuracy.target}' correct for {format_percent(accuracy.released)} (trained on the "
+        f"release), {format_percent(accuracy.original)} (on the original), "
+        f"{format_percent(accuracy.majority)} (majority class)"
     )
     facts = [("Prediction", text)]
     if accuracy.auc_released is not None and accuracy.auc_original is not None:
@@ -154,38 +151,29 @@ def _print_columns(evaluation: LabelEvaluation, *, verbose: bool = False) -> Non
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    names = ["column", "loss", "distance", *(["precision lost"] if verbose else [])]
-    for name in names:
+    scales = evaluation.utility_by_scale
+    names = ["column", "loss", *(f"distance {scale}" for scale in scales)]
+    for name in [*names, *(["precision lost"] if verbose else [])]:
         table.add_column(name, justify="left" if name == "column" else "right")
     for name, loss in evaluation.loss_by_column.items():
-        distance = "suppressed"
+        distances = ["suppressed"] * len(scales)
         if name not in evaluation.lost.nothing_shown:
-            distance = f"{evaluation.utility.distance_by_column[name]:.4f}"
+            distances = [f"{utility.distance_by_column[name]:.4f}" for utility in scales.values()]
         more = [f"{evaluation.precision_by_column[name]:.4f}"] if verbose else []
-        table.add_row(name, f"{loss:.4f}", distance, *more)
+        table.add_row(name, f"{loss:.4f}", *distances, *more)
     make_console().print(table, markup=False)
 
 
 def print_attacks(report: AttackReport, *, verbose: bool = False) -> None:
     """Print one line per attack; with ``verbose``, what it knows and what counts as success."""
-    from rich.table import Table
-
     control = f", {report.control:,} people of the control group" if report.control else ""
     print_text(
         f"Attacked {report.people:,} people of the table{control}. Intervals have 95 % confidence."
     )
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("attack")
-    names = ["success", "guessing", *(["control group"] if report.control else [])]
-    for name in names:
-        table.add_column(name, justify="right")
-    table.add_column("gain from the release")
-    for estimate in report.estimates:
-        rates = [_rate(estimate.success), f"{estimate.guess.value:.1%}"]
-        if report.control:
-            rates.append("" if estimate.control is None else _rate(estimate.control))
-        table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
-    make_console().print(table, markup=False)
+    if report.estimates:
+        _print_estimates(report)
+    else:
+        print_text("No attack was run.")
     if verbose:
         for estimate in report.estimates:
             print_text()
@@ -195,8 +183,34 @@ def print_attacks(report: AttackReport, *, verbose: bool = False) -> None:
         print_wrapped(f"Note: {note}", hanging=6)
 
 
+def _print_estimates(report: AttackReport) -> None:
+    """Print the success of each attack beside its baselines, and the rule that decides."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("attack")
+    names = ["success", "guessing", *(["control group"] if report.control else [])]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("gain from the release")
+    for estimate in report.estimates:
+        rates = [_rate(estimate.success), _rate(estimate.guess)]
+        if report.control:
+            rates.append("" if estimate.control is None else _rate(estimate.control))
+        table.add_row(f"{estimate.attack}: {estimate.name}", *rates, estimate.verdict)
+    make_console().print(table, markup=False)
+    print_wrapped(report.rule)
+
+
+def _percent(share: float) -> str:
+    return format_percent(share, 2)
+
+
 def _rate(rate: Rate) -> str:
-    return f"{rate.value:.1%} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    """Return a rate with its interval; one that is computed and not estimated has none."""
+    if rate.low == rate.high:
+        return format_percent(rate.value)
+    return f"{format_percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
 def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
@@ -204,8 +218,8 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
     if noise.linking is not None and noise.linking_shared is not None:
         text = (
-            f"{noise.linking.mean:.2%} of rows, measured on this release "
-            f"({noise.linking_shared.mean:.2%} with ties shared)"
+            f"{_percent(noise.linking.mean)} of rows, measured on this release "
+            f"({_percent(noise.linking_shared.mean)} with ties shared)"
         )
         facts.append(("Linked rows", text))
     else:
@@ -218,7 +232,7 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
 def _lost(loss: NoiseLoss) -> str:
     """Return the error that noise adds to a column, or a lower bound on it."""
     if loss.measured_error is not None:
-        return f"mean relative error {loss.measured_error:.2%}{_expected(loss)}"
+        return f"mean relative error {_percent(loss.measured_error)}{_expected(loss)}"
     if loss.least_error is None:
         return "not measured: no released value lies in a class of the original"
     return (
@@ -231,12 +245,14 @@ def describe_simulation(simulation: NoiseSimulation) -> Facts:
     """Return what fresh noise does, as one fact."""
     link, shared = simulation.linking, simulation.linking_shared
     parts = [
-        f"{name}: mean relative error {loss.error:.2%}, expected {loss.expected_error:.2%}"
+        f"{name}: mean relative error {_percent(loss.error)}, expected "
+        f"{_percent(loss.expected_error)}"
         for name, loss in simulation.columns.items()
     ]
     parts.append(
-        f"{link.mean:.2%} of rows linked ({link.low:.2%} to {link.high:.2%}, {link.runs} runs; "
-        f"{shared.mean:.2%} with ties shared)"
+        f"{_percent(link.mean)} of rows linked ({_percent(link.low)} to {_percent(link.high)}, "
+        f"{link.runs} runs; "
+        f"{_percent(shared.mean)} with ties shared)"
     )
     return [("Simulation", f"{simulation.note}: {'; '.join(parts)}")]
 
@@ -244,4 +260,4 @@ def describe_simulation(simulation: NoiseSimulation) -> Facts:
 def _expected(loss: NoiseLoss) -> str:
     if loss.expected_error is None or loss.mean_scale is None:
         return ""
-    return f", expected {loss.expected_error:.2%}; mean scale {loss.mean_scale:.4g}"
+    return f", expected {_percent(loss.expected_error)}; mean scale {loss.mean_scale:.4g}"

@@ -42,7 +42,8 @@ def list_synthetic_facts(evaluation: SyntheticEvaluation) -> Facts:
         ("Associations", (
             f"mean error of V {utility.association_error:.4f}" if utility.associations else ""
         )),
-        ("Range counts", f"median error {utility.query_error:.1%}"),
+        ("Range counts", f"median error {format_percent(utility.query_error)} by value"),
+        ("Target", evaluation.target_advice),
         ("Equal rows", describe_equal_rows(evaluation.equal_rows)),
     ]  # fmt: skip
     return [(name, text) for name, text in facts if text]

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.codes.counted_table import COUNT, CountNoise, DistinctRows, PublishedTable
+from incrowd.codes.counted_table import (
+    COUNT,
+    CountedTable,
+    CountNoise,
+    DistinctRows,
+    PublishedTable,
+)
 from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.values import canonicalize_value
 from incrowd.engine.count import count_tuples, count_tuples_with_kept, read_labels
@@ -21,7 +27,7 @@ from incrowd.findings import make_finding
 from incrowd.measure.evaluation import Evaluation, LabelEvaluation
 from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
-from incrowd.measure.outcome import measure_at_levels
+from incrowd.measure.outcome import measure_at_levels, measure_utility_of_levels
 from incrowd.measure.slices import compare_slices
 from incrowd.methods.people import draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
@@ -254,6 +260,8 @@ def evaluate_tables(
     if crowd is not None and not published.is_local:
         aim = getattr(spec.release, "target", None)
         labels = measure_at_levels(labels, counts, published, crowd=crowd, target=aim)
+    elif not kept_count:
+        labels = _add_levels(labels, counts, published)
     lacking = tuple(name for name in columns if name not in released.columns)
     unknown = (
         isinstance(spec.unit, PersonId)
@@ -289,11 +297,19 @@ def evaluate_slices(
         published, readings = assign_levels(part, published, facts.levels)
         labels = evaluate_labels(part, [axes[name] for name in names], published)
         parts.append((names, published))
-        each.append(replace(labels, readings=readings))
+        each.append(replace(_add_levels(labels, part, published), readings=readings))
     missing = tuple(name for name in declared if name not in every)
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
     readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
     return replace(compare_slices(counts, parts, each), missing_columns=missing, readings=readings)
+
+
+def _add_levels(
+    labels: LabelEvaluation, original: CountedTable, published: PublishedTable
+) -> LabelEvaluation:
+    """Add the utility at published levels beside that by value, where columns have levels."""
+    silent = labels.lost.nothing_shown
+    return replace(labels, utility_of_levels=measure_utility_of_levels(original, published, silent))
 
 
 def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[str, ...]:

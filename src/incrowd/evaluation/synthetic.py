@@ -40,13 +40,29 @@ def measure_synthetic(
     evaluation = product.measure()
     assert evaluation.utility is not None
     utility = replace(evaluation.utility, accuracy=measure_accuracy(product, held_out))
-    evaluation = replace(evaluation, utility=utility)
+    evaluation = replace(
+        evaluation, utility=utility, target=product.target, apart_from_target=list_apart(outcome)
+    )
     if source is not None and product.file is not None:
         tuples = len(product.original.frequencies)
         evaluation = replace(
             evaluation, others=compare_methods(product.file, source, evaluation, tuples)
         )
     return evaluation, product.findings
+
+
+def list_apart(outcome: MethodResult) -> tuple[str, ...]:
+    """Return the columns that no measured table has together with the target.
+
+    None where there is no target, or no measured table is known.
+    """
+    product = get_rows(outcome)
+    target = product.target
+    if target is None or outcome.synthetic is None:
+        return ()
+    together = [table.columns for table in outcome.synthetic.measured if target in table.columns]
+    measured = {target}.union(*together)
+    return tuple(name for name in product.original.names if name not in measured)
 
 
 def get_rows(outcome: MethodResult) -> RowsProduct:

@@ -162,7 +162,7 @@ class Estimate:
 
     @property
     def succeeds(self) -> bool:
-        """Whether the attack does better than guessing and than the control, beyond intervals."""
+        """Whether its interval lies above the intervals of guessing and of the control group."""
         baselines = [self.guess] if self.control is None else [self.guess, self.control]
         return self.success.low > max(baseline.high for baseline in baselines)
 
@@ -171,11 +171,10 @@ class Estimate:
         """The advantage that the release gives this attacker, in words."""
         if not self.succeeds:
             return "none detected"
-        excess = self.excess[0]
-        share = f"{100 * excess:.0f} %" if excess >= 0.01 else f"{100 * excess:.1g} %"
-        words = f"{share} of people who were safe without it"
+        people = "people who were safe without it"
         if self.control is None:
-            words = f"{share} of people whom guessing misses"
+            people = "people whom guessing would not find"
+        words = f"finds {_format_share(self.excess[0])} {people}"
         is_within_bound = self.bound is not None and self.success.low <= self.bound
         return f"{words}, within the theoretical bound" if is_within_bound else words
 
@@ -196,6 +195,16 @@ class AttackReport:
     control: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def rule(self) -> str:
+        """The rule by which a gain is detected, in a sentence."""
+        if not self.control:
+            return "A gain is detected if the interval of success lies above that of guessing."
+        return (
+            "A gain is detected if the interval of success lies above those of guessing and of the "
+            "control group."
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the attacks as plain values, for JSON."""
         return {
@@ -211,6 +220,18 @@ class AttackReport:
             ],
             "notes": list(self.notes),
         }
+
+
+def _format_share(share: float) -> str:
+    """Return a share as a number of people.
+
+    >>> _format_share(0.468), _format_share(0.0021), _format_share(0.00001)
+    ('47 of 100', '2 of 1,000', '1 of 100,000')
+    """
+    of = 100
+    while share * of < 1 and of < 1_000_000:
+        of *= 10
+    return f"{share * of:.0f} of {of:,}"
 
 
 def _compute_residual(success: float, baseline: float) -> float:

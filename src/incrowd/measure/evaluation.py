@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult
 
+# The two scales of utility: bins are published labels, or values of the original
+AT_LEVELS, BY_VALUE = "at published levels", "by value"
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -107,8 +110,10 @@ class Evaluation:
     slices the loss is the mean, each by its columns, and rows and classes are those of all slices.
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
-    ``utility``, ``noise``, and how good a scheme the ``search`` found; ``lost`` are values that
-    lost far more rows than others, and columns that show nothing; ``subgroups`` are rows by label;
+    ``utility``, by values (beside it ``utility_of_levels``, whose bins are labels, where each
+    column is published at one level), ``noise``, and how good a scheme the ``search`` found;
+    ``lost`` are values that lost far more rows than others, and columns that show nothing;
+    ``subgroups`` are rows by label;
     ``readings`` say how labels were read that mean different things at different levels.
 
     By the levels of a safe release: its ``utility``, whose bins are labels of these levels (beside
@@ -134,6 +139,7 @@ class Evaluation:
     risk: Risk | None = None
     utility: Utility | None = None
     utility_of_values: Utility | None = None
+    utility_of_levels: Utility | None = None
     noise: NoiseEvaluation | None = None
     search: SearchResult | None = None
     lost: LostValues = field(default_factory=LostValues)
@@ -160,6 +166,17 @@ class Evaluation:
     def share(self) -> float:
         """Rows released, as a share of the rows of the table."""
         return self.rows_released / max(self.rows_original, 1)
+
+    @property
+    def utility_by_scale(self) -> dict[str, Utility]:
+        """The utility at published levels and by value, each where it was measured."""
+        by_levels, by_values = self.utility_of_levels, self.utility
+        if self.utility_of_values is not None:
+            by_levels, by_values = self.utility, self.utility_of_values
+        elif self.risk is None:  # labels were not compared
+            by_levels, by_values = self.utility, None
+        scales = {AT_LEVELS: by_levels, BY_VALUE: by_values}
+        return {scale: utility for scale, utility in scales.items() if utility is not None}
 
     def with_accuracy(self, accuracy: prediction.Accuracy | None) -> Evaluation:
         """Return the same with what a classifier learns from it."""

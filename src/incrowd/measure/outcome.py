@@ -16,10 +16,10 @@ import numpy as np
 
 from incrowd.codes.counted_table import CountedTable, CountNoise, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels, merge_tuples
-from incrowd.codes.hierarchy import Hierarchy
+from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift
+from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift, Utility
 from incrowd.measure.label_evaluation import measure_utility
 from incrowd.measure.labels import MOST_BINS
 from incrowd.measure.loss import compute_normalized_costs, compute_release_loss
@@ -134,6 +134,7 @@ _BY_LABELS = {
     "search",
     "utility",
     "utility_of_values",
+    "utility_of_levels",
 }
 # What is known when both are done: how labels were read, and, of several tables, their comparison.
 _AFTERWARDS = {
@@ -159,16 +160,10 @@ def measure_at_levels(
     ``published`` is read at the levels of the release, so that the figures are those of the release
     when it was made. What labels told of utility is ``utility_of_values``.
     """
-    levels = tuple(level for level in published.levels if level is not None)
-    table = original.roll_up(levels).merge_labels()
-    maps = []
-    for hierarchy, level, labels in zip(table.hierarchies, levels, published.labels, strict=True):
-        places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
-        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
-        maps.append(np.array([places[text] for text in texts], dtype=np.int32))
+    table, released = _roll_up(original, published)
     outcome = evaluate_outcome(
         table,
-        published.frequencies.roll_up(maps),
+        released,
         crowd=crowd,
         target=target,
         noise=published.noise,
@@ -181,6 +176,36 @@ def measure_at_levels(
         utility=replace(useful_, accuracy=evaluation.utility.accuracy),
         utility_of_values=None if outcome.utility is None else evaluation.utility,
     )
+
+
+def measure_utility_of_levels(
+    original: CountedTable, published: PublishedTable, silent: Sequence[str]
+) -> Utility | None:
+    """Measure utility with labels as bins; None unless each column is published at one level.
+
+    Rows that show ``*`` everywhere are not shown, and ``silent`` columns show nothing.
+    """
+    if published.is_local or len(silent) == len(original.names):
+        return None
+    codes = published.frequencies.codes
+    starred = [np.array([x == ROOT for x in labels], dtype=bool) for labels in published.labels]
+    hidden = [flags[codes[:, at]] for at, flags in enumerate(starred)]
+    visible = ~np.logical_and.reduce(hidden)
+    rows = Frequencies(codes[visible], published.frequencies.counts[visible])
+    table, released = _roll_up(original, replace(published, frequencies=rows))
+    return measure_utility(drop_columns(build_level_pair(table, released, published.noise), silent))
+
+
+def _roll_up(original: CountedTable, published: PublishedTable) -> tuple[CountedTable, Frequencies]:
+    """Return both tables at the levels of the release, with one code for equal labels."""
+    levels = tuple(level for level in published.levels if level is not None)
+    table = original.roll_up(levels).merge_labels()
+    maps = []
+    for hierarchy, level, labels in zip(table.hierarchies, levels, published.labels, strict=True):
+        places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
+        texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
+        maps.append(np.array([places[text] for text in texts], dtype=np.int32))
+    return table, published.frequencies.roll_up(maps)
 
 
 def build_published_table(table: CountedTable, released: Frequencies) -> PublishedTable:

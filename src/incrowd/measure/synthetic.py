@@ -34,7 +34,7 @@ _MOST_VALUES = 20
 _APPLICABLE = (
     "rows_original", "rows_released", "distance_by_column", "distance_by_pair",
     "distance_by_triple", "pairs", "triples", "values", "cells", "subgroup_distances",
-    "subgroups", "equal_rows", "others", "utility", "findings",
+    "subgroups", "equal_rows", "others", "utility", "findings", "target", "apart_from_target",
 )  # fmt: skip
 _MOST_PAIR_CELLS = 300
 _OF_A_PAIR = 5  # cells that one pair of columns contributes to the list
@@ -145,6 +145,7 @@ class SyntheticEvaluation(Evaluation):
     column, ``cells`` such pairs of values, ``subgroup_distances`` the values whose people are
     described worst. ``pairs`` and ``triples`` are how many there are; those that were compared are
     listed. ``others`` is what other methods would have kept of the same table.
+    ``apart_from_target`` are the columns that no measured table has together with the target.
     """
 
     distance_by_column: dict[str, float]
@@ -157,6 +158,18 @@ class SyntheticEvaluation(Evaluation):
     subgroup_distances: list[SubgroupDistance] = field(default_factory=list)
     equal_rows: EqualRows
     others: list[MethodOutcome] = field(default_factory=list)
+    apart_from_target: tuple[str, ...] = ()
+
+    @property
+    def target_advice(self) -> str:
+        """The columns that were not measured with the target, and what to add; else nothing."""
+        if not self.apart_from_target:
+            return ""
+        pair = f"[{self.apart_from_target[0]}, {self.target}]"
+        return (
+            f"Not measured with the target: {', '.join(self.apart_from_target)}. Add `tables: "
+            f"[{pair}]`."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain values, for JSON, without what does not apply to it."""

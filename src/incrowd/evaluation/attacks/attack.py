@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 
 from incrowd.codes.counted_table import COUNT
+from incrowd.codes.values import canonicalize_value
 from incrowd.engine.count import count_tuples, read_labels
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError, check_choice, check_whole
-from incrowd.evaluation.attacks.catalog import ATTACKS
+from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET
 from incrowd.evaluation.attacks.inference import make_targets, split_secret
 from incrowd.evaluation.attacks.intersection import ReleaseView, intersect_views
 from incrowd.evaluation.attacks.laws import law_from_parameters
-from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.scene import (
+    NO_SECRET,
+    ROWS_UNKNOWN,
+    VALUES,
+    AttackScene,
+    make_scene,
+)
 from incrowd.evaluation.attacks.shadows import run_shadow_attack
 from incrowd.evaluation.attacks.trial import TRIES, run_attacks
 from incrowd.evaluation.attacks.view import sample_people
@@ -58,6 +65,7 @@ def attack(
     shadows: bool = False,
     also: Sequence[Any] = (),
     identity: str | None = None,
+    curator: Path | str | None = None,
     seed: int | None = None,
     engine: Engine | None = None,
 ) -> AttackReport:
@@ -86,6 +94,8 @@ def attack(
         also: Other releases of the same table, to intersect with this one.
         identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
             Without it, linkage of noisy values is simulated with fresh noise.
+        curator: The private folder of the release; by default ``NAME.curator`` beside it. Needed
+            with ``unit: {id: COLUMN}`` to find the rows that were used.
         seed: Seed of the random choices, to repeat an attack.
         engine: The engine that opens the tables.
 
@@ -93,7 +103,8 @@ def attack(
         One estimate per attack, with its success, guessing, control group and bound.
 
     Raises:
-        IncrowdError: A table cannot be opened, a column is unknown, or the original has no rows.
+        IncrowdError: A table cannot be opened, a column is unknown, the original has no rows, or
+            inference alone is asked for without a secret.
 
     Examples:
         >>> import polars as pl
@@ -111,7 +122,7 @@ def attack(
     if identity is not None and not noisy:
         raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
     start = None if seed is None else int(check_whole("seed", seed, 0))
-    after, told = open_release(released, engine)
+    after, told = open_release(released, engine, curator)
     before = open_spec_table(file, original, engine=engine)
     others = None if control is None else open_spec_table(file, control, engine=engine)
     synthetic = find_synthetic(released)
@@ -125,6 +136,7 @@ def attack(
             file, before, after, synthetic, told, control=others, secrets=secrets, only=only,
             tries=tries, confidence=confidence, seed=start,
         )  # fmt: skip
+        _require_secret(report, only)
         more = run_shadow_attack(before, file, rng=np.random.default_rng(start)) if shadows else ()
         return replace(report, estimates=(*report.estimates, *more))
     scene = _make_scene(file, before, after, told, control=others, secrets=secrets)
@@ -132,6 +144,7 @@ def attack(
         scene, knows=knows, errors=errors, only=only, tries=tries, confidence=confidence,
         classifier=classifier, rng=np.random.default_rng(start),
     )  # fmt: skip
+    _require_secret(attacks, only)
     estimates = list(attacks.estimates)
     if "linkage" in only and noisy:
         used = draw_rows(before, file.spec, SystemRandomness(), told.rows_key)
@@ -144,6 +157,17 @@ def attack(
     if shadows:
         estimates += run_shadow_attack(before, file, rng=np.random.default_rng(start))
     return replace(attacks, estimates=tuple(estimates))
+
+
+def _require_secret(report: AttackReport, only: Sequence[str]) -> None:
+    """Refuse a request for nothing but attacks on a secret where there is none."""
+    if NO_SECRET in report.notes and {*only} <= {*NEEDS_SECRET}:
+        raise IncrowdError(NO_SECRET)
+
+
+def _are_rows_known(spec: Spec, told: ReleaseFacts) -> bool:
+    """Return whether the attacked rows are those of the release: of a person any may be drawn."""
+    return not isinstance(spec.unit, PersonId) or told.rows_key is not None
 
 
 def _attack_rows(
@@ -166,7 +190,10 @@ def _attack_rows(
     used = draw_rows(original, file.spec, SystemRandomness(), told.rows_key)
     made = reader.read_folder(folder, certificate, released, used)
     outside = None if control is None else reader.count(control).frequencies
-    return attack_synthetic(made, control=outside, **how)
+    report = attack_synthetic(made, control=outside, **how)
+    if _are_rows_known(file.spec, told):
+        return report
+    return replace(report, notes=(*report.notes, ROWS_UNKNOWN))
 
 
 def _link_by_noise(
@@ -208,16 +235,18 @@ def _make_scene(
     """Count both tables by the columns that the release shows."""
     spec = file.spec
     wanted = _choose_secrets(spec, original, released, secrets)
+    quasi = list_quasi_columns(spec)
     columns = {
         name: column
-        for name, column in list_quasi_columns(spec).items()
+        for name, column in quasi.items()
         if name not in wanted and name in released.columns
     }
     if not columns:
         raise TableError("Released table: no quasi-identifier of the spec. Name the right spec.")
     for name in wanted:
         own = spec.columns[name]
-        columns[name] = own if own.hierarchy is not None else KEPT
+        kept = name not in quasi and _shows_values(name, original, released)
+        columns[name] = KEPT if kept or own.hierarchy is None else own
     for table, which in ((original, "original"), (control, "control")):
         missing = [name for name in columns if table is not None and name not in table.columns]
         if missing:
@@ -234,15 +263,24 @@ def _make_scene(
         coders = dict(zip(counted.names, (h.encode for h in counted.hierarchies), strict=True))
         others = control.count(counted.names, coders)
     drawn = float(told.parameters.get("beta", 1.0))
-    # Of people with several rows another row than ours may have been drawn.
+    rows_known = _are_rows_known(spec, told)
     synthetic = "information" in told.parameters  # rows of a model follow no law of cells
-    attack_scene = bool(told.events) and not isinstance(spec.unit, PersonId) and not synthetic
+    attack_scene = bool(told.events) and rows_known and not synthetic
     return make_scene(
         counted, shown, secrets=wanted, control=others, sample_rate=drawn,
         law=law_from_parameters(told.parameters) if attack_scene else None,
-        rows_known=not isinstance(spec.unit, PersonId),
+        rows_known=rows_known,
         promise=told.promise, events=tuple(parse_event(event) for event in told.events),
     )  # fmt: skip
+
+
+def _shows_values(name: str, original: Table, released: Table) -> bool:
+    """Return whether a column shows only values of the original, which are then not generalized.
+
+    Labels of its hierarchy may overlap: a diagnosis is a value and the head of a block.
+    """
+    values = {canonicalize_value(value) for value in original.values(name)}
+    return all(canonicalize_value(value) in values for value in released.values(name))
 
 
 def _make_other_scene(

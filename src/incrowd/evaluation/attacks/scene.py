@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from incrowd.evaluation.attacks.laws import ReleaseLaw
 
 VALUES = 256  # that a secret has at most, unless it is named
+NO_SECRET = (
+    f"Inference was not run: no sensitive column with at most {VALUES} values is published. Name a "
+    "column with --secret COLUMN."
+)
+ROWS_UNKNOWN = (
+    "The private folder of the release was not found, so the row that was used of each person is "
+    "not known: a random row was attacked, and success may be understated. The private report of "
+    "the release has stronger attackers, who know all other rows. Name its folder with --curator "
+    "FOLDER to run them."
+)
 
 
 @dataclass(frozen=True, eq=False)

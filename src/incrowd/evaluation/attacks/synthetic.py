@@ -39,7 +39,7 @@ from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET, ON_SYNTHET
 from incrowd.evaluation.attacks.join import join_by_nearest
 from incrowd.evaluation.attacks.membership import ATTACK as MEMBERSHIP
 from incrowd.evaluation.attacks.membership import max_success_of_events
-from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
+from incrowd.evaluation.attacks.scene import NO_SECRET, VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.singling_out import isolate_by_rows
 from incrowd.evaluation.attacks.trial import add_bound
 from incrowd.evaluation.attacks.view import People
@@ -95,9 +95,7 @@ def attack_synthetic(
             "were not run."
         )
     elif not trial.secrets and any(name in NEEDS_SECRET for name in attacks):
-        notes.append(
-            "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
-        )
+        notes.append(NO_SECRET)
     estimates = tuple(
         replace(estimate, bound=add_bound(estimate, trial.scene).bound)
         if trial.is_small
@@ -142,11 +140,12 @@ class _SyntheticTrial:
         names, columns = self._product.original.names, self._product.columns
         if requested is not None:
             return tuple(check_choice("secret", name, names) for name in requested)
-        sizes = dict(zip(names, map(len, self._product.shown.labels), strict=True))
+        # Values of the table, as for other methods: a public domain may list thousands
+        sizes = [len(np.unique(codes)) for codes in self._table.codes.T]
         secrets = tuple(
-            name for name in names
+            name for name, size in zip(names, sizes, strict=True)
             if columns[name].role == "sensitive" or name == self._product.target
-            if sizes[name] <= VALUES
+            if size <= VALUES
         )  # fmt: skip
         return secrets if len(secrets) < len(names) else ()
 

@@ -29,7 +29,7 @@ from incrowd.evaluation.attacks.membership import (
     max_success_of_events,
     relies_on_sampling,
 )
-from incrowd.evaluation.attacks.scene import AttackScene
+from incrowd.evaluation.attacks.scene import NO_SECRET, ROWS_UNKNOWN, AttackScene
 from incrowd.evaluation.attacks.singling_out import isolate_by_classes, isolate_by_rows
 from incrowd.evaluation.attacks.view import People, sample_people
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
@@ -78,11 +78,7 @@ def run_attacks(
             "need all rows were not run."
         )
     if not scene.rows_known:
-        notes.append(
-            "For people with several rows, one row was attacked, which may not be the one that was "
-            "published: success may be understated. Attackers who know all other people were not "
-            "run."
-        )
+        notes.append(ROWS_UNKNOWN)
     if any(map(relies_on_sampling, scene.events)):
         notes.append(
             "The certified ε and δ protect membership in the population from which the table was "
@@ -212,7 +208,7 @@ class _Trial:
         """Infer every secret in turn, by all quasi columns."""
         scene = self.scene
         if not scene.secrets:
-            yield "Inference was not run: no column is sensitive. Name one with --secret COLUMN."
+            yield NO_SECRET
         for problem in inference.iterate_secrets(scene, self.targets, self.others):
             asked = problem.view, problem.secret, problem.victims
             ways: dict[str, Any] = {"control": problem.control, "confidence": self.confidence}

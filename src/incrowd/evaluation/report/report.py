@@ -343,7 +343,7 @@ def _draw_attacks(attacked: AttackReport | None) -> str:
             ("guessing", "#999999", estimate.guess),
         ]
         marks += (
-            [] if estimate.control is None else [("outside the table", "#e9a23b", estimate.control)]
+            [] if estimate.control is None else [("control group", "#e9a23b", estimate.control)]
         )
         rows[f"{estimate.attack}: {estimate.name}"] = [
             IntervalMark(label, color, rate.value, rate.low, rate.high)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from incrowd.evaluation.report.origin import LedgerStatus
 from incrowd.findings import Finding, format_percent
 from incrowd.measure.estimate import AttackReport, Estimate
-from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.evaluation import AT_LEVELS, BY_VALUE, Evaluation
 from incrowd.measure.subgroups import Subgroup, SuppressionBurden, measure_burden
 from incrowd.privacy.protection import classify_guarantee
 from incrowd.release.certificate import SEEDED, Certificate
@@ -134,10 +134,11 @@ def _loss(certificate: Certificate, evaluation: Evaluation) -> Card:
     words = [] if evaluation.slices else _missing_words(certificate, evaluation)
     words += _lost_words(evaluation)
     if evaluation.utility is not None:
+        scale = AT_LEVELS if evaluation.risk is None else BY_VALUE
         words.append(
             "Share of rows in a random range: median relative error "
-            f"{format_percent(evaluation.utility.query_error)}. Associations of columns (Cramér's "
-            f"V): mean error {evaluation.utility.association_error:.3f}."
+            f"{format_percent(evaluation.utility.query_error)} {scale}. Associations of columns "
+            f"(Cramér's V): mean error {evaluation.utility.association_error:.3f} {scale}."
         )
     which = "generalized" if certificate.kept or certificate.noisy else "all"
     words.append(
