@@ -60,11 +60,11 @@ def test_the_command_writes_a_file_and_refuses_what_does_not_hold(
     assert "exists" in again.stderr
 
 
-def test_the_function_writes_what_it_returns_and_refuses_an_altered_release(
+def test_the_function_counts_what_it_writes_and_refuses_an_altered_release(
     folder: Path, tmp_path: Path
 ) -> None:
     rows = ic.synthesize(str(folder), str(tmp_path / "rows.parquet"))
-    assert rows.to_frame().equals(pl.read_parquet(tmp_path / "rows.parquet"))
+    assert rows == pl.read_parquet(tmp_path / "rows.parquet").height > 0
     with pytest.raises(IncrowdError, match="exists"):
         ic.synthesize(folder, tmp_path / "rows.parquet")
     with pytest.raises(IncrowdError, match="neither"):

@@ -24,9 +24,9 @@ def synthesize(
 
     A model is fitted to the counts of the slices. The guarantee of the release covers the rows.
     """
-    from incrowd.curate.synthesize import synthesize as write_rows
+    from incrowd.curate.synthesize import write_synthetic_rows
 
-    rows = write_rows(folder, output)
+    rows = write_synthetic_rows(folder, output)
     if as_json:
         terminal.print_json(
             {"file": str(output), "rows": rows.rows(), "columns": list(rows.columns)}

@@ -14,7 +14,7 @@ from incrowd.release.verify import read_certificate
 from incrowd.verification import verify
 
 
-def synthesize(release: Release | Path | str, output: Path | str) -> Table:
+def synthesize(release: Release | Path | str, output: Path | str) -> int:
     """Draw rows of all columns from a release by slices, at no cost.
 
     A model is fitted to the counts of the slices. The guarantee of the release covers the rows, and
@@ -25,7 +25,7 @@ def synthesize(release: Release | Path | str, output: Path | str) -> Table:
         output: The new file of the rows, .parquet or .csv.
 
     Returns:
-        The rows that were written.
+        The number of rows that were written.
 
     Raises:
         IncrowdError: The file exists or is of another kind, the release is not by slices, or it
@@ -40,10 +40,16 @@ def synthesize(release: Release | Path | str, output: Path | str) -> Table:
         >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "slices": 2}
         >>> people = pl.DataFrame({name: ["a", "b"] * 1000 for name in ("x", "y", "z")})
         >>> release = ic.publish(people, {"columns": dict.fromkeys("xyz", flat), "release": asked})
-        >>> rows = ic.synthesize(release, Path(tempfile.mkdtemp()) / "rows.csv")
-        >>> list(rows.columns)
-        ['x', 'y', 'z']
+        >>> file = Path(tempfile.mkdtemp()) / "rows.csv"
+        >>> rows = ic.synthesize(release, file)
+        >>> pl.read_csv(file).columns, rows == len(pl.read_csv(file))
+        (['x', 'y', 'z'], True)
     """
+    return write_synthetic_rows(release, output).rows()
+
+
+def write_synthetic_rows(release: Release | Path | str, output: Path | str) -> Table:
+    """Do what :func:`synthesize` does, and return the rows."""
     file, folder = Path(output), release.folder if isinstance(release, Release) else Path(release)
     if file.suffix not in (".parquet", ".csv"):
         raise IncrowdError(f"'{file}' is neither a .parquet nor a .csv file. Name one.")

@@ -204,7 +204,8 @@ def _roll_up(original: CountedTable, published: PublishedTable) -> tuple[Counted
     for hierarchy, level, labels in zip(table.hierarchies, levels, published.labels, strict=True):
         places = {label: code for code, label in reversed([*enumerate(hierarchy.labels[level])])}
         texts = [x if isinstance(x, str) else canonicalize_value(x) for x in labels]
-        maps.append(np.array([places[text] for text in texts], dtype=np.int32))
+        # A label that the level does not have is one of rows that were left out: `*`.
+        maps.append(np.array([places.get(text, 0) for text in texts], dtype=np.int32))
     return table, published.frequencies.roll_up(maps)
 
 
