@@ -52,7 +52,8 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     data = counts.data
     (item,) = (x for x in counts.evaluation.lost.values if x.labels == ("positive",))
     assert item.released == data.filter(pl.col("result") == "positive").height
-    lines = [finding.message for finding in counts.evaluation.lost.findings()]
+    findings = counts.evaluation.lost.findings()
+    lines = [finding.message for finding in findings]
     assert len(lines) == 3
     assert positives(counts.evaluation) in lines[0]
     assert "with result = positive (all of " in lines[1]
@@ -60,8 +61,8 @@ def test_values_pairs_and_columns_that_were_lost_are_named_everywhere(counts: Re
     terminal = describe_release(counts)
     card = " ".join(summarize_release(counts.certificate, counts.evaluation).loss.sentences)
     page = read_outline(report_of(counts)).text
-    for line in lines:
-        assert f"For you only: {line}" in terminal
+    for finding in findings:
+        assert f"For you only: {finding.message} {finding.remedy}" in terminal
     lost = counts.evaluation.lost
     assert f"most of all {lost.values[0].description}." in card
     assert f"Suppressed columns: {', '.join(lost.nothing_shown)}." in card
