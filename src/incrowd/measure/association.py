@@ -50,11 +50,13 @@ def compute_associations(pair: TablePair) -> list[Association]:
     published = (
         pair.released if pair.noise is None else fill_missing_cells(pair.released, pair.noise.crowd)
     )
+    # Once for all pairs: made anew for each, time grows by the cube of the number of columns.
+    exact_shares = pair.exact_shares
     return [
         Association(
             pair.names[first],
             pair.names[second],
-            _compute_cramers_v(_count_joint(pair.original, pair.exact_shares, first, second)),
+            _compute_cramers_v(_count_joint(pair.original, exact_shares, first, second)),
             _compute_cramers_v(
                 _count_joint(published, pair.shares, first, second),
                 None
