@@ -94,8 +94,31 @@ def test_noise_in_coarse_labels_is_spread_like_their_rows() -> None:
     released = make_frequencies([(0, 0, 500), (0, 1, 500), (1, 0, 500), (1, 1, 500)])
     shares = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     pair = make_pair(released, released, shares, np.eye(2))
-    noise_variance = association._compute_noise_variance(pair, CountNoise(16.0, 50.0), 0, 1)
+    noise_variance = association._compute_noise_variance(
+        pair, CountNoise(16.0, 50.0), association._square_shares(pair), 0, 1
+    )
     assert noise_variance == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
+
+
+def test_shares_of_all_columns_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made for each pair of columns, they would cost the cube of the number of columns."""
+    columns, calls = 6, {"exact": 0, "squared": 0}
+    make_squared = association._square_shares
+
+    def count_exact(pair: TablePair) -> tuple[Floats, ...]:
+        calls["exact"] += 1
+        return tuple(np.eye(shares.shape[1]) for shares in pair.shares)
+
+    def count_squared(pair: TablePair) -> tuple[Floats, ...]:
+        calls["squared"] += 1
+        return make_squared(pair)
+
+    monkeypatch.setattr(TablePair, "exact_shares", property(count_exact))
+    monkeypatch.setattr(association, "_square_shares", count_squared)
+    table = make_frequencies([(*[0] * columns, 30), (*[1] * columns, 20)])
+    pair = make_pair(table, table, *(np.eye(2) for _ in range(columns)))
+    compute_associations(replace(pair, noise=CountNoise(variance=4.0, crowd=10.0)))
+    assert calls == {"exact": 1, "squared": 1}
 
 
 def test_missing_cells_are_filled_as_independence_has_them() -> None:

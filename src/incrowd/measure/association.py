@@ -52,6 +52,7 @@ def compute_associations(pair: TablePair) -> list[Association]:
     )
     # Once for all pairs: made anew for each, time grows by the cube of the number of columns.
     exact_shares = pair.exact_shares
+    squared_shares = () if pair.noise is None else _square_shares(pair)
     return [
         Association(
             pair.names[first],
@@ -61,7 +62,7 @@ def compute_associations(pair: TablePair) -> list[Association]:
                 _count_joint(published, pair.shares, first, second),
                 None
                 if pair.noise is None
-                else _compute_noise_variance(pair, pair.noise, first, second),
+                else _compute_noise_variance(pair, pair.noise, squared_shares, first, second),
             ),
         )
         for first, second in combinations(range(len(pair.names)), 2)
@@ -140,11 +141,21 @@ def _count_joint(table: Frequencies, shares: Sequence[Floats], first: int, secon
     return joint
 
 
-def _compute_noise_variance(pair: TablePair, noise: CountNoise, first: int, second: int) -> Floats:
+def _square_shares(pair: TablePair) -> tuple[Floats, ...]:
+    """Return, for each column, the squares of the shares that its labels have in its bins."""
+    return tuple(shares**2 for shares in pair.shares)
+
+
+def _compute_noise_variance(
+    pair: TablePair,
+    noise: CountNoise,
+    squared_shares: Sequence[Floats],
+    first: int,
+    second: int,
+) -> Floats:
     """Return the variance of the noise in the row count of each pair of bins of two columns."""
     cells = Frequencies(pair.released.codes, np.ones(len(pair.released), dtype=np.int64))
-    squares = tuple(shares**2 for shares in pair.shares)
-    return noise.variance * _count_joint(cells, squares, first, second)
+    return noise.variance * _count_joint(cells, squared_shares, first, second)
 
 
 def _compute_cramers_v(joint: Floats, noise: Floats | None = None) -> float:
