@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.anonymize.tables.workload import Columns, Levels, Workload
 from incrowd.arrays import Codes, Counts, Floats, Places
@@ -69,9 +70,7 @@ class RowExchange:
         )
         return self._count(columns, maps, self._workload.shape(columns, levels))
 
-    def _count(
-        self, columns: Columns, maps: Sequence[Codes], shape: tuple[int, ...]
-    ) -> Counts:
+    def _count(self, columns: Columns, maps: Sequence[Codes], shape: tuple[int, ...]) -> Counts:
         places = np.zeros(len(self.codes), dtype=np.int64)
         for column, groups, size in zip(columns, maps, shape, strict=True):
             places *= size
@@ -100,9 +99,7 @@ class RowExchange:
                 if self._work >= _WORK:
                     break
 
-    def _exchange(
-        self, column: int, rows: Places, share: float, rng: np.random.Generator
-    ) -> int:
+    def _exchange(self, column: int, rows: Places, share: float, rng: np.random.Generator) -> int:
         """Give rows better values of a column; return how many changed, -1 if none should."""
         members = [x for x, target in enumerate(self._targets) if column in target.columns]
         old = self.codes[rows, column]
@@ -122,7 +119,7 @@ class RowExchange:
 
     def _compute_costs(
         self, column: int, rows: Places, members: Sequence[int]
-    ) -> tuple[Floats, float]:
+    ) -> tuple[npt.NDArray[np.float32], float]:
         """Return what each value costs each row, and what a move costs besides, per person."""
         size = self._workload.axes[column].sizes[self._finest[column]]
         costs = np.zeros((len(rows), size), dtype=np.float32)
