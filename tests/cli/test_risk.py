@@ -54,7 +54,7 @@ def test_the_way_out_is_named(survey: str) -> None:
         ((), "a table, or --spec"),
         ((survey,), "No quasi-identifiers are named"),
         ((survey, "--column", "sex"), "Column 'sex': not in the table"),
-        ((survey, *COLUMNS, "--population", "nobody.csv"), "File 'nobody.csv': not found"),
+        ((survey, *COLUMNS, "--population", "nobody.csv"), "Cannot read 'nobody.csv'"),
     ):
         process = run_command("risk", *arguments)
         assert process.returncode == 2

@@ -127,14 +127,14 @@ def list_risk_facts(table_risk: TableRisk) -> Facts:
     )
     return [
         ("Table", (
-            f"{format_count(table_risk.rows, 'record', 'records')}, {table_risk.groups:,} combinations of "
-            f"{', '.join(table_risk.columns)}"
+            f"{format_count(table_risk.rows, 'record', 'records')}, {table_risk.groups:,} "
+            f"combinations of {', '.join(table_risk.columns)}"
         )),
         ("Population", _describe_population(table_risk)),
         ("Unique records", f"{table_risk.uniques:,} ({format_percent(table_risk.uniques / rows)})"),
         ("Small groups", small),
         ("Individual risk", _describe_summary(table_risk.individual)),
-        ("Household risk", "" if table_risk.household is None else _describe_summary(table_risk.household)),
+        ("Household risk", _describe_summary(table_risk.household)),
         ("k-map", _describe_map(table_risk)),
         ("Population uniques", _describe_uniqueness(table_risk)),
         ("Log-linear model", _describe_models(table_risk)),
@@ -155,7 +155,9 @@ def _describe_population(table_risk: TableRisk) -> str:
     return "the table itself (no weights, size or population table are given)"
 
 
-def _describe_summary(summary: RiskSummary) -> str:
+def _describe_summary(summary: RiskSummary | None) -> str:
+    if summary is None:
+        return ""
     return (
         f"mean {format_percent(summary.mean, 2)}, highest {format_percent(summary.highest, 2)}; "
         f"{summary.expected:,.2f} reidentifications expected; "

@@ -7,7 +7,7 @@ population, too (Elliot, Manning and Ford 2002).
 **Search.** Uniqueness is inherited by larger sets: so a set that makes a record unique is minimal
 if and only if none of its parts with one column less does. Sets are gone through by size; one is
 counted only if some record that is unique by all columns is not yet unique by a part of it. The
-scores_by_dis is the same set of MSUs as that of the recursive SUDA2 (Manning, Haglin and Keane 2008).
+result is the same set of MSUs as that of the recursive SUDA2 (Manning, Haglin and Keane 2008).
 
 **Scores** of one MSU of s out of m columns, with M the largest size that is searched:
 
@@ -134,8 +134,8 @@ def compute_dis_suda(frequencies: Frequencies, scores: Floats, fraction: float) 
     counts = frequencies.counts
     uniques, in_pairs = int((counts == 1).sum()), 2 * int((counts == 2).sum())
     dis, special = compute_dis(uniques, in_pairs, fraction), scores > 0
-    scores_by_dis = np.zeros(len(scores))
+    dis_scores = np.zeros(len(scores))
     if dis and special.any():
         power = scores[special] ** (1 + (8 - frequencies.codes.shape[1]) / 20)
-        scores_by_dis[special] = 1 / (1 + uniques * (1 / dis - 1) / (power * (1 / power).sum()))
-    return scores_by_dis
+        dis_scores[special] = 1 / (1 + uniques * (1 / dis - 1) / (power * (1 / power).sum()))
+    return dis_scores
