@@ -27,6 +27,7 @@ EXAMPLES = {
     "evaluate": "incrowd evaluate --original people.csv --released out --spec spec.yaml",
     "attack": "incrowd attack --original people.csv --released out --spec spec.yaml",
     "audit": "incrowd audit spec.yaml --seconds 60",
+    "compare": "incrowd compare out1 out2 --original people.csv --spec spec.yaml",
     "explore": "incrowd explore spec.yaml --limit 5",
     "plan": "incrowd plan --epsilon 1 --delta 1e-6",
     "ledger budget": "incrowd ledger budget people.ledger --epsilon 2 --delta 1e-5",
