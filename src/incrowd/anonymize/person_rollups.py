@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.lattice import Node, Rollups
-from incrowd.arrays import Codes, Counts, Floats
+from incrowd.arrays import Codes, Counts, Places
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
-from incrowd.codes.person_sets import PersonSets, PeopleTable, merge_codes
+from incrowd.codes.person_sets import PeopleTable, PersonSets, merge_codes
 
 _DENSEST = 1 << 22  # so many cells are counted in place
 
@@ -40,22 +40,21 @@ class PeopleRollups(Rollups):
         keys, people, _ = self.count_cells_with_rows(node)
         return keys, people
 
-    def count_cells_with_rows(
-        self, node: Node
-    ) -> tuple[npt.NDArray[np.int64], Counts, Counts]:
+    def count_cells_with_rows(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts, Counts]:
         """Return the keys of the cells of a node, their people, and the people of finer cells."""
         keys, cells = self._make_keys(node)
-        people = self._sets.count_once(keys).astype(np.float64)
-        entries = self._entries.astype(np.float64)
+        people, entries = self._sets.count_once(keys), self._entries
         if cells <= max(min(_DENSEST, 16 * len(keys)), 1 << 12):
-            by_key = np.bincount(keys, weights=people, minlength=cells)
+            by_key = _sum_by_place(keys, people, cells)
             distinct = np.flatnonzero(by_key)
-            rows = np.bincount(keys, weights=entries, minlength=cells)
-            return distinct, _to_counts(by_key[distinct]), _to_counts(rows[distinct])
+            return distinct, by_key[distinct], _sum_by_place(keys, entries, cells)[distinct]
         distinct, places = np.unique(keys, return_inverse=True)
-        by_key = np.bincount(places, weights=people, minlength=len(distinct))
-        rows = np.bincount(places, weights=entries, minlength=len(distinct))
-        return distinct, _to_counts(by_key), _to_counts(rows)
+        size = len(distinct)
+        return (
+            distinct,
+            _sum_by_place(places, people, size),
+            _sum_by_place(places, entries, size),
+        )
 
     def roll_up_to(self, node: Node) -> Rollups:
         """Return the same for a node and all that are coarser, from the cells of the node."""
@@ -66,15 +65,13 @@ class PeopleRollups(Rollups):
             member[group] = np.arange(len(group))
             columns.append(member[group[self.frequencies.codes[:, at]]])
         codes, places = merge_codes(np.column_stack(columns).astype(np.int32))
-        entries = np.bincount(places, weights=self._entries, minlength=len(codes))
-        return PeopleRollups(
-            self.hierarchies, codes, self._sets.merge(places, len(codes)), _to_counts(entries)
-        )
+        entries = _sum_by_place(places, self._entries, len(codes))
+        return PeopleRollups(self.hierarchies, codes, self._sets.merge(places, len(codes)), entries)
 
 
-def _to_counts(sums: Floats) -> Counts:
-    """Return sums of whole numbers, exact below 2**53."""
-    return sums.astype(np.int64)
+def _sum_by_place(places: Places, counts: Counts, size: int) -> Counts:
+    """Return the sum of counts at each place; exact below 2**53."""
+    return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
 
 
 def make_rollups(table: CountedTable) -> Rollups:

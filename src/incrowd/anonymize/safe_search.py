@@ -325,7 +325,9 @@ class _SearchState:
         keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
         psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
-        finer_psis: Sequence[Counts | Floats] = psis if parts is None else [psi * parts for psi in psis]
+        finer_psis: Sequence[Counts | Floats] = (
+            psis if parts is None else [psi * parts for psi in psis]
+        )
         cells: tuple[Codes, Counts] | None = None
         for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             bounds = self._bound[number][finer]
@@ -338,11 +340,12 @@ class _SearchState:
                 if self._best is None or self._is_better(noisy, number, node):
                     self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
-        for number, psi in enumerate(finer_psis):
+        for number, total_psi in enumerate(finer_psis):
             if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
-                np.minimum(bounds, self._detail.compute_bounds(cells[0], node, psi), out=bounds)
+                closer = self._detail.compute_bounds(cells[0], node, total_psi)
+                np.minimum(bounds, closer, out=bounds)
 
     def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""

@@ -121,9 +121,7 @@ def _find_repeats(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return repeats
 
 
-def _merge_equal_sets(
-    parts: Sequence[tuple[Places, Counts]], tuples: int
-) -> tuple[Places, Counts]:
+def _merge_equal_sets(parts: Sequence[tuple[Places, Counts]], tuples: int) -> tuple[Places, Counts]:
     """Return sets of one size, each once, with the people of all; as they are if they are wide."""
     sets = np.concatenate([part for part, _ in parts])
     people = np.concatenate([number for _, number in parts])

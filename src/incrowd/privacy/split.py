@@ -96,15 +96,14 @@ def split_for_counts(
     if population is not None:
         inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
     geometric = _split_geometric(empty, inside, choice_epsilons)
-    gaussian = None if empty.draw_count == 1 else (
-        _split_gaussian(empty, inside, choice_epsilons)
-    )
+    gaussian = None if empty.draw_count == 1 else (_split_gaussian(empty, inside, choice_epsilons))
     budget_split = [split for split in (geometric, gaussian) if split is not None]
     if not budget_split:
+        many = f", rows per person: {rows}" if rows > 1 else ""
+        fewer = "tables or rows per person" if rows > 1 else "tables"
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
-            f"{delta:g} (tables: {tables}{f', rows per person: {rows}' if rows > 1 else ''}). Use a "
-            f"larger ε or δ, or fewer tables{' or rows per person' if rows > 1 else ''}."
+            f"{delta:g} (tables: {tables}{many}). Use a larger ε or δ, or fewer {fewer}."
         )
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 

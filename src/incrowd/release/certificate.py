@@ -211,9 +211,10 @@ class Certificate(_CertificatePart):
     @property
     def rows_per_person(self) -> int:
         """The largest number of rows of one person that were used, where a person is the unit."""
-        return max(
-            (_get_whole(table.parameters, ROWS_PER_PERSON) for table in self.tables), default=0
-        ) or 1
+        return (
+            max((_get_whole(table.parameters, ROWS_PER_PERSON) for table in self.tables), default=0)
+            or 1
+        )
 
     @property
     def threshold(self) -> int:

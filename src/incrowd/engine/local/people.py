@@ -32,7 +32,7 @@ def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
     """Return the numbers of the rows that are used: at most so many of each person, at random.
 
     Every row draws 64 bits. Of whoever has more rows, those with the smallest are used; so each set
-    of so many rows of a person is equally likely, and independent of all other people. (The order of
+    of so many rows of a person is equally likely, independently of all other people. (The order of
     a person's rows decides between equal draws, which happens with probability 2**-40 or less.)
     """
     members = number_people(ids)
@@ -59,7 +59,7 @@ def code_columns(columns: Sequence[pl.Series], coders: Sequence[Coder]) -> Codes
     coded = []
     for values, coder in zip(columns, coders, strict=True):
         if values.dtype == pl.String:
-            values = values.cast(pl.Categorical(pl.Categories.random()))  # noqa: PLW2901
+            values = values.cast(pl.Categorical(pl.Categories.random()))
         if isinstance(values.dtype, pl.Categorical | pl.Enum):
             distinct = values.unique().drop_nulls()
             marks = distinct.to_physical().cast(pl.Int64).to_numpy()

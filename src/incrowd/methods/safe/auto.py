@@ -22,8 +22,8 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
 
     Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
     what only a sample has: a rate, a k without a whole budget, or cuts. Of people with several
-    ``rows`` a sample would draw whole people, into several cells at once, whose sizes then depend on
-    each other; no tight bound of what that costs is known, so it is refused.
+    ``rows`` a sample would draw whole people, into several cells at once, whose sizes then depend
+    on each other; no tight bound of what that costs is known, so it is refused.
     """
     if rows > 1:
         return _choose_counts_of_people(release, rows)
@@ -46,9 +46,9 @@ def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tu
         draw, reason = _choose_fitting_draw(release)
     if draw == "sample":
         raise IncrowdError(
-            f"Unit: `rows: {rows}` needs `draw: counts`, but {reason}. A sample of whole people has "
-            "no tight bound: a person is drawn into several groups at once. Use `draw: counts` with "
-            "ε and δ, or `rows: 1`."
+            f"Unit: `rows: {rows}` needs `draw: counts`, but {reason}. No tight bound is known for "
+            "a sample of whole people, each of whom is drawn into several groups at once. Use "
+            "`draw: counts` with ε and δ, or `rows: 1`."
         )
     words = f"Draw: noisy counts of people, because a person may have up to {rows} rows."
     return release.model_copy(update={"draw": "counts"}), (words,)

@@ -139,9 +139,7 @@ class Safe:
         tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
         return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
 
-    def count(
-        self, table: Table, *, by_row: bool = False
-    ) -> CountedTable | RemoteCountedTable:
+    def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.
 
         People who may have several rows are counted once per tuple.
