@@ -134,12 +134,14 @@ class PeopleLaw:
                 patch.setattr(
                     safe_counts, "_sample_noise", lambda *_, x=noise: np.array(x, np.int64)
                 )
-                shown = draw_noisy_counts(
+                published = draw_noisy_counts(
                     frequencies, self.event, k=self.k, bits=SeededRandomness(0)
                 )
                 result = tuple(
                     (tuple(code), count)
-                    for code, count in zip(shown.codes.tolist(), shown.counts.tolist(), strict=True)
+                    for code, count in zip(
+                        published.codes.tolist(), published.counts.tolist(), strict=True
+                    )
                 )
                 outcome[result] = outcome.get(result, 0.0) + math.prod(each[x] for x in noise)
         self._shown[cells] = outcome
@@ -169,8 +171,8 @@ class PeopleLaw:
         for epsilon in (0.0, 0.3, 0.8, 1.4, 2.0, 2.6):
             claimed = accountant.delta(epsilon=epsilon)
             for first, other in listed:
-                for one, two in ((first, other), (other, first)):
-                    usage = max(usage, compute_divergence(self(one), self(two), epsilon) / claimed)
+                for p, q in ((first, other), (other, first)):
+                    usage = max(usage, compute_divergence(self(p), self(q), epsilon) / claimed)
         return usage
 
 
@@ -332,8 +334,8 @@ def test_a_search_by_more_rows_than_are_charged_is_not_covered(
 
         return max(
             abs(math.log(p / q))
-            for one, two in pairs
-            for p, q in zip(choose(one), choose(two), strict=True)
+            for first, other in pairs
+            for p, q in zip(choose(first), choose(other), strict=True)
         )
 
     assert measure_loss(PeopleLaw(WIDE, epsilon, QUIET, 1)) <= float(epsilon) + 1e-9
@@ -348,7 +350,7 @@ def test_rows_per_person_are_charged_in_every_table_of_a_release() -> None:
 
     def square(p: Distribution) -> Distribution:
         pairs = itertools.product(p.items(), repeat=2)
-        return {(0, (*one[1], ((9,), 9), *two[1])): x * y for (one, x), (two, y) in pairs}
+        return {(0, (*a[1], ((9,), 9), *b[1])): x * y for (a, x), (b, y) in pairs}
 
     split = split_for_counts(epsilon=1.0, delta=1e-3, rows=2, tables=2)
     assert [part.rows for part in split.events] == [2, 2]  # type: ignore[union-attr]

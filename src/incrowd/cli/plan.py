@@ -187,10 +187,10 @@ def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | 
     for name in ("rows per person", "95 % of noise", "smallest groups", "rows kept", "error"):
         table.add_column(name, justify="right", no_wrap=True)
     for choice in comparison:
-        kept = "–" if choice.kept is None else format_percent(choice.kept)
+        share = "–" if choice.share is None else format_percent(choice.share)
         error = "–" if choice.error is None else f"{choice.error:.2f}"
         table.add_row(
-            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} people", kept, error
+            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} people", share, error
         )
     make_console().print(table)
     if typical is None:

@@ -34,7 +34,7 @@ class RowsPerPerson:
         rows: Rows of each person that are used at most.
         noise: 95 % of noise lies within ± this.
         crowd: Group size that is published with probability 1/2 or more.
-        kept: Share of all rows that is used; None without a typical number of rows.
+        share: Share of all rows that is used; None without a typical number of rows.
         error: Noise of a count relative to all counts, where one row per person has 1; None
             without a typical number of rows.
     """
@@ -42,7 +42,7 @@ class RowsPerPerson:
     rows: int
     noise: int
     crowd: int
-    kept: float | None
+    share: float | None
     error: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,15 +72,15 @@ def compare_rows_per_person(
         if parameters is None or "noise" not in parameters:
             raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")
         law = build_event_law(make_noise_event(parameters))
-        kept = None if typical is None else 1 - 2 ** (-rows / typical)
-        relative = None if kept is None else math.sqrt(law.variance) / kept
+        share = None if typical is None else 1 - 2 ** (-rows / typical)
+        relative = None if share is None else math.sqrt(law.variance) / share
         crowd = round_crowd_size(method.planned_release.crowd)
-        listed.append(RowsPerPerson(rows, law.find_error_bound(SHARE), crowd, kept, relative))
+        listed.append(RowsPerPerson(rows, law.find_error_bound(SHARE), crowd, share, relative))
     first = listed[0].error
     if first is None:
         return tuple(listed)
     return tuple(
-        RowsPerPerson(x.rows, x.noise, x.crowd, x.kept, (x.error or 0.0) / first) for x in listed
+        RowsPerPerson(x.rows, x.noise, x.crowd, x.share, (x.error or 0.0) / first) for x in listed
     )
 
 
@@ -115,10 +115,10 @@ def list_unit_candidates(table: Table) -> tuple[UnitCandidate, ...]:
     ids = find_ids(table)
     candidates = [
         UnitCandidate(
-            name, found.kind, found.ids, found.rows, found.median, found.largest,
-            propose_rows(found.median),
+            name, counts.kind, counts.ids, counts.rows, counts.median, counts.largest,
+            propose_rows(counts.median),
         )
-        for name, found in ids.items()
+        for name, counts in ids.items()
     ]  # fmt: skip
     return tuple(sorted(candidates, key=lambda x: (KINDS.index(x.kind), x.largest == 1)))
 

@@ -53,8 +53,8 @@ def make_fictional_table(
         for name, values in columns.items():
             same = draws.random(len(people)) < _SAME
             columns[name] = [
-                values[one] if like else value
-                for value, one, like in zip(values, first.tolist(), same.tolist(), strict=True)
+                values[at] if is_same else value
+                for value, at, is_same in zip(values, first.tolist(), same.tolist(), strict=True)
             ]
     if isinstance(unit, PersonId):
         columns[unit.id] = [f"person {number}" for number in (people + 1).tolist()]

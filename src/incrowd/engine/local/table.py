@@ -170,12 +170,12 @@ class LocalTable:
     ) -> tuple[Members, Codes]:
         """Return for each row that has a person, a number of the person and codes of columns."""
         self._require_columns([person, *columns])
-        taken = find_free_name(list(self._inner.values()))
+        person_name = find_free_name(list(self._inner.values()))
         frame = self._frame.select(
-            self._make_identity(person).alias(taken), *(self._inner[name] for name in columns)
+            self._make_identity(person).alias(person_name), *(self._inner[name] for name in columns)
         )
-        rows = frame.filter(pl.col(taken).is_not_null()).collect(engine="streaming")
-        return people.number_people(rows.get_column(taken)), people.code_columns(
+        rows = frame.filter(pl.col(person_name).is_not_null()).collect(engine="streaming")
+        return people.number_people(rows.get_column(person_name)), people.code_columns(
             [rows.get_column(self._inner[name]) for name in columns],
             [coders[name] for name in columns],
         )
