@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
+    from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
@@ -67,6 +68,7 @@ _HOMES = {
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
+    "curate.risk_assessment": ("risk",),
     "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 
@@ -127,6 +129,7 @@ __all__ = [
     "plan",
     "publish",
     "rehearse",
+    "risk",
     "smooth_bound",
     "spark_engine",
     "synthesize",

@@ -28,6 +28,7 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},
     "Judge": {
+        "risk": "cli.risk",
         "evaluate": "cli.releases", "attack": "cli.attack", "audit": "cli.audit",
         "explore": "cli.explore",
     },

@@ -23,6 +23,7 @@ EXAMPLES = {
     "studio": "incrowd studio people.csv",
     "check": "incrowd check spec.yaml",
     "verify": "incrowd verify out",
+    "risk": "incrowd risk people.csv --spec spec.yaml --weight weight",
     "evaluate": "incrowd evaluate --original people.csv --released out --spec spec.yaml",
     "attack": "incrowd attack --original people.csv --released out --spec spec.yaml",
     "audit": "incrowd audit spec.yaml --seconds 60",
