@@ -19,11 +19,17 @@ from incrowd.privacy.events import (
     GaussianMeasurements,
     GeometricCounts,
     OneOf,
+    PersonCounts,
     SafeRelease,
     SampledEvent,
     Selection,
 )
-from incrowd.privacy.split import Draw, list_coin_parameters, list_draw_parameters
+from incrowd.privacy.split import (
+    ROWS_PER_PERSON,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -146,6 +152,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
+        case PersonCounts(part, rows):
+            return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
     coin_parameters = list_coin_parameters(event)

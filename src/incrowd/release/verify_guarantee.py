@@ -14,6 +14,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, parse_event
+from incrowd.privacy.split import ROWS_PER_PERSON
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import (
     BOTH,
@@ -71,6 +72,9 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     shared = _drop_size(certificate.parameters)
     if not has_slices:
         tables = [shared]
+    several = any(ROWS_PER_PERSON in parameters for parameters in tables)
+    if several and certificate.guarantee.unit != "one person":
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
     follows = all(map(allows_parameters, implied.tables, tables)) and (
         not has_slices or shared == implied.shared
     )
