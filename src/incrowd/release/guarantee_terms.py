@@ -70,6 +70,8 @@ def _list_unprotected(facts: Facts) -> Iterator[str]:
     yield "the number of rows of each class"
     if parameters.get("suppressed") == "starred":
         yield "the number of suppressed rows"
+    if parameters.get("suppressed") == "cells":
+        yield "which cells are suppressed"
     yield "the labels of each class"
     for name in facts.kept:
         yield f"the values of '{name}'"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.metadata import answers
 from incrowd.release.metadata.description import ReleaseDescription
 from incrowd.release.noise_sentences import format_exact
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 def write_dossier(release: ReleaseDescription) -> bytes:
     """Return the public part of the dossier."""
     return _make_template().render(_make_model(release)).encode()
+
+
+def _describe_classes(guarantee: CertifiedGuarantee) -> str:
+    """Return the sentence on how many rows look the same; empty where nothing is said of it."""
+    keys = ("k_anonymity", "k_epsilon_anonymity", "wildcards")
+    return " ".join(text.text for text in guarantee.statement if text.key in keys)
 
 
 def _make_template() -> jinja2.Template:
@@ -44,7 +51,7 @@ def _make_model(release: ReleaseDescription) -> dict[str, Any]:
         "is_private": release.is_differentially_private,
         "is_counts": certificate.has_noisy_counts,
         "is_synthetic": certificate.synthetic is not None,
-        "k": certificate.k,
+        "classes": _describe_classes(guarantee),
         "title": release.title,
         "said": {name: about.read_text(name) for name in type(about).model_fields},
         "stated": release.assertions.list_stated(),
