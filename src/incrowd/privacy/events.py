@@ -311,6 +311,8 @@ Event: TypeAlias = (
     SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
     | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin | Composition
 )  # fmt: skip
+CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
+Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 def _check_event(name: str, event: object) -> None:
@@ -410,3 +412,22 @@ def parse_event(value: object) -> Event:
     if rest:
         raise ParameterError("event", "hold nothing else", rest)
     return parsed
+
+
+def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
+    """Return what certificates state of how a table was drawn."""
+    match draw:
+        case SafeRelease(k, beta):
+            return {"k": float(k), "beta": beta}
+        case GeometricCounts(r, epsilon):
+            return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
+        case GaussianCounts(r, variance):
+            return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
+
+
+def list_coin_parameters(event: Event) -> dict[str, float | str]:
+    """Return what certificates state of the coin between two bounds; nothing if there is none."""
+    match event:
+        case Coin(_, GeometricCounts(r, _), chance):
+            return {"coin": chance, "coin_r": float(r)}
+    return {}

@@ -49,6 +49,7 @@ from incrowd.privacy.events import (
     LARGEST_R,
     Coin,
     Composition,
+    Draw,
     Event,
     GaussianCounts,
     GeometricCounts,
@@ -56,6 +57,8 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    list_coin_parameters,
+    list_draw_parameters,
 )
 from incrowd.privacy.plan_sample import find_smallest_whole
 from incrowd.privacy.profile import Profile, amplify_profile
@@ -194,8 +197,6 @@ RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
 Side: TypeAlias = Callable[[Floats], Floats]
-CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
-Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
@@ -264,25 +265,6 @@ class BudgetSplit:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
         return [SampledEvent(inside, self.population)]
-
-
-def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
-    """Return what certificates state of how a table was drawn."""
-    match draw:
-        case SafeRelease(k, beta):
-            return {"k": float(k), "beta": beta}
-        case GeometricCounts(r, epsilon):
-            return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
-        case GaussianCounts(r, variance):
-            return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
-
-
-def list_coin_parameters(event: Event) -> dict[str, float | str]:
-    """Return what certificates state of the coin between two bounds; nothing if there is none."""
-    match event:
-        case Coin(_, GeometricCounts(r, _), chance):
-            return {"coin": chance, "coin_r": float(r)}
-    return {}
 
 
 def _sum_millionths(epsilons: Sequence[float]) -> float:

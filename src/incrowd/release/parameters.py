@@ -13,6 +13,7 @@ from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
+    Draw,
     Event,
     GaussianCounts,
     GaussianMeasurements,
@@ -21,8 +22,9 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    list_coin_parameters,
+    list_draw_parameters,
 )
-from incrowd.privacy.split import Draw, list_coin_parameters, list_draw_parameters
 
 Parameters: TypeAlias = dict[str, float | str]
 

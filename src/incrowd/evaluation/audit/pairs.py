@@ -52,6 +52,7 @@ from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.events import (
     Coin,
     Composition,
+    CountsEvent,
     Event,
     GaussianCounts,
     GeometricCounts,
@@ -62,7 +63,6 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
-from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import SafeSpec, SyntheticSpec
