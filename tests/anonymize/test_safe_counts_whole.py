@@ -35,7 +35,8 @@ from incrowd.arrays import Bools
 from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
-from incrowd.privacy.events import Coin, CountsEvent, Event, GaussianCounts, GeometricCounts
+from incrowd.privacy.draw_parameters import CountsEvent
+from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import SeededRandomness
 
 

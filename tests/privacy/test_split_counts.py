@@ -9,10 +9,10 @@ import pytest
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import is_even
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import (
     Coin,
     Composition,
-    CountsEvent,
     GaussianCounts,
     GeometricCounts,
     SampledEvent,

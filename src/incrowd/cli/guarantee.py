@@ -40,7 +40,9 @@ def describe_unit(certificate: Certificate) -> str:
     of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     if certificate.guarantee.unit == "one row":
         return f"one row{of}, not all rows of a person together"
-    return f"one person{of}; one row of each person is used"
+    rows = certificate.rows_per_person
+    used = "one row of each person is used" if rows == 1 else f"up to {rows} rows of each are used"
+    return f"one person{of}; {used}"
 
 
 def describe_meaning(epsilon: float | None, delta: float | None, members: str) -> str:

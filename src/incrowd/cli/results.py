@@ -134,7 +134,9 @@ def private_facts(release: Release) -> Facts:
 def _unused_facts(release: Release) -> Facts:
     if not release.unused:
         return []
-    return [("Not used", f"{release.unused:,} rows: one row per person is used")]
+    rows = release.certificate.rows_per_person
+    used = "one row per person is used" if rows == 1 else f"up to {rows} rows per person are used"
+    return [("Not used", f"{release.unused:,} rows: {used}")]
 
 
 def _ledger_facts(release: Release) -> Facts:

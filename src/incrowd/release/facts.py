@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
 
@@ -47,6 +48,11 @@ class Facts:
     def by_person(self) -> bool:
         """Whether the unit of the guarantee is a person."""
         return self.unit == "one person"
+
+    @property
+    def rows_per_person(self) -> int:
+        """The largest number of rows of one person that were used."""
+        return int(self.common.get(ROWS_PER_PERSON, 1)) if self.tables else 1
 
     @property
     def by_counts(self) -> bool:

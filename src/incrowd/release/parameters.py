@@ -9,21 +9,25 @@ from typing import TypeAlias
 
 from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import build_event_law, is_even
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_PERSON,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
-    Draw,
     Event,
     GaussianCounts,
     GaussianMeasurements,
     GeometricCounts,
     OneOf,
+    PersonCounts,
     SafeRelease,
     SampledEvent,
     Selection,
-    list_coin_parameters,
-    list_draw_parameters,
 )
 
 Parameters: TypeAlias = dict[str, float | str]
@@ -142,6 +146,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
+        case PersonCounts(part, rows):
+            return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
     coin_parameters = list_coin_parameters(event)

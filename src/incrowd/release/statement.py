@@ -107,6 +107,8 @@ def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     people = ", each of a different person" if facts.by_person else ""
     rows = f"{k} input rows" if k > 1 else "1 input row"
+    if facts.rows_per_person > 1:
+        rows, people = f"the rows of {k} different people" if k > 1 else "1 input row", ""
     yield _make_sentence(
         "k_anonymity",
         f"{subject} {k}-anonymous: each published combination of values occurs in at least {rows}"
@@ -189,7 +191,15 @@ def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
 
 
 def _write_unit(facts: Facts) -> Iterator[Sentence]:
-    if facts.by_person:
+    if facts.rows_per_person > 1:
+        yield _make_sentence(
+            "unit",
+            f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "
+            "were used, chosen at random. Numbers of rows are numbers of people: a person counts "
+            "once in each group that one of these rows belongs to, so in up to "
+            f"{facts.rows_per_person} groups{' of each file' if len(facts.tables) > 1 else ''}.",
+        )
+    elif facts.by_person:
         yield _make_sentence(
             "unit",
             "The unit of the guarantee is a person: one row per person was used, chosen at random. "

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.events import Event, parse_event
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import (
@@ -69,6 +70,9 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     shared = _drop_size(certificate.parameters)
     if not has_slices:
         tables = [shared]
+    several = any(ROWS_PER_PERSON in parameters for parameters in tables)
+    if several and certificate.guarantee.unit != "one person":
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
     follows = all(map(allows_parameters, implied.tables, tables)) and (
         not has_slices or shared == implied.shared
     )

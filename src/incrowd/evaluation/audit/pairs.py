@@ -49,10 +49,10 @@ from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import (
     Coin,
     Composition,
-    CountsEvent,
     Event,
     GaussianCounts,
     GeometricCounts,

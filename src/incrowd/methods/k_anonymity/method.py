@@ -169,7 +169,7 @@ class KAnonymity:
         """Classes of at least k."""
         return self._columns.planned_release
 
-    def count(self, table: Table) -> DistinctRows | RemoteRows:
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
         """Count tuples of generalized and kept columns; of too many, those that decide classes."""
         try:
             return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
