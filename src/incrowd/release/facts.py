@@ -63,3 +63,13 @@ class Facts:
     def common(self) -> Parameters:
         """The parameters of the first table, with those of all."""
         return {**self.shared, **self.tables[0]}
+
+
+def make_sentence(key: str, text: str) -> Sentence:
+    """Return a sentence with the key that names what it is about."""
+    return Sentence(key=key, text=text)
+
+
+def quote_names(names: Sequence[str]) -> str:
+    """Return names of columns in a row, each in quotes."""
+    return ", ".join(f"'{name}'" for name in names)

@@ -23,6 +23,7 @@ from incrowd.release.parameters import (
     allows_parameters,
     check_parameters,
     check_whole_number,
+    get_class_kind,
     parameters_from_events,
     synthetic_parameters,
 )
@@ -109,13 +110,15 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
         return [make_finding("EVENTS_UNEXPECTED")]
     if certificate.slices is not None:
         return [make_finding("SLICES_UNEXPECTED")]
-    check_parameters(certificate.parameters, terms, certificate.kept)
+    columns = list(certificate.table.scheme)
+    check_parameters(certificate.parameters, terms, columns, certificate.kept)
+    kind = terms.kind if terms.noisy else get_class_kind(certificate.parameters)
     if (
-        guarantee.kind != terms.kind
+        guarantee.kind != kind
         or guarantee.statement != certificate.make_statement()
         or terms.noisy != bool(certificate.noisy)
     ):
-        return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
+        return [make_finding("STATEMENT_DIFFERS", what=kind, plural=1)]
     return []
 
 
