@@ -110,10 +110,11 @@ def release_facts(release: Release) -> Facts:
 
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
-    from incrowd.measure.synthetic import SyntheticEvaluation
-
     evaluation = release.evaluation
-    if isinstance(evaluation, SyntheticEvaluation):
+    if release.certificate.synthetic is not None:
+        from incrowd.measure.synthetic import SyntheticEvaluation
+
+        assert isinstance(evaluation, SyntheticEvaluation)
         facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
         return [*facts, *_ledger_facts(release), _report_fact(release)]
     facts = [("Missing", _describe_missing_rows(release)), *_target_facts(evaluation)]

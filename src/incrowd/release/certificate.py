@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
-from incrowd.privacy.split import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.guarantee_terms import (
     Adjacency,
     ParameterChoice,

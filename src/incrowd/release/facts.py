@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
-from incrowd.privacy.split import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
 

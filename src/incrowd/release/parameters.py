@@ -10,6 +10,12 @@ from typing import TypeAlias
 
 from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import build_event_law, is_even
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_PERSON,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
@@ -23,12 +29,6 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
-)
-from incrowd.privacy.split import (
-    ROWS_PER_PERSON,
-    Draw,
-    list_coin_parameters,
-    list_draw_parameters,
 )
 
 Parameters: TypeAlias = dict[str, float | str]
