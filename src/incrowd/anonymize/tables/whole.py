@@ -47,12 +47,12 @@ class WholeTables:
 
     def count(self, columns: Columns, levels: Levels) -> Counts:
         """Return the counts of some columns at some levels."""
-        wanted = RequestedTable(columns, levels)
-        self.workload.check_table(wanted)
+        requested = RequestedTable(columns, levels)
+        self.workload.check_table(requested)
         covering = [
             (cells.size, at)
             for at, (table, cells) in enumerate(zip(self.tables, self.cells, strict=True))
-            if self.workload.covers(table, wanted)
+            if self.workload.covers(table, requested)
         ]
         if not covering:
             raise ParameterError(
