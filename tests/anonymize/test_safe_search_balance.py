@@ -74,14 +74,14 @@ def test_every_column_stays_where_nine_rows_of_ten_can_show_something_of_each(
     """On the sample tables; the least of rows is met by the coarsest scheme that informs."""
     spec = parse_spec(SPECS[kind]).with_entry(("release", "epsilon"), epsilon)
     method = make_method(spec)
-    counted = method.count(make_demo_table(kind))
-    assert isinstance(counted, CountedTable)
-    rollups = Rollups(counted.hierarchies, counted.frequencies)
+    distinct = method.count(make_demo_table(kind))
+    assert isinstance(distinct, CountedTable)
+    rollups = Rollups(distinct.hierarchies, distinct.frequencies)
     threshold = int(method.planned_release.crowd)
-    top = tuple(hierarchy.height - 1 for hierarchy in counted.hierarchies)
+    top = tuple(hierarchy.height - 1 for hierarchy in distinct.hierarchies)
     informative = tuple(
         level - int(hierarchy.is_rooted)
-        for level, hierarchy in zip(top, counted.hierarchies, strict=True)
+        for level, hierarchy in zip(top, distinct.hierarchies, strict=True)
     )
     _, sizes = rollups.count_cells(informative)
     assert sizes[sizes >= threshold].sum() >= 0.9 * sizes.sum()  # or the test says nothing
@@ -93,5 +93,5 @@ def test_every_column_stays_where_nine_rows_of_ten_can_show_something_of_each(
         ).levels  # fmt: skip
         assert not any(
             level == high and hierarchy.is_rooted
-            for level, high, hierarchy in zip(levels, top, counted.hierarchies, strict=True)
+            for level, high, hierarchy in zip(levels, top, distinct.hierarchies, strict=True)
         )

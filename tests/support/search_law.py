@@ -80,11 +80,11 @@ class SearchProblem:
             for other, fine in enumerate(node):
                 low, high = self.lattice.low[other], self.lattice.high[other]
                 levels = range(low, high + 1)
-                shown = [up for up in levels if not self.is_suppressed(other, up)]
+                informative = [up for up in levels if not self.is_suppressed(other, up)]
                 if (
                     self.is_suppressed(at, level)
                     and other != self.target
-                    and len(shown) > 1
+                    and len(informative) > 1
                     and fine == low
                     and self.shares[other] <= (0.0 if at == self.target else self.shares[at])
                 ):
@@ -159,8 +159,8 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                     detail += float(shares[at]) / total * (1 - lost)
                     if problem.is_suppressed(at, level):
                         hidden += float(shares[at]) / total / 2
-                kept = min(max(detail, 0.0), 1.0) ** problem.power
-                weight = math.floor(kept * (1 - hidden) * W)
+                kept_detail = min(max(detail, 0.0), 1.0) ** problem.power
+                weight = math.floor(kept_detail * (1 - hidden) * W)
                 psi = min(max(0, ramp.d * (rows - ramp.a)), ramp.b * rows)
                 if target is None:
                     score += weight * psi

@@ -156,10 +156,10 @@ def find_balanced(
     """
     suppressed, finest = [], []
     for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
-        shown = _count_informative_levels(hierarchies[at], low, high)
+        informative = _count_informative_levels(hierarchies[at], low, high)
         levels = np.arange(high - low + 1)
-        suppressed.append(np.where((levels >= shown) & (low < high), weights[at], -np.inf))
-        is_finest = (levels == 0) & (shown > 1) & (weights[at] > 0)  # a target has no weight
+        suppressed.append(np.where((levels >= informative) & (low < high), weights[at], -np.inf))
+        is_finest = (levels == 0) & (informative > 1) & (weights[at] > 0)  # a target has no weight
         finest.append(np.where(is_finest, weights[at], np.inf))
     most_suppressed = lattice.fold_levels(suppressed, np.maximum, -np.inf)
     return lattice.fold_levels(finest, np.minimum, np.inf) > most_suppressed
@@ -171,8 +171,8 @@ def _count_informative_levels(hierarchy: Hierarchy, low: int, high: int) -> int:
     return high - low + 1 - int(is_root_allowed)
 
 
-def weigh_detail(detail: Floats, power: int, shown: float = 1.0) -> Counts:
-    """Return w for each detail: its power, times ``shown``, from 0 to W, cut to a whole number.
+def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
+    """Return w for each detail: its power, times ``factor``, from 0 to W, cut to a whole number.
 
     By multiplications alone, which give the same float for the same detail wherever it stands
     (and details are summed column by column, for the same reason): a cell's weight must be the
@@ -182,7 +182,7 @@ def weigh_detail(detail: Floats, power: int, shown: float = 1.0) -> Counts:
     product = within
     for _ in range(power - 1):
         product = product * within
-    return np.floor(product * shown * W).astype(np.int64)
+    return np.floor(product * factor * W).astype(np.int64)
 
 
 class _SchemeScorer:
@@ -226,8 +226,8 @@ class _SchemeScorer:
         """Return over the lattice 1, less half the share of the columns that are suppressed."""
         columns = []
         for at, (low, high) in enumerate(zip(self._lattice.low, self._lattice.high, strict=True)):
-            shown = _count_informative_levels(self.rollups.hierarchies[at], low, high)
-            is_suppressed = (np.arange(high - low + 1) >= shown) & (low < high)
+            informative = _count_informative_levels(self.rollups.hierarchies[at], low, high)
+            is_suppressed = (np.arange(high - low + 1) >= informative) & (low < high)
             columns.append(np.where(is_suppressed, shares[at] / 2, 0.0))
         return 1 - self._lattice.sum_levels(columns)
 
