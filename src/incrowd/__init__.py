@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
+    from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
     from incrowd.evaluation.audit.audit import audit
+    from incrowd.evaluation.comparison import compare
     from incrowd.evaluation.evaluate import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
     from incrowd.methods.expect import expect
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         GeometricCounts,
         Mechanism,
         OneOf,
+        PersonCounts,
         SafeRelease,
         SampledEvent,
         Selection,
@@ -49,7 +52,7 @@ _HOMES = {
     "privacy.sample": ("Definition", "delta"),
     "privacy.events": (
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
-        "SafeRelease", "SampledEvent", "Selection",
+        "PersonCounts", "SafeRelease", "SampledEvent", "Selection",
     ),
     "privacy.sample_inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
@@ -62,10 +65,12 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
+    "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
+    "curate.risk_assessment": ("risk",),
     "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 
@@ -99,6 +104,7 @@ __all__ = [
     "Mechanism",
     "OneOf",
     "ParameterError",
+    "PersonCounts",
     "Plan",
     "SafeRelease",
     "SampledEvent",
@@ -110,6 +116,7 @@ __all__ = [
     "audit",
     "beta",
     "check",
+    "compare",
     "confirm",
     "crowd_size",
     "delta",
@@ -125,6 +132,7 @@ __all__ = [
     "plan",
     "publish",
     "rehearse",
+    "risk",
     "smooth_bound",
     "spark_engine",
     "synthesize",

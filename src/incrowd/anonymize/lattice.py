@@ -75,9 +75,16 @@ class Lattice:
 
         Each column lists them from its lowest level on, up to some level.
         """
-        grid = np.zeros(())
+        return self.fold_levels(columns, np.add, 0.0)
+
+    def fold_levels(
+        self, columns: Sequence[Sequence[float] | Floats], combine: np.ufunc, start: float
+    ) -> Floats:
+        """Return the same with another operation in place of the sum, from ``start`` on."""
+        grid = np.full((), start)
         for at, values in enumerate(columns):
-            grid = np.add.outer(grid, values) if at in self._free_columns else grid + values[0]
+            free = at in self._free_columns
+            grid = combine.outer(grid, values) if free else combine(grid, values[0])
         return grid
 
     def get_node(self, place: int) -> Node:
@@ -224,6 +231,14 @@ class Rollups:
         groups = self._group_keys(*self._make_keys(node), with_places=False)
         assert groups is not None
         return groups[:2]
+
+    def count_cells_with_rows(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts, Counts]:
+        """Return the keys of the cells of a node, what they count, and what their parts may count.
+
+        The counts of the cells of any finer node add up, within a cell, to at most the latter.
+        """
+        keys, counts = self.count_cells(node)
+        return keys, counts, counts
 
     def roll_up_to(self, node: Node) -> Rollups:
         """Return the same for a node and all that are coarser, from the cells of the node.

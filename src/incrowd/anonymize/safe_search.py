@@ -2,9 +2,15 @@
 
 **Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
 w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
-keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
-steeper than a cell that surely survives, until it meets the line B c, where B stands for beta.
-So it is close to the number of rows that will be released, but never jumps.
+keep, less half the share (by weight) of the columns that x suppresses: the last label of a column
+is worth more than a further label of another. It depends on the scheme alone. psi is a ramp: 0 up
+to a = 0.7 k / beta rows, then steeper than a cell that surely survives, until it meets the line
+B c, where B stands for beta. So it is close to the number of rows that will be released, but never
+jumps.
+
+**Candidates.** Left out is every scheme that suppresses a column while another, of the same weight
+or less, has the finest of several levels: see :func:`find_balanced`. That follows from the spec
+alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
@@ -21,12 +27,18 @@ which moves the difference by D at most, up or down, and the score by 3 W D. As 
 choice takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). The bounds below
 hold with w + 2 W for w, since the difference is at most the sum of the psi_y.
 
+**People.** Where cells count people, each of whom has at most m rows, a person moves at most m
+cells by one each. They are added one after the other, and each moves the score by no more than a
+row does, in the same direction where a row has one; so every sensitivity above is taken m times.
+
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
-is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.) Of
+people the same holds with the tuples of level 0 that they have in place of rows: somebody may be in
+several parts of a cell, but in no more than that.
 Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
 learns something; keep it to yourself.)
 """
@@ -43,6 +55,7 @@ import numpy.typing as npt
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import number_tuples
+from incrowd.codes.hierarchy import Hierarchy
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import sample_one_sided_noise
@@ -101,16 +114,18 @@ def search_scheme(
     weights: Floats,
     bits: Randomness,
     target: int | None = None,
+    rows: int = 1,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ChosenScheme:
     """Choose a scheme of the lattice and a ramp by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
     is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is the
-    place of a column whose relation to the others is to be kept.
+    place of a column whose relation to the others is to be kept. ``rows`` is the largest number of
+    rows of one person, where the cells count people.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
-    sensitivity = W * max(ramp.d for ramp in ramps)
+    sensitivity = rows * W * max(ramp.d for ramp in ramps)
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
@@ -118,9 +133,9 @@ def search_scheme(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
     noise = noise_values.reshape(len(ramps), *lattice.shape)
-    state = _SearchState(
-        _SchemeScorer(rollups, lattice, power, weights, target), lattice, ramps, noise
-    )
+    scorer = _SchemeScorer(rollups, lattice, power, weights, target)
+    candidates = find_balanced(lattice, rollups.hierarchies, weights)
+    state = _SearchState(scorer, lattice, ramps, noise, candidates)
     state.climb()
     while nodes := state.find_open_nodes(progress):
         for node in nodes:
@@ -129,8 +144,35 @@ def search_scheme(
     return state.build_choice()
 
 
-def weigh_detail(detail: Floats, power: int) -> Counts:
-    """Return w for each detail: its power, from 0 to W, cut to a whole number.
+def find_balanced(
+    lattice: Lattice, hierarchies: Sequence[Hierarchy], weights: Floats
+) -> npt.NDArray[np.bool_]:
+    """Return over the lattice which schemes suppress no column for the finest level of another.
+
+    A scheme is left out if it suppresses a column, which has other levels to choose from, while a
+    column of the same weight or less has the finest of the levels that it may have, and a coarser
+    one besides that shows something. The top of the lattice is always left in, and what is left in
+    depends on the spec alone.
+    """
+    suppressed, finest = [], []
+    for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
+        informative = _count_informative_levels(hierarchies[at], low, high)
+        levels = np.arange(high - low + 1)
+        suppressed.append(np.where((levels >= informative) & (low < high), weights[at], -np.inf))
+        is_finest = (levels == 0) & (informative > 1) & (weights[at] > 0)  # a target has no weight
+        finest.append(np.where(is_finest, weights[at], np.inf))
+    most_suppressed = lattice.fold_levels(suppressed, np.maximum, -np.inf)
+    return lattice.fold_levels(finest, np.minimum, np.inf) > most_suppressed
+
+
+def _count_informative_levels(hierarchy: Hierarchy, low: int, high: int) -> int:
+    """Return how many of the levels, counted from the lowest, show something of a column."""
+    is_root_allowed = high == hierarchy.height - 1 and hierarchy.is_rooted
+    return high - low + 1 - int(is_root_allowed)
+
+
+def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
+    """Return w for each detail: its power, times ``factor``, from 0 to W, cut to a whole number.
 
     By multiplications alone, which give the same float for the same detail wherever it stands
     (and details are summed column by column, for the same reason): a cell's weight must be the
@@ -140,7 +182,7 @@ def weigh_detail(detail: Floats, power: int) -> Counts:
     product = within
     for _ in range(power - 1):
         product = product * within
-    return np.floor(product * W).astype(np.int64)
+    return np.floor(product * factor * W).astype(np.int64)
 
 
 class _SchemeScorer:
@@ -172,19 +214,29 @@ class _SchemeScorer:
                 for at, (low, high) in spans
             ]
         )
+        self._shown = self._weigh_shown(shares)
         self.cells = lattice.sum_levels(
             [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
         )
-        self._most = grid ** (power - 1)
-        self._best = grid**power
+        self._most = grid ** (power - 1) * self._shown
+        self._best = grid**power * self._shown
         self._parts: dict[tuple[int, int], list[Floats]] = {}
+
+    def _weigh_shown(self, shares: Floats) -> Floats:
+        """Return over the lattice 1, less half the share of the columns that are suppressed."""
+        columns = []
+        for at, (low, high) in enumerate(zip(self._lattice.low, self._lattice.high, strict=True)):
+            informative = _count_informative_levels(self.rollups.hierarchies[at], low, high)
+            is_suppressed = (np.arange(high - low + 1) >= informative) & (low < high)
+            columns.append(np.where(is_suppressed, shares[at] / 2, 0.0))
+        return 1 - self._lattice.sum_levels(columns)
 
     def weigh_cells(self, codes: Codes, node: Node) -> Counts:
         """Return w of each cell of a node, a whole number from 0 to W."""
         detail = np.zeros(len(codes))
         for at, level in enumerate(node):
             detail += self._kept[at][level][codes[:, at]]
-        return weigh_detail(detail, self._power)
+        return weigh_detail(detail, self._power, self._shown[self._lattice.locate_node(node)])
 
     def compute_score(self, codes: Codes, weights: Counts, psi: Counts) -> int:
         """Return the score of a node, from the codes of its cells, their weights and psi."""
@@ -197,12 +249,12 @@ class _SchemeScorer:
         lead = np.maximum(2 * largest - np.add.reduceat(psi[order], starts), 0)
         return int(((weights[order[starts]] + self._told * W) * lead).sum())
 
-    def compute_rough_bounds(self, node: Node, total: int) -> Floats:
+    def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
-        bound = float(total) * W * _SLACK
+        bound = total * W * _SLACK
         return (self._best[self._lattice.slice_finer(node)] + self._told) * bound
 
-    def compute_bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
+    def compute_bounds(self, codes: Codes, node: Node, psi: Counts | Floats) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
         sums = []
         for at, level in enumerate(node):
@@ -266,11 +318,12 @@ class _SearchState:
         lattice: Lattice,
         ramps: Sequence[Ramp],
         noise: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.bool_],
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
         self._least = min(ramp.a for ramp in ramps)
         self._bound = np.full(noise.shape, np.inf)
-        self._closed = np.zeros(noise.shape, dtype=bool)
+        self._closed = np.broadcast_to(~candidates, noise.shape).copy()
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
         self._stages = _RollupCache(detail.rollups)
@@ -311,27 +364,33 @@ class _SearchState:
     def score_node(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        keys, sizes = self._stages.get_rollups(node).count_cells(node)
+        keys, sizes, rows = self._stages.get_rollups(node).count_cells_with_rows(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
+        parts = None if rows is sizes else rows[counting] / sizes[counting]
         keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
         psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
+        finer_psis: Sequence[Counts | Floats] = (
+            psis if parts is None else [psi * parts for psi in psis]
+        )
         cells: tuple[Codes, Counts] | None = None
         for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             bounds = self._bound[number][finer]
-            np.minimum(bounds, self._detail.compute_rough_bounds(node, int(psi.sum())), out=bounds)
+            total = float(finer_psis[number].sum())
+            np.minimum(bounds, self._detail.compute_rough_bounds(node, total), out=bounds)
             if self._find_open((number, *place)):
                 cells = cells or self._decode_cells(node, keys)
                 score = self._detail.compute_score(*cells, psi)
-                total = score + int(self._noise[(number, *place)])
-                if self._best is None or self._is_better(total, number, node):
-                    self._best = (total, node, candidate_ramp)
+                noisy = score + int(self._noise[(number, *place)])
+                if self._best is None or self._is_better(noisy, number, node):
+                    self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
-        for number, psi in enumerate(psis):
+        for number, total_psi in enumerate(finer_psis):
             if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
-                np.minimum(bounds, self._detail.compute_bounds(cells[0], node, psi), out=bounds)
+                closer = self._detail.compute_bounds(cells[0], node, total_psi)
+                np.minimum(bounds, closer, out=bounds)
 
     def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""

@@ -156,7 +156,7 @@ def verify(
 
     Exit status 1: something is not as certified.
     """
-    from incrowd.release.verify import read_certificate
+    from incrowd.release.verify import read_assertions, read_certificate
     from incrowd.verification import verify as check_release
 
     findings = check_release(folder, key=key)
@@ -168,6 +168,7 @@ def verify(
             document["randomness"] = sealed.randomness
             document["format"] = sealed.format
             document["signed_by"] = sealed.signature.public_key if sealed.signature else None
+            document["asserted"] = list(read_assertions(folder, sealed).list_stated())
         terminal.print_json(document)
         return int(bool(findings))
     terminal.print_findings(findings)
@@ -189,6 +190,8 @@ def verify(
         ("Meaning", guarantee.describe_protection(certificate)),
         ("Signature", signature),
     ]
+    if stated := read_assertions(folder, certificate).list_stated():
+        facts.append(("Asserted", f"by the curator, and not proved: {', '.join(stated)}"))
     if verbose:
         texts = [sentence.text for sentence in certificate.guarantee.statement]
         facts += [("" if at else "Statement", text) for at, text in enumerate(texts)]
@@ -243,7 +246,10 @@ def evaluate(
     if as_json:
         terminal.print_json(evaluation.as_dict())
         return
-    if isinstance(read_spec_file(spec).spec.unit, PersonId):
+    unit = read_spec_file(spec).spec.unit
+    if isinstance(unit, PersonId) and unit.rows > 1:
+        print(f"Unit: one person. Up to {unit.rows} rows per person are compared, once per group.")
+    elif isinstance(unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
     evaluation_facts.print_evaluation(evaluation, verbose=verbose)
     terminal.print_findings(evaluation.findings())
