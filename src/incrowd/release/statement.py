@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from incrowd.privacy.split import ROWS_PER_PERSON
 from incrowd.release.facts import Facts, Sentence
 from incrowd.release.noise_sentences import (
     describe_accuracy,
@@ -313,10 +314,13 @@ def _write_k_anonymity(facts: Facts) -> Iterator[Sentence]:
 
 def _classes_hold(parameters: Parameters) -> str:
     rows = "rows" if int(parameters["k"]) > 1 else "row"
+    number = f"at least {int(parameters['k'])} {rows}"
+    if ROWS_PER_PERSON in parameters:
+        people = "different people" if int(parameters["k"]) > 1 else "person"
+        number = f"rows of at least {int(parameters['k'])} {people}"
     stars = ", suppressed rows aside" if parameters.get("suppressed") == "starred" else ""
     return (
-        "each published combination of values in the generalized columns occurs in at least "
-        f"{int(parameters['k'])} {rows}{stars}"
+        f"each published combination of values in the generalized columns occurs in {number}{stars}"
     )
 
 
@@ -341,7 +345,14 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             f"In each class, {listed}."
             + (" The release alone does not suffice to verify distances." if unseen else ""),
         )
-    if facts.by_person:
+    if facts.rows_per_person > 1:
+        yield _make_sentence(
+            "unit",
+            f"Up to {facts.rows_per_person} rows per person were used, chosen at random. k counts "
+            "people: the rows of each class belong to at least k different people. The release "
+            "alone does not suffice to verify this. Rows of one person are not linked.",
+        )
+    elif facts.by_person:
         yield _make_sentence("unit", "One row per person was used, chosen at random.")
     else:
         yield _make_sentence(

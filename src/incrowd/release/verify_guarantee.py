@@ -113,6 +113,7 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
     check_parameters(certificate.parameters, terms, certificate.kept)
     if (
         guarantee.kind != terms.kind
+        or (ROWS_PER_PERSON in certificate.parameters and guarantee.unit != "one person")
         or guarantee.statement != certificate.make_statement()
         or terms.noisy != bool(certificate.noisy)
     ):

@@ -14,7 +14,14 @@ from pydantic import ConfigDict, Field, model_validator
 from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.release import (
+    KAnonymitySpec,
+    KEpsilonSpec,
+    ReleaseSpec,
+    SafeSpec,
+    Slicing,
+    SyntheticSpec,
+)
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -33,7 +40,10 @@ PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. R
 
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
-SEVERAL_ROWS = "`rows` above 1 is for `method: safe`. Remove it: one row per person is then used."
+SEVERAL_ROWS = (
+    "`rows` above 1 is for `safe`, `k-anonymity` and `k-epsilon`. Remove it: one row per person is "
+    "then used."
+)
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
@@ -160,7 +170,7 @@ class Spec(SpecModel):
         if release is None:
             return self
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
-        if several > 1 and not isinstance(release, SafeSpec):
+        if several > 1 and not isinstance(release, SafeSpec | KAnonymitySpec | KEpsilonSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
