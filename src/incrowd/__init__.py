@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
     from incrowd.evaluation.audit.audit import audit
+    from incrowd.evaluation.comparison import compare
     from incrowd.evaluation.evaluate import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
     from incrowd.methods.expect import expect
@@ -64,6 +65,7 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
+    "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
@@ -114,6 +116,7 @@ __all__ = [
     "audit",
     "beta",
     "check",
+    "compare",
     "confirm",
     "crowd_size",
     "delta",

@@ -40,6 +40,7 @@ from incrowd.arrays import Counts
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import (
     Composition,
     Event,
@@ -50,7 +51,7 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import sample_one_sided_noise
-from incrowd.privacy.split import CountsEvent, split_for_counts
+from incrowd.privacy.split import split_for_counts
 
 
 @pytest.mark.parametrize(("rows", "r"), [(1, 14), (2, 27), (3, 39), (4, 45), (11, 75)])

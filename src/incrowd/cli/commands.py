@@ -24,13 +24,13 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
     "Publish": {
         "rehearse": "cli.specs", "publish": "cli.releases", "synthesize": "cli.synthesize",
-        "studio": "studio.command",
+        "describe": "cli.metadata", "studio": "studio.command",
     },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},
     "Judge": {
         "risk": "cli.risk",
         "evaluate": "cli.releases", "attack": "cli.attack", "audit": "cli.audit",
-        "explore": "cli.explore",
+        "compare": "cli.compare", "explore": "cli.explore",
     },
     "Budget": {"plan": "cli.plan", "ledger": "cli.ledger"},
     "Learn": {

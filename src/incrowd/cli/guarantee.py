@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.cli.terminal import make_console
 from incrowd.privacy.presentation import format_parameter
+from incrowd.release.parameters import has_wildcards, list_subsets
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
@@ -28,6 +29,10 @@ def describe_guarantee(certificate: Certificate) -> str:
 def _describe_anonymity(certificate: Certificate) -> str:
     if certificate.guarantee.kind == "k-anonymity":
         return f"{certificate.k}-anonymity"
+    if has_wildcards(certificate.parameters):
+        subsets = list_subsets(certificate.parameters).items()
+        parts = [f"k = {certificate.k}", *(f"any {n} columns {least}" for n, least in subsets)]
+        return f"{certificate.guarantee.kind} ({', '.join(parts)})"
     parts = [f"k = {certificate.k}"]
     for name, symbol in (("epsilon", "ε"), ("delta", "δ")):
         value = certificate.parameters.get(name)

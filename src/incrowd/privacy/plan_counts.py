@@ -16,9 +16,10 @@ from incrowd.errors import (
     require_single,
 )
 from incrowd.privacy.counts import NoiseLaw, build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent, list_draw_parameters
 from incrowd.privacy.events import LARGEST_ROWS, Coin
 from incrowd.privacy.presentation import PlanResult, format_parameter
-from incrowd.privacy.split import BudgetSplit, CountsEvent, list_draw_parameters, split_for_counts
+from incrowd.privacy.split import BudgetSplit, split_for_counts
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said

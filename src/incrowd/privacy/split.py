@@ -48,6 +48,13 @@ from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, build_profile
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_PERSON,
+    CountsEvent,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 from incrowd.privacy.events import (
     LARGEST_K,
     LARGEST_R,
@@ -201,13 +208,10 @@ def _guess_variance(
     return round(float(variances[best]), min(digits, 3)), max(math.ceil(reach[best]), 1)
 
 
-ROWS_PER_PERSON = "rows_per_person"  # a parameter of certificates
 RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
 Side: TypeAlias = Callable[[Floats], Floats]
-CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
-Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
@@ -291,25 +295,6 @@ class BudgetSplit:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
         return [SampledEvent(inside, self.population)]
-
-
-def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
-    """Return what certificates state of how a table was drawn."""
-    match draw:
-        case SafeRelease(k, beta):
-            return {"k": float(k), "beta": beta}
-        case GeometricCounts(r, epsilon):
-            return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
-        case GaussianCounts(r, variance):
-            return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
-
-
-def list_coin_parameters(event: Event) -> dict[str, float | str]:
-    """Return what certificates state of the coin between two bounds; nothing if there is none."""
-    match event:
-        case Coin(_, GeometricCounts(r, _), chance):
-            return {"coin": chance, "coin_r": float(r)}
-    return {}
 
 
 def _sum_millionths(epsilons: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
-from incrowd.privacy.split import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
 
@@ -27,7 +27,7 @@ class Facts:
 
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
-    are published unchanged.
+    are published unchanged, ``assertions`` is the hash of what the curator says besides.
     """
 
     method: str
@@ -43,6 +43,7 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    assertions: str | None = None
 
     @property
     def by_person(self) -> bool:
@@ -63,3 +64,13 @@ class Facts:
     def common(self) -> Parameters:
         """The parameters of the first table, with those of all."""
         return {**self.shared, **self.tables[0]}
+
+
+def make_sentence(key: str, text: str) -> Sentence:
+    """Return a sentence with the key that names what it is about."""
+    return Sentence(key=key, text=text)
+
+
+def quote_names(names: Sequence[str]) -> str:
+    """Return names of columns in a row, each in quotes."""
+    return ", ".join(f"'{name}'" for name in names)

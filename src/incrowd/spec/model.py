@@ -12,16 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 
 from incrowd.privacy.events import LARGEST_ROWS
+from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.release import (
-    KAnonymitySpec,
-    KEpsilonSpec,
-    ReleaseSpec,
-    SafeSpec,
-    Slicing,
-    SyntheticSpec,
-)
+from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -38,6 +32,10 @@ KEY_ELSEWHERE = (
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+REGISTRY_ELSEWHERE = (
+    "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
+    "none. Remove it."
+)
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
 SEVERAL_ROWS = (
@@ -72,6 +70,7 @@ class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
+    ``linked`` names the quasi column whose suppressed cells it shares.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -86,6 +85,7 @@ class Column(SpecModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    linked: Text | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
@@ -111,7 +111,7 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
-        for name in ("diversity", "closeness"):
+        for name in ("diversity", "closeness", "linked"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -143,7 +143,8 @@ class Spec(SpecModel):
     how many people the curator says there are, or that their true number is public; what to expect
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
-    has guessed; every method refuses to run until it is confirmed.
+    has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
+    asserts of the release, ``describe`` the metadata files that are written from it.
     """
 
     table: Text | None = None
@@ -155,6 +156,8 @@ class Spec(SpecModel):
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
+    about: About | None = None
+    describe: tuple[MetadataFormat, ...] = ()
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
@@ -167,10 +170,12 @@ class Spec(SpecModel):
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
+        if "registry" in self.describe and isinstance(release, ClassesSpec):
+            raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
         if release is None:
             return self
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
-        if several > 1 and not isinstance(release, SafeSpec | KAnonymitySpec | KEpsilonSpec):
+        if several > 1 and not isinstance(release, SafeSpec | ClassesSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices

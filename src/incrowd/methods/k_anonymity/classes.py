@@ -33,13 +33,13 @@ from incrowd.measure.diversity import SensitiveColumn
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
-from incrowd.privacy.split import ROWS_PER_PERSON
-from incrowd.release.parameters import RULES
+from incrowd.release.parameters import RULES, name_subset
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity, PersonId
-from incrowd.spec.release import ClassesSpec
+from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
@@ -58,7 +58,7 @@ class KAnonymityColumns:
         self.k = release.k
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
-        if self.person is not None and self.release.algorithm in ("cluster", "duplicate"):
+        if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
             raise IncrowdError(
                 f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
                 "`mondrian`, or `rows: 1` under `unit`."
@@ -69,11 +69,34 @@ class KAnonymityColumns:
             )
         if not self.quasi:
             raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
+        self._refuse_links()
         for name in release.levels:
             if name not in self.quasi:
                 raise IncrowdError(
                     f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
                     "role `quasi`, or remove it from `levels`."
+                )
+
+    def _refuse_links(self) -> None:
+        """Refuse columns linked to none that has cells suppressed, and rules on what they show."""
+        suppresses = self.release.algorithm == "suppress"
+        for name, column in self.kept.items():
+            if suppresses and (column.diversity or column.closeness):
+                raise IncrowdError(
+                    f"Column '{name}': `algorithm: suppress` does not support rules on sensitive "
+                    "values. Use `ola`, `mondrian` or `cluster`, or remove the rules."
+                )
+            if column.linked is None:
+                continue
+            if not suppresses:
+                raise IncrowdError(
+                    f"Column '{name}': `linked` needs `algorithm: suppress`. Add it, or remove "
+                    "`linked`."
+                )
+            if column.linked not in self.quasi:
+                raise IncrowdError(
+                    f"Column '{name}': `linked` names '{column.linked}', which is no quasi column. "
+                    "Name one."
                 )
 
     @property
@@ -97,6 +120,13 @@ class KAnonymityColumns:
         }
         if self.person is not None:
             entries[ROWS_PER_PERSON] = float(self.person.rows)
+        if isinstance(self.release, KAnonymitySpec) and self.release.algorithm == "suppress":
+            entries |= {"suppressed": "cells", "reading": self.release.reading or "category"}
+            for size, least in sorted((self.release.subsets or {}).items()):
+                entries[name_subset(size)] = float(least)
+            for name, column in self.kept.items():
+                if column.linked is not None:
+                    entries[f"linked {name}"] = column.linked
         for name, column in self.kept.items():
             for kind, value in _list_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)
