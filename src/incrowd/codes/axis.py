@@ -18,7 +18,6 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.interval_label import SpanLabeler
-from incrowd.codes.values import parse_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Axis:
         hierarchy = self.hierarchy
         if not self.ordered:
             return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
-        numbers = [parse_number(value) for value in hierarchy.values]
+        numbers = hierarchy.numbers
         codes = list(range(len(numbers)))
         if all(x is not None for x in numbers):
             codes.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]

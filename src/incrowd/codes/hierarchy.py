@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, overload
 
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Codes
-from incrowd.codes.values import canonicalize_value
+from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.errors import IncrowdError
 
 ROOT = "*"
@@ -71,6 +72,11 @@ class Hierarchy:
     def _codes(self) -> dict[str | None, int]:
         return {**{value: code for code, value in enumerate(self.values)}, None: self.null}
 
+    @cached_property
+    def numbers(self) -> tuple[Decimal | None, ...]:
+        """The values as numbers; None for what is none."""
+        return tuple(map(parse_number, self.values))
+
     def encode(self, values: Iterable[object]) -> Codes:
         """Return the level-0 codes of raw values."""
         codes, outside, locate = self._codes, self.outside, self.locate
@@ -90,6 +96,8 @@ class Hierarchy:
 
     def map_equal_labels(self, level: int) -> Codes:
         """Return for each code of a level the first code with the same label."""
+        if len(set(self.labels[level])) == len(self.labels[level]):
+            return np.arange(len(self.labels[level]), dtype=np.int32)
         first_codes: dict[str | None, int] = {}
         for code, label in enumerate(self.labels[level]):
             first_codes.setdefault(label, code)
