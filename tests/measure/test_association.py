@@ -135,9 +135,9 @@ def test_bins_that_no_label_divides_are_one_piece_and_change_nothing() -> None:
     pair = make_pair(released, released, shares, shares)
     for noise in (None, CountNoise(variance=4.0, crowd=0.0)):
         joint, variance = np.zeros((12, 12)), np.zeros((12, 12))
-        for (one, two), rows in zip(released.codes, released.counts, strict=True):
-            joint += rows * np.outer(shares[one], shares[two])
-            variance += 4.0 * np.outer(shares[one], shares[two]) ** 2
+        for (first, second), rows in zip(released.codes, released.counts, strict=True):
+            joint += rows * np.outer(shares[first], shares[second])
+            variance += 4.0 * np.outer(shares[first], shares[second]) ** 2
         true = association._compute_cramers_v(joint, None if noise is None else variance)
         assert 0 < true < 1
         result = compute_associations(replace(pair, noise=noise))[0].released

@@ -96,13 +96,13 @@ def find_examples(
     places = [piece.find_pieces(point) for piece, point in zip(pieces, points, strict=True)]
     examples = []
     for at, name in enumerate(names):
-        shown = np.bincount(
+        rows_by_label = np.bincount(
             released.codes[:, at], released.counts, minlength=len(covers[at].low)
         ).tolist()
         fine = list(_iterate_fine_labels(covers[at], released, at))
         other_columns = [other for other in range(len(names)) if other != at and fine]
         comparisons = len(fine) * len(other_columns)
-        fine = [pair for pair in fine if _can_be_notable(shown[pair[0]], comparisons)]
+        fine = [pair for pair in fine if _can_be_notable(rows_by_label[pair[0]], comparisons)]
         other_columns = other_columns if fine else []
         worst: tuple[float, FinenessExample] | None = None
         for other in other_columns:
