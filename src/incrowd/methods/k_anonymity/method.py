@@ -98,9 +98,7 @@ def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | 
             f"Algorithm `{columns.release.algorithm}` needs all rows, and those of this table are "
             "on other machines. Use `ola` or `mondrian`."
         )
-    rule_columns = tuple(
-        name for name, column in columns.kept.items() if column.diversity or column.closeness
-    )
+    rule_columns = tuple(name for name, column in columns.kept.items() if column.has_class_rules)
     return RemoteRows(count_tuples_with_kept(table, columns.declared, rule_columns), table)
 
 
@@ -191,7 +189,12 @@ class KAnonymity:
             return self._suppress_cells(rows, context)
         all_columns = {**columns.quasi, **columns.kept}
         classes = form_classes(
-            rows, all_columns, self._release, bits=context.bits, progress=context.progress
+            rows,
+            all_columns,
+            self._release,
+            bits=context.bits,
+            folder=columns.folder,
+            progress=context.progress,
         )
         context.step("recode")
         has_stars = self._release.suppressed == "starred"
