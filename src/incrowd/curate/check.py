@@ -222,6 +222,7 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
             yield from find_missing_ids(spec, table)
+            yield from _find_other_ids(spec.unit.id, counts.ids, table)
         return
     repeated = {name: id_counts for name, id_counts in find_ids(table).items() if id_counts.is_unit}
     for name, id_counts in repeated.items():
@@ -239,6 +240,17 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
             yield make_finding(
                 "IDENTIFIERS_REPEATED", repeated=rows - distinct, rows=rows, columns=identifiers
             )
+
+
+def _find_other_ids(unit: str, people: int, table: Table) -> Iterator[Finding]:
+    """Find ids besides that of the unit that fewer people or households have."""
+    for name, id_counts in find_ids(table).items():
+        if name != unit and id_counts.is_unit and id_counts.ids < people:
+            yield make_finding(
+                "ID_REPEATED_BESIDE", name, ids=id_counts.ids, rows=id_counts.rows,
+                median=id_counts.counts.median, largest=id_counts.counts.largest, unit=unit,
+                people=people,
+            )  # fmt: skip
 
 
 def _find_noisy_problems(name: str, column: Column, table: Table) -> Iterator[Finding]:

@@ -115,6 +115,7 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
     kind = terms.kind if terms.noisy else get_class_kind(certificate.parameters)
     if (
         guarantee.kind != kind
+        or (ROWS_PER_PERSON in certificate.parameters and guarantee.unit != "one person")
         or not certificate.has_own_statement()
         or terms.noisy != bool(certificate.noisy)
     ):
