@@ -75,9 +75,16 @@ class Lattice:
 
         Each column lists them from its lowest level on, up to some level.
         """
-        grid = np.zeros(())
+        return self.fold_levels(columns, np.add, 0.0)
+
+    def fold_levels(
+        self, columns: Sequence[Sequence[float] | Floats], combine: np.ufunc, start: float
+    ) -> Floats:
+        """Return the same with another operation in place of the sum, from ``start`` on."""
+        grid = np.full((), start)
         for at, values in enumerate(columns):
-            grid = np.add.outer(grid, values) if at in self._free_columns else grid + values[0]
+            free = at in self._free_columns
+            grid = combine.outer(grid, values) if free else combine(grid, values[0])
         return grid
 
     def get_node(self, place: int) -> Node:
@@ -186,6 +193,11 @@ class Rollups:
     def is_monotone(self) -> bool:
         """Whether a class that satisfies everything still does when any other class joins it."""
         return all(rule.monotone for column in self.protected for rule in column.rules)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the union of classes that satisfy everything does so, too."""
+        return all(rule.closed for column in self.protected for rule in column.rules)
 
     def count_classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
         """Return the classes at a node; None if over ``limit`` rows surely must be suppressed.

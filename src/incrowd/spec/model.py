@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 
 from incrowd.privacy.events import LARGEST_ROWS
+from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -31,31 +32,67 @@ KEY_ELSEWHERE = (
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+REGISTRY_ELSEWHERE = (
+    "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
+    "none. Remove it."
+)
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
-SEVERAL_ROWS = "`rows` above 1 is for `method: safe`. Remove it: one row per person is then used."
+SEVERAL_ROWS = (
+    "`rows` above 1 is for `safe`, `k-anonymity` and `k-epsilon`. Remove it: one row per person is "
+    "then used."
+)
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
+CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
+class Recursive(SpecModel):
+    """Recursive (c,l)-diversity: the rows of the most frequent value, beside those of rare ones."""
+
+    c: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    l: Annotated[int, Field(ge=2)]  # noqa: E741 - the name it has in the literature
+
+
 class Diversity(SpecModel):
-    """The number of sensitive values every class must show: distinct ones, or by entropy."""
+    """The number of sensitive values every class must show, or how rare the frequent ones are."""
 
     distinct: Annotated[int, Field(ge=1)] | None = None
     entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    recursive: Recursive | None = None
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Likeness(SpecModel):
+    """How much more frequent a sensitive value may be in a class than in the table."""
+
+    basic: Bound | None = None
+    enhanced: Bound | None = None
+
+
+class Disclosure(SpecModel):
+    """How many powers of 2 a share may differ from the table's: of each value, or those present."""
+
+    every: Bound | None = None
+    present: Bound | None = None
 
 
 class Closeness(SpecModel):
     """The distance that a class's sensitive values may have from the table's, from 0 to 1.
 
-    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order.
+    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order,
+    ``hierarchical`` along their hierarchy.
     """
 
     equal: Annotated[float, Field(ge=0, le=1)] | None = None
     ordered: Annotated[float, Field(ge=0, le=1)] | None = None
+    hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class Column(SpecModel):
@@ -77,6 +114,8 @@ class Column(SpecModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    likeness: Likeness | None = None
+    disclosure: Disclosure | None = None
     linked: Text | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
@@ -87,6 +126,11 @@ class Column(SpecModel):
             "then": {"required": ["hierarchy"]},
         }
     )
+
+    @property
+    def has_class_rules(self) -> bool:
+        """Whether something must hold of its values in each class."""
+        return any(getattr(self, name) is not None for name in CLASS_RULES)
 
     @model_validator(mode="after")
     def _check_role(self) -> Column:
@@ -103,7 +147,9 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
-        for name in ("diversity", "closeness", "linked"):
+        if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
+            raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
+        for name in (*CLASS_RULES, "linked"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -135,7 +181,8 @@ class Spec(SpecModel):
     how many people the curator says there are, or that their true number is public; what to expect
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
-    has guessed; every method refuses to run until it is confirmed.
+    has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
+    asserts of the release, ``describe`` the metadata files that are written from it.
     """
 
     table: Text | None = None
@@ -147,6 +194,8 @@ class Spec(SpecModel):
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
+    about: About | None = None
+    describe: tuple[MetadataFormat, ...] = ()
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
@@ -159,10 +208,12 @@ class Spec(SpecModel):
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
+        if "registry" in self.describe and isinstance(release, ClassesSpec):
+            raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
         if release is None:
             return self
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
-        if several > 1 and not isinstance(release, SafeSpec):
+        if several > 1 and not isinstance(release, SafeSpec | ClassesSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices

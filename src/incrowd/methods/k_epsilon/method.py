@@ -61,9 +61,12 @@ class KEpsilon:
         """Classes of at least k."""
         return self.columns.planned_release
 
-    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:
         """Count the tuples of all columns; of rows elsewhere, those that decide classes."""
-        return count_remote_rows(table, self.columns) or self.count_tuples(table)
+        remote_rows = count_remote_rows(table, self.columns, by_row=by_row)
+        return remote_rows or self.columns.count_people(
+            self.count_tuples(table), table, by_row=by_row
+        )
 
     def count_tuples(self, table: Table) -> DistinctRows:
         """Count the tuples of generalized, kept and noisy columns, here."""
@@ -73,7 +76,9 @@ class KEpsilon:
 
     def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        classes = form_classes(rows, self.all_columns, self.release, bits=bits)
+        classes = form_classes(
+            rows, self.all_columns, self.release, bits=bits, folder=self.columns.folder
+        )
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
         return {
             column.name: compute_expected_error(column, data.members) for column in data.columns
@@ -90,7 +95,12 @@ class KEpsilon:
             return self._make_remotely(rows, context)
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
@@ -129,7 +139,12 @@ class KEpsilon:
         rows = remote_rows.rows
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)
