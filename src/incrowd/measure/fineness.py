@@ -31,6 +31,7 @@ from incrowd.measure.labels import LabelCover
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3
 _ROUNDING = 1e-6  # far more than sums of shares are off by
+_MOST_NAMED, _MOST_NAMES = 3, 12  # columns with an example, and others by name, in one finding
 _LABELS = 200  # so many fine labels of a column are looked at, those with most rows
 
 
@@ -74,7 +75,11 @@ def find_selection(
     examples = find_examples(
         original.names, points, original.frequencies.counts, covers, published.frequencies
     )
-    descriptions = [f"'{example.column}': {example}" for example in examples]
+    descriptions = [f"'{example.column}': {example}" for example in examples[:_MOST_NAMED]]
+    if len(examples) > _MOST_NAMED:
+        names = ", ".join(f"'{example.column}'" for example in examples[_MOST_NAMED:][:_MOST_NAMES])
+        more = len(examples) - _MOST_NAMED - _MOST_NAMES
+        descriptions.append(f"so do {names}{f' and {more} more' if more > 0 else ''}")
     return (
         (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=descriptions),) if descriptions else ()
     )
