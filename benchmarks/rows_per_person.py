@@ -88,8 +88,10 @@ def main() -> None:
     options = parser.parse_args()
     is_number = options.table.isdecimal()
     table = make_visits(int(options.table)) if is_number else read_panel(Path(options.table))
-    sizes = table.group_by("person").len().get_column("len")
-    print(f"{len(sizes):,} people, {len(table):,} rows; rows per person: median {sizes.median():g}")
+    sizes = table.group_by("person").len().get_column("len").to_numpy()
+    print(
+        f"{len(sizes):,} people, {len(table):,} rows; rows per person: median {np.median(sizes):g}"
+    )
     print(
         "| rows per person | mean error, share of people | groups published |\n| --- | --- | --- |"
     )
