@@ -35,6 +35,7 @@ from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
+from incrowd.methods.synthetic.method import Synthetic
 from incrowd.methods.table_fit import (
     find_missing_ids,
     find_other_parts,
@@ -200,7 +201,7 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
     weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
-    asserted = method.asserted.get("size") if isinstance(method, Safe) else None
+    asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
     return [*weak, *printed, *_check_ledger(file, method)]

@@ -135,12 +135,12 @@ def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     people = ", each of a different person" if facts.by_person else ""
-    rows = f"{k} input rows" if k > 1 else "1 input row"
-    if facts.rows_per_person > 1:
-        rows, people = f"the rows of {k} different people" if k > 1 else "1 input row", ""
+    rows = f"at least {k} input rows" if k > 1 else "at least 1 input row"
+    if facts.rows_per_person > 1 and k > 1:
+        rows, people = f"the rows of at least {k} different people", ""
     yield make_sentence(
         "k_anonymity",
-        f"{subject} {k}-anonymous: each published combination of values occurs in at least {rows}"
+        f"{subject} {k}-anonymous: each published combination of values occurs in {rows}"
         f"{people if k > 1 else ''}.",
     )
 
