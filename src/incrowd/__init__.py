@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from incrowd.curate.check import check
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
+    from incrowd.curate.recommend import recommend_method
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
@@ -65,6 +66,7 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
+    "curate.recommend": ("recommend_method",),
     "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
@@ -131,6 +133,7 @@ __all__ = [
     "linking_risk",
     "plan",
     "publish",
+    "recommend_method",
     "rehearse",
     "risk",
     "smooth_bound",
