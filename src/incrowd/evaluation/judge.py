@@ -25,6 +25,7 @@ from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.outcome import build_level_pair
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 from incrowd.measure.synthetic import SyntheticEvaluation
+from incrowd.measure.tables import TablesEvaluation
 from incrowd.measure.utility import TablePair, limit_tuples
 from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples, list_example_columns, make_examples, sample_rows
@@ -128,6 +129,8 @@ def judge(
     """
     if outcome.synthetic is not None:
         return _judge_synthetic(outcome, source, step)
+    if outcome.tabulation is not None:
+        return _judge_tables(outcome, step)
     step("measure")
     evaluation, measured = outcome.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(outcome, counts))
@@ -151,6 +154,15 @@ def _judge_synthetic(outcome: MethodResult, source: Table, step: Step) -> Judgme
     evaluation, findings = measure_synthetic(outcome, source)
     step("attack")
     return Judgment(evaluation, try_attacks(outcome), None, findings)
+
+
+def _judge_tables(outcome: MethodResult, step: Step) -> Judgment:
+    """Measure tables of counts; no line of them stands for a person."""
+    from incrowd.evaluation.tables import describe_attacks, measure_tables
+
+    step("measure")
+    evaluation, findings = measure_tables(outcome)
+    return Judgment(evaluation, describe_attacks(), None, findings)
 
 
 def write_judgment(
@@ -185,6 +197,15 @@ def write_judgment(
         from incrowd.evaluation.report.synthetic import report_synthetic
 
         page = report_synthetic(
+            certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
+            origin,
+        )  # fmt: skip
+        (folder / "report.html").write_text(page, encoding="utf-8")
+        return
+    if isinstance(judgment.evaluation, TablesEvaluation):
+        from incrowd.evaluation.report.tables import report_tables
+
+        page = report_tables(
             certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
             origin,
         )  # fmt: skip

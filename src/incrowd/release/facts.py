@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.release.tables_part import TabulationPart
 
 
 class Sentence(BaseModel):
@@ -42,6 +43,7 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    tabulation: TabulationPart | None = None
 
     @property
     def by_person(self) -> bool:

@@ -28,6 +28,7 @@ from incrowd.release.certificate import (
 from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.synthetic_part import FOLDER as MEASURED
+from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.release.verify_data import check_data
 from incrowd.release.verify_guarantee import check_guarantee
 
@@ -82,6 +83,10 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     if not intact:  # what was changed is not worth reading, and may do harm
         return findings
     try:
+        if certificate.tabulation is not None:
+            from incrowd.release.tables_verify import check_tables
+
+            return check_tables(folder, certificate)
         return [
             finding for table in certificate.split_tables() for finding in check_data(folder, table)
         ]
@@ -121,6 +126,10 @@ def read_certificate(folder: Path) -> Certificate:
 def _list_files(certificate: Certificate) -> Iterator[tuple[str, str]]:
     for part in certificate.synthetic.measured if certificate.synthetic else ():
         yield part.file, part.sha256
+    if certificate.tabulation is not None:
+        yield MEASURED_FILE, certificate.tabulation.measured
+        for export in certificate.tabulation.exports:
+            yield export.file, export.sha256
     for table in certificate.tables:
         yield table.release.file, table.release.sha256
         for column in table.scheme.values():
@@ -158,6 +167,7 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
+    folders |= {path.partition("/")[0] for path, _ in _list_files(certificate) if "/" in path}
     expected = {FILE, README, PAGE, *folders, *(path for path, _ in _list_files(certificate))}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()

@@ -69,9 +69,7 @@ class RowExchange:
         )
         return self._count(columns, maps, self._workload.shape(columns, levels))
 
-    def _count(
-        self, columns: Columns, maps: Sequence[Codes], shape: tuple[int, ...]
-    ) -> Counts:
+    def _count(self, columns: Columns, maps: Sequence[Codes], shape: tuple[int, ...]) -> Counts:
         places = np.zeros(len(self.codes), dtype=np.int64)
         for column, groups, size in zip(columns, maps, shape, strict=True):
             places *= size
@@ -100,9 +98,7 @@ class RowExchange:
                 if self._work >= _WORK:
                     break
 
-    def _exchange(
-        self, column: int, rows: Places, share: float, rng: np.random.Generator
-    ) -> int:
+    def _exchange(self, column: int, rows: Places, share: float, rng: np.random.Generator) -> int:
         """Give rows better values of a column; return how many changed, -1 if none should."""
         members = [x for x, target in enumerate(self._targets) if column in target.columns]
         old = self.codes[rows, column]

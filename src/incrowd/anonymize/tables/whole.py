@@ -220,9 +220,7 @@ def _count_rows(
     return exchange.count
 
 
-def list_targets(
-    plan: TablesPlan, measured: Sequence[MeasuredResidual]
-) -> tuple[TargetTable, ...]:
+def list_targets(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> tuple[TargetTable, ...]:
     """Return the tables that counts should be near: all that can be summed up, by precision."""
     workload = plan.workload
     finest = find_finest_levels(workload)
