@@ -28,6 +28,10 @@ WORKLOAD = Workload(
 JOINT = np.random.default_rng(5).integers(0, 40, (5, 4, 2))
 
 
+def tabulate(quantity: int, columns: tuple[int, ...], levels: tuple[int, ...]) -> Counts:
+    return count_joint(columns, levels)
+
+
 def count_joint(columns: tuple[int, ...], levels: tuple[int, ...]) -> Counts:
     return WORKLOAD.roll_up(JOINT, ((0, 1, 2), (0, 0, 0)), (columns, levels))
 
@@ -51,7 +55,7 @@ def test_estimates_are_unbiased_with_the_stated_variance_and_coverage(objective:
     errors: list[list[np.ndarray]] = [[] for _ in tables]
     runs = 1000
     for _ in range(runs):
-        estimates = estimate_tables(plan, measure_residuals(count_joint, plan, bits), tables)
+        estimates = estimate_tables(plan, measure_residuals(tabulate, plan, bits), tables)
         for at, estimate in enumerate(estimates):
             errors[at].append(estimate - truths[at])
     hits = []
@@ -69,7 +73,7 @@ def test_estimates_are_unbiased_with_the_stated_variance_and_coverage(objective:
 
 def test_totals_are_sums_and_tables_agree() -> None:
     plan = plan_tables(WORKLOAD, 0.5)
-    measured = measure_residuals(count_joint, plan, SeededRandomness(1))
+    measured = measure_residuals(tabulate, plan, SeededRandomness(1))
     region_age, age_sex, groups_sex, total = estimate_tables(plan, measured)
     assert region_age.sum(axis=0) == pytest.approx(age_sex.sum(axis=1))
     assert sum_by(region_age.sum(axis=1), 0, REGION.parents[0]) == pytest.approx(

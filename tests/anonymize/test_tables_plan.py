@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from incrowd.anonymize.tables.plan import CENTERED, compare_independent, plan_tables
+from incrowd.anonymize.tables.plan import compare_independent, plan_tables
 from incrowd.anonymize.tables.workload import RequestedTable, TableAxis, Workload
+from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy.events import GaussianMeasurements
 
@@ -71,8 +72,9 @@ def test_the_largest_is_that_of_a_general_optimizer() -> None:
     costs = residual_planner_costs(workload)
     costs *= np.array([table.weight for table in workload.tables])[:, None]
 
-    def constraint(x: np.ndarray) -> np.ndarray:
-        return x[-1] - np.log(costs @ np.exp(-x[:-1]))
+    def constraint(x: Floats) -> Floats:
+        values: Floats = x[-1] - np.log(costs @ np.exp(-x[:-1]))
+        return values
 
     count = costs.shape[1]
     start = np.append(np.full(count, -math.log(count)), math.log((costs * count).sum(axis=1).max()))
@@ -114,16 +116,18 @@ def test_independent_noise_is_worse() -> None:
 
 
 def test_a_wide_axis_is_left_as_it_is_and_costs_little() -> None:
-    axes = (TableAxis("wide", CENTERED + 1), TableAxis("narrow", CENTERED))
+    groups = np.repeat(np.arange(3, dtype=np.int32), (2, 200, 5))
+    axes = (TableAxis("wide", 207, (groups,)), TableAxis("narrow", 40))
     plan = plan_tables(Workload(axes, (RequestedTable((0, 1), (0, 0)),)), 0.01)
-    assert plan.by_columns[(0, 1), (0, 0)].centered == (False, True)
-    assert plan.by_columns[(), ()].centered == ()
+    assert plan.by_key[0, (0, 1), (0, 0)].centered == (5, 40)
+    assert plan.by_key[0, (1,), (0,)].centered == (40,)
+    assert plan.by_key[0, (), ()].centered == ()
 
 
 def test_a_column_of_one_value_carries_nothing() -> None:
     axes = (TableAxis("one", 1), TableAxis("two", 2))
     plan = plan_tables(Workload(axes, (RequestedTable((0, 1), (0, 0)),)), 0.01)
-    assert set(plan.by_columns) == {((), ()), ((1,), (0,))}
+    assert set(plan.by_key) == {(0, (), ()), (0, (1,), (0,))}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from incrowd.anonymize.tables.measure import MeasuredResidual
-from incrowd.anonymize.tables.plan import TablesPlan
+from incrowd.anonymize.tables.plan import TablesPlan, find_scale
 from incrowd.anonymize.tables.workload import Columns, Levels, RequestedTable, Workload
 from incrowd.arrays import Floats
 
@@ -25,19 +25,34 @@ def estimate_tables(
     tables: Sequence[RequestedTable] | None = None,
 ) -> tuple[Floats, ...]:
     """Return the estimate of each table that was asked for, or of others that they cover."""
-    asked_for = plan.workload.tables if tables is None else tables
-    parts = _ResidualParts(plan.workload, measured)
-    for table in asked_for:
+    requested = plan.workload.tables if tables is None else tables
+    parts = {
+        quantity: _ResidualParts(plan.workload, quantity, measured)
+        for quantity in {x.quantity for x in plan.residuals}
+    }
+
+    def estimate(table: RequestedTable) -> Floats:
         plan.find_residuals(table)
-    return tuple(parts.build_table(table.columns, table.levels, (), ()) for table in asked_for)
+        counts = parts[0].build_table(table.columns, table.levels, (), ())
+        if not table.quantity:
+            return counts
+        sums = parts[table.quantity].build_table(table.columns, table.levels, (), ())
+        counts = counts * find_scale(plan.workload, table.quantity, 0)
+        return counts + sums * find_scale(plan.workload, table.quantity, table.quantity)
+
+    return tuple(estimate(table) for table in requested)
 
 
 class _ResidualParts:
-    """The measured differences, in rows."""
+    """The measured differences of one quantity, in its units."""
 
-    def __init__(self, workload: Workload, measured: Sequence[MeasuredResidual]) -> None:
+    def __init__(
+        self, workload: Workload, quantity: int, measured: Sequence[MeasuredResidual]
+    ) -> None:
         self._workload = workload
-        self._measured = {(x.residual.columns, x.residual.components): x for x in measured}
+        self._measured = {
+            x.residual.key[1:]: x for x in measured if x.residual.quantity == quantity
+        }
         self._parts: dict[tuple[Columns, Levels], Floats] = {}
 
     def build_table(
@@ -71,13 +86,13 @@ class _ResidualParts:
         """Return differences in rows, without what is left of their means."""
         residual = measured.residual
         part = measured.numbers.astype(np.float64)
-        for at, (column, component) in enumerate(
-            zip(residual.columns, residual.components, strict=True)
+        for at, (column, component, most_centered) in enumerate(
+            zip(residual.columns, residual.components, residual.centered, strict=True)
         ):
             link = self._workload.axes[column].links[component]
             shape = [-1 if x == at else 1 for x in range(part.ndim)]
             means = link.sum_children(part, at) / link.children.reshape(shape)
             part -= link.spread_parents(means, at)
-            if residual.centered[at]:
-                part /= link.siblings.reshape(shape)
+            factors = np.where(link.siblings <= most_centered, link.siblings, 1)
+            part /= factors.reshape(shape)
         return part

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from incrowd.anonymize.tables.workload import Columns, Levels, Workload
 from incrowd.arrays import Codes, Counts, Floats, Places
@@ -118,7 +119,7 @@ class RowExchange:
 
     def _compute_costs(
         self, column: int, rows: Places, members: Sequence[int]
-    ) -> tuple[Floats, float]:
+    ) -> tuple[npt.NDArray[np.float32], float]:
         """Return what each value costs each row, and what a move costs besides, per person."""
         size = self._workload.axes[column].sizes[self._finest[column]]
         costs = np.zeros((len(rows), size), dtype=np.float32)

@@ -4,11 +4,19 @@
 numbers, axis by axis: below a parent with a children, count x becomes a x - (the sum of the
 children). A row lies in one child of one parent along every axis, its block; it moves the query by
 a product of vectors with a - 1 at one place and -1 at the a - 1 others. So it moves one block, by a
-vector of squared length D^2 = product of a (a - 1), and no other. Where a is more than ``CENTERED``
-the axis is left as it is, x, which a row moves by 1: that costs a / (a - 1) times the variance, and
-keeps the numbers small. Blocks below a parent with one child carry nothing and are not measured.
-Each number gets discrete Gaussian noise of variance ceil(D^2 / tau) + 3, D^2 being that of its own
-block.
+vector of squared length D^2 = product of a (a - 1), and no other. Below a parent with many children
+(:func:`_choose_centered`) x is left as it is, and a row moves it by 1: that costs a / (a - 1) times
+the variance, and keeps the numbers small. Blocks below a parent with one child carry nothing and
+are not measured. Each number gets discrete Gaussian noise of variance ceil(D^2 / tau) + 3, D^2
+being that of its own block.
+
+**Sums.** Of a column with whole values k from 0 to K, a row adds 2 k - K in place of 1, which lies
+between -K and K: it moves its block by a vector at most K times as long, so D^2 is K^2 times as
+large. With S the table of these, N that of the rows, and values of lower + step k, the sum is
+middle N + (step / 2) S. S and N are measured apart, each with residuals of its own. Nothing is lost
+by taking the middle off: with parts that fit, an error is the same as that of a noisy sum of the
+values themselves, half of the largest value for S and half for N if the lowest is 0, and the number
+of rows comes with it. A mean, which is middle + (step / 2) S / N, is nearer.
 
 **Claim.** All residuals together cost no more than
 :class:`~incrowd.privacy.events.GaussianMeasurements` of ``information``.
@@ -40,13 +48,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import product
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.anonymize.tables.workload import Columns, Levels, RequestedTable, TableAxis, Workload
+from incrowd.anonymize.tables.workload import (
+    Columns,
+    Levels,
+    RequestedTable,
+    ResidualKey,
+    TableAxis,
+    Workload,
+)
 from incrowd.arrays import Floats, Places
 from incrowd.errors import ParameterError, check_choice
 from incrowd.privacy.events import GaussianMeasurements
@@ -56,8 +70,10 @@ from incrowd.privacy.information import InformationBudget
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-CENTERED = 32
-_LARGEST_LENGTH = 2**40  # so that sums of whole numbers stay far below 2^63
+_CENTERED = 50  # children per column of a residual: (51 / 50)^d is lost at most
+_CENTERED_IN_LARGE = 32  # children where speed counts more
+_LARGE = 2_000_000  # numbers of a residual
+_LARGEST_LENGTH = 2**50  # so that sums of whole numbers stay far below 2^63
 _GAP = 1e-4
 _MOST_STEPS = 20_000
 
@@ -66,17 +82,26 @@ _MOST_STEPS = 20_000
 class Residual:
     """The differences of one component of each of its columns, and the part that they cost.
 
-    ``centered`` says of each axis whether siblings' sums are taken off in the query.
+    Siblings' sums are taken off in the query along each axis below parents with at most
+    ``centered`` children. ``unit`` is the most that a row adds to a cell: 1, or K of a sum.
     """
 
+    quantity: int
     columns: Columns
     components: Levels
-    centered: tuple[bool, ...]
+    centered: tuple[int, ...]
+    unit: int
     part: Fraction
+
+    @property
+    def key(self) -> ResidualKey:
+        """What it is, whatever it costs."""
+        return self.quantity, self.columns, self.components
 
     def bound_variance(self, squared_lengths: Floats) -> Floats:
         """Return the variance of the noise of blocks of some squared lengths, in floats."""
-        variance: Floats = np.ceil(squared_lengths / float(self.part)) + ROUNDING_VARIANCE
+        lengths = squared_lengths * float(self.unit) ** 2
+        variance: Floats = np.ceil(lengths / float(self.part)) + ROUNDING_VARIANCE
         return variance
 
 
@@ -106,14 +131,14 @@ class _CellClasses:
             numbers.astype(float), places.ravel().astype(np.int64), classes[:half], classes[half:]
         )
 
-    def list_factors(self, component: int, is_centered: bool) -> tuple[Floats, Floats]:
+    def list_factors(self, component: int, most_centered: int) -> tuple[Floats, Floats]:
         """Return what is kept of the variance, and the factor of D^2, of each class."""
         a, squares = self.siblings[component], self.shares[component] ** 2
         if component == len(self.siblings) - 1:
             return squares, np.ones(len(a))
-        if is_centered:
-            return squares * (a - 1) / a**3, a * (a - 1)
-        return squares * (a - 1) / a, np.ones(len(a))
+        is_centered = a <= most_centered
+        scales = squares * (a - 1) / np.where(is_centered, a**3, a)
+        return scales, np.where(is_centered, a * (a - 1), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +160,9 @@ class TablesPlan:
         return (GaussianMeasurements(self.information),)
 
     @cached_property
-    def by_columns(self) -> dict[tuple[Columns, Levels], Residual]:
-        """Each residual, by its columns and components."""
-        return {(x.columns, x.components): x for x in self.residuals}
+    def by_key(self) -> dict[ResidualKey, Residual]:
+        """Each residual by its key."""
+        return {x.key: x for x in self.residuals}
 
     def variance(self, table: RequestedTable) -> Floats:
         """Return the variance of the estimate of each cell of a table or a coarser one."""
@@ -156,14 +181,14 @@ class TablesPlan:
         """Return the residuals of a table; refuse one that is not covered."""
         self.workload.check_table(table)
         keys = list(self.workload.list_residuals(table))
-        if any(key not in self.by_columns for key in keys):
+        if any(key not in self.by_key for key in keys):
             raise ParameterError(
                 "table",
                 "be one of those asked for, or a sum of its cells",
-                (table.columns, table.levels),
+                (table.quantity, table.columns, table.levels),
                 "Ask for it in the workload.",
             )
-        return [self.by_columns[key] for key in keys]
+        return [self.by_key[key] for key in keys]
 
     def mean_variances(self, table: RequestedTable) -> dict[Residual, float]:
         """Return what each residual adds to the mean of the cells' variances."""
@@ -197,15 +222,24 @@ class TablesPlan:
         """Return what a residual adds to the variance of each combination of classes."""
         components = dict(zip(residual.columns, residual.components, strict=True))
         centered = dict(zip(residual.columns, residual.centered, strict=True))
-        scales, lengths = np.ones(()), np.ones(())
+        scales = np.full((), find_scale(self.workload, table.quantity, residual.quantity) ** 2)
+        lengths = np.ones(())
         for column, level, cells in zip(table.columns, table.levels, classes, strict=True):
             component = components.get(column, self.workload.axes[column].root) - level
-            factors = cells.list_factors(component, centered.get(column, False))
+            factors = cells.list_factors(component, centered.get(column, 0))
             scales, lengths = (
                 np.multiply.outer(x, y) for x, y in zip((scales, lengths), factors, strict=True)
             )
         part: Floats = scales * residual.bound_variance(lengths)
         return part
+
+
+def find_scale(workload: Workload, quantity: int, part: int) -> float:
+    """Return what one unit of a residual's quantity is in the quantity of a table."""
+    if not quantity:
+        return 1.0
+    column = workload.sums[quantity - 1]
+    return column.step / 2 if part else column.middle
 
 
 def plan_tables(workload: Workload, information: float, objective: str = "sum") -> TablesPlan:
@@ -216,15 +250,16 @@ def plan_tables(workload: Workload, information: float, objective: str = "sum") 
         information: that of all measurements; see
             :func:`incrowd.privacy.information.plan_information`.
         objective: "sum" for the least sum of the variances of all cells, each times its table's
-            weight; "max" for the least largest product of a table's weight and mean variance.
+            weight; "max" for the least largest product of a table's weight and mean variance. The
+            error of a sum counts in multiples of the largest absolute value of its column.
 
     """
     check_choice("objective", objective, ("sum", "max"))
     keys = sorted(
         {key for table in workload.tables for key in workload.list_residuals(table)},
-        key=lambda key: (len(key[0]), key),
+        key=lambda key: (len(key[1]), key),
     )
-    centered = [_choose_centered(workload, *key) for key in keys]
+    centered = [_choose_centered(workload, key) for key in keys]
     costs = _compute_costs(workload, keys, centered)
     weights = np.array([table.weight for table in workload.tables])
     if objective == "max":
@@ -236,9 +271,9 @@ def plan_tables(workload: Workload, information: float, objective: str = "sum") 
     budget = InformationBudget(information)
     residuals = []
     for key, axes, share in zip(keys, centered, shares, strict=True):
-        numbers = math.prod(workload.shape(*key))
+        numbers = math.prod(workload.shape(*key[1:]))
         part = budget.spend(Fraction(information) * Fraction(float(share)), numbers)
-        residuals.append(Residual(*key, axes, part))
+        residuals.append(Residual(*key, axes, _find_unit(workload, key[0]), part))
     return TablesPlan(workload, information, objective, tuple(residuals), gap)
 
 
@@ -247,57 +282,74 @@ def compare_independent(
 ) -> tuple[float, ...]:
     """Return the variance of a cell of each table, if each table had noise of its own.
 
-    That is 1 / tau for a part tau, at the best division for the same objective.
+    That is 1 / tau for a part tau, at the best division for the same objective; for a sum the
+    square of the largest absolute value over tau.
     """
     check_choice("objective", objective, ("sum", "max"))
     weights = np.array([table.weight for table in workload.tables])
     sizes = [math.prod(workload.shape(table.columns, table.levels)) for table in workload.tables]
     needs = np.sqrt(weights * sizes) if objective == "sum" else weights
-    return tuple((needs.sum() / needs / information).tolist())
+    units = [workload.sums[x.quantity - 1].largest if x.quantity else 1 for x in workload.tables]
+    return tuple((np.square(units) * needs.sum() / needs / information).tolist())
 
 
-def _choose_centered(workload: Workload, columns: Columns, components: Levels) -> tuple[bool, ...]:
-    """Say of each axis whether it is centered: where it pays, and numbers stay small."""
-    widths = [
-        int(workload.axes[x].links[j].children.max())
-        for x, j in zip(columns, components, strict=True)
+def _find_unit(workload: Workload, quantity: int) -> int:
+    """Return the most by which a row moves a cell of a quantity, in its whole numbers."""
+    return workload.sums[quantity - 1].steps if quantity else 1
+
+
+def _choose_centered(workload: Workload, key: ResidualKey) -> tuple[int, ...]:
+    """Return for each axis up to how many children are centered: where it pays, in small numbers.
+
+    Not centering a block costs a / (a - 1) of its variance.
+    """
+    quantity, columns, components = key
+    children = [
+        workload.axes[x].links[j].children for x, j in zip(columns, components, strict=True)
     ]
-    centered, length = [False] * len(widths), 1
-    for at in sorted(range(len(widths)), key=lambda x: widths[x]):
-        length *= widths[at] * (widths[at] - 1)
-        centered[at] = widths[at] <= CENTERED and length <= _LARGEST_LENGTH
-    return tuple(centered)
+    is_large = math.prod(workload.shape(columns, components)) > _LARGE
+    limit = _CENTERED_IN_LARGE if is_large else _CENTERED * len(columns)
+    widths = [int(max(x[x <= limit], default=0)) for x in children]
+    unit = _find_unit(workload, quantity)
+    while math.prod(x * (x - 1) for x in widths if x) * unit**2 > _LARGEST_LENGTH and any(widths):
+        widths[widths.index(max(widths))] = 0
+    return tuple(widths)
 
 
 def _compute_costs(
-    workload: Workload,
-    keys: Sequence[tuple[Columns, Levels]],
-    centered: Sequence[tuple[bool, ...]],
+    workload: Workload, keys: Sequence[ResidualKey], centered: Sequence[tuple[int, ...]]
 ) -> csr_array:
     """Return, by table and residual, what the mean variance is for a part of 1."""
     from scipy.sparse import csr_array
 
     places = {key: at for at, key in enumerate(keys)}
-    means: dict[tuple[int, int, int, bool], float] = {}
-    for x, axis in enumerate(workload.axes):
-        for level in range(axis.root):
-            cells = _CellClasses.build(axis, level)
-            numbers = cells.numbers / cells.numbers.sum()
-            for j, flag in product(range(level, axis.root + 1), (False, True)):
-                scales, lengths = cells.list_factors(j - level, flag)
-                means[x, level, j, flag] = float((scales * lengths) @ numbers)
+    classes = {
+        (x, level): _CellClasses.build(axis, level)
+        for x, axis in enumerate(workload.axes)
+        for level in range(axis.root)
+    }
+
+    @cache
+    def compute_mean(x: int, level: int, component: int, most_centered: int) -> float:
+        cells = classes[x, level]
+        scales, lengths = cells.list_factors(component - level, most_centered)
+        return float((scales * lengths) @ cells.numbers / cells.numbers.sum())
+
     rows, columns, values = [], [], []
     for row, table in enumerate(workload.tables):
         for key in workload.list_residuals(table):
             at = places[key]
-            below = dict(zip(key[0], zip(key[1], centered[at], strict=True), strict=True))
+            below = dict(zip(key[1], zip(key[2], centered[at], strict=True), strict=True))
             factors = [
-                means[(x, level, *below.get(x, (workload.axes[x].root, False)))]
+                compute_mean(x, level, *below.get(x, (workload.axes[x].root, 0)))
                 for x, level in zip(table.columns, table.levels, strict=True)
             ]
+            unit = find_scale(workload, table.quantity, key[0]) * _find_unit(workload, key[0])
+            if table.quantity:
+                unit /= workload.sums[table.quantity - 1].largest
             rows.append(row)
             columns.append(at)
-            values.append(math.prod(factors))
+            values.append(unit**2 * math.prod(factors))
     return csr_array((values, (rows, columns)), shape=(len(workload.tables), len(keys)))
 
 

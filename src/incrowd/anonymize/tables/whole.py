@@ -12,7 +12,7 @@ not. It leaves a bias in small cells, which can only err upward from 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -34,24 +34,30 @@ _LARGE = 5_000_000
 _EXCHANGED = 200_000  # cells up to which one table's totals are improved by moves
 
 
-def make_whole(
-    plan: TablesPlan, measured: Sequence[MeasuredResidual], rng: np.random.Generator
-) -> WholeCounter:
-    """Return what counts whole tables: any that the plan's tables cover, at any level.
+@dataclass(frozen=True, eq=False)
+class WholeTables:
+    """Whole counts of any columns at any levels that were asked for: all add up."""
 
-    Args:
-        plan: the plan.
-        measured: its residuals, measured.
-        rng: chooses among counts that are equally near.
+    counter: WholeCounter
 
+    def count(self, columns: Columns, levels: Levels) -> Counts:
+        """Return the counts of some columns at some levels."""
+        return self.counter(columns, levels)
+
+
+def make_whole(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> WholeTables:
+    """Return whole tables near the estimates: the same for the same measured numbers.
+
+    Among counts that are equally near, a generator of fixed seed chooses; nothing rests on that.
     """
+    rng = np.random.default_rng(0)
     workload = plan.workload
     largest = workload.largest_tables
     estimates = estimate_tables(plan, measured, largest)
     (number,) = estimate_tables(plan, measured, (RequestedTable((), ()),))
     total = max(round(float(number)), 0)
     if len(largest) > 1:
-        return _count_rows(plan, measured, total, rng)
+        return WholeTables(_count_rows(plan, measured, total, rng))
     table, estimate = largest[0], estimates[0]
     near = fit_nonnegative(plan, table, estimate)
     cells = round_cells(near, total, rng)
@@ -62,7 +68,7 @@ def make_whole(
         low = table.columns, table.levels
         return workload.roll_up(cells, low, (columns, levels))
 
-    return count
+    return WholeTables(count)
 
 
 # One table ------------------------------------------------------------------------------------
@@ -77,20 +83,20 @@ def fit_nonnegative(plan: TablesPlan, table: RequestedTable, estimate: Floats) -
     """
     components = _Components(plan, table)
     rho = components.balance
-    shown: Floats = np.maximum(estimate, 0.0)
-    if np.array_equal(shown, estimate):
-        return shown
+    nearest: Floats = np.maximum(estimate, 0.0)
+    if np.array_equal(nearest, estimate):
+        return nearest
     dual = np.zeros_like(estimate)
     for _ in range(_STEPS if estimate.size <= _LARGE else _LARGE_STEPS):
-        free = shown - dual
+        free = nearest - dual
         free -= estimate
         free = components.scale(free, rho)
         free += estimate
-        free += 0.6 * (free - shown)  # over-relaxed
+        free += 0.6 * (free - nearest)  # over-relaxed
         dual += free
-        np.maximum(dual, 0.0, out=shown)
-        dual -= shown
-    return shown
+        np.maximum(dual, 0.0, out=nearest)
+        dual -= nearest
+    return nearest
 
 
 class _Components:
@@ -135,20 +141,20 @@ class _Components:
         for level in range(low, axis.root):
             link = axis.links[level]
             sums.append(link.sum_children(sums[-1], at))
-            sizes.append(np.bincount(link.parents, sizes[-1]))
+            sizes.append(np.bincount(link.parents, sizes[-1]).astype(np.float64))
         shape = [1] * table.ndim
         shape[at] = -1
         means = [x / size.reshape(shape) for x, size in zip(sums, sizes, strict=True)]
-        result = self._scale(means[-1], at + 1, (*key, axis.root), rho)
+        scaled = self._scale(means[-1], at + 1, (*key, axis.root), rho)
         for level in range(axis.root - 1, low - 1, -1):
             link, place = axis.links[level], level - low
-            result = link.spread_parents(result, at)
+            scaled = link.spread_parents(scaled, at)
             if axis.carries(level):
                 part = means[place] - link.spread_parents(means[place + 1], at)
-                result = result + self._scale(part, at + 1, (*key, level), rho)
-            elif result.shape[at] == 1 < axis.sizes[level]:
-                result = np.repeat(result, axis.sizes[level], axis=at)
-        return result
+                scaled = scaled + self._scale(part, at + 1, (*key, level), rho)
+            elif scaled.shape[at] == 1 < axis.sizes[level]:
+                scaled = np.repeat(scaled, axis.sizes[level], axis=at)
+        return scaled
 
 
 def round_cells(near: Floats, total: int, rng: np.random.Generator) -> Counts:
@@ -224,7 +230,7 @@ def list_targets(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> tupl
     """Return the tables that counts should be near: all that can be summed up, by precision."""
     workload = plan.workload
     finest = find_finest_levels(workload)
-    tables = [RequestedTable(x.columns, x.components) for x in plan.residuals]
+    tables = [RequestedTable(x.columns, x.components) for x in plan.residuals if not x.quantity]
     targets = []
     for table, estimate in zip(tables, estimate_tables(plan, measured, tables), strict=True):
         maps = tuple(

@@ -1,5 +1,8 @@
 """What is asked for: tables of columns at levels of nested hierarchies. All of it is declared.
 
+A cell of a table holds a quantity: the number of its rows, or the sum of a numeric column over
+them. Quantity 0 is the number of rows, and quantity j the j-th column that is summed.
+
 A column is an axis with a chain of levels, finest first. Above the coarsest declared level stands
 the root, one group of everything: a column that a table leaves out is at its root. The component l
 of an axis are the differences, at level l, between a group and the mean of its siblings, the groups
@@ -10,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 from typing import TypeAlias, TypeVar
@@ -23,7 +26,10 @@ from incrowd.errors import ParameterError
 
 Columns: TypeAlias = tuple[int, ...]  # axes of a workload, ascending
 Levels: TypeAlias = tuple[int, ...]  # a level for each of them
+ResidualKey: TypeAlias = tuple[int, Columns, Levels]  # quantity, columns, component of each
 Number = TypeVar("Number", np.int64, np.float64)
+
+MOST_STEPS = 1_000_000  # of a column that is summed, so that whole numbers stay far below 2^63
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,24 +149,66 @@ class TableAxis:
 
 
 @dataclass(frozen=True)
+class SumColumn:
+    """A numeric column that is summed: a row holds a whole number of steps, from 0 to ``steps``.
+
+    Its value is ``lower`` plus so many times ``step``. Bounds and step are declared; what lies
+    outside is moved to the nearer bound before anything is summed.
+    """
+
+    name: str
+    lower: float
+    step: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lower) and 0 < self.step < math.inf):
+            raise ParameterError(self.name, "have finite bounds and a step above 0", self.step)
+        if not 1 <= self.steps <= MOST_STEPS:
+            raise ParameterError(
+                self.name,
+                f"have 1 to {MOST_STEPS:,} steps between its bounds",
+                self.steps,
+                "Choose another step.",
+            )
+
+    @property
+    def upper(self) -> float:
+        """The largest value."""
+        return self.lower + self.step * self.steps
+
+    @property
+    def middle(self) -> float:
+        """The value halfway between the bounds."""
+        return self.lower + self.step * self.steps / 2
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value; errors of sums count in multiples of it."""
+        return max(abs(self.lower), abs(self.upper))
+
+
+@dataclass(frozen=True)
 class RequestedTable:
     """A table: a column's number for each of its axes, ascending, and the level of each.
 
-    The variance of a table with twice the weight counts twice. A table without columns is the
-    number of rows.
+    The variance of a table with twice the weight counts twice. A table without columns is the total
+    of its ``quantity``: the number of rows, or the sum of a column.
     """
 
     columns: Columns
     levels: Levels
     weight: float = 1.0
+    quantity: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """The columns, and the tables that are asked for."""
+    """The columns, the tables that are asked for, and the columns that are summed in some."""
 
     axes: tuple[TableAxis, ...]
     tables: tuple[RequestedTable, ...]
+    sums: tuple[SumColumn, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tables:
@@ -182,6 +230,9 @@ class Workload:
             if not 0 <= level < axis.root:
                 way_out = f"Column '{axis.name}' has levels 0 to {axis.root - 1}."
                 raise ParameterError("levels", "name declared levels", level, way_out)
+        if not 0 <= table.quantity <= len(self.sums):
+            way_out = f"There are {len(self.sums)} columns to sum; 0 stands for the number of rows."
+            raise ParameterError("quantity", "name a declared sum", table.quantity, way_out)
         if not 0 < table.weight < math.inf:
             raise ParameterError("weight", "be a finite number above 0", table.weight)
 
@@ -189,18 +240,20 @@ class Workload:
         """Return the shape of a table."""
         return tuple(self.axes[x].sizes[y] for x, y in zip(columns, levels, strict=True))
 
-    def list_residuals(self, table: RequestedTable) -> Iterator[tuple[Columns, Levels]]:
-        """Yield columns and components of all residuals that a table is made of.
+    def list_residuals(self, table: RequestedTable) -> Iterator[ResidualKey]:
+        """Yield the keys of all residuals that a table is made of.
 
-        A column at its root is left out, and so is a residual that carries nothing.
+        A column at its root is left out, and so is a residual that carries nothing. A sum is made
+        of residuals of its own and of those of the number of rows; see :mod:`.plan`.
         """
         choices = [
             [level for level in range(low, self.axes[x].root) if self.axes[x].carries(level)]
             + [self.axes[x].root]
             for x, low in zip(table.columns, table.levels, strict=True)
         ]
-        for levels in product(*choices):
-            yield self.leave_out_roots(table.columns, levels)
+        for quantity in sorted({0, table.quantity}):
+            for levels in product(*choices):
+                yield quantity, *self.leave_out_roots(table.columns, levels)
 
     def leave_out_roots(self, columns: Columns, levels: Levels) -> tuple[Columns, Levels]:
         """Return columns and levels without the columns that are at their root."""
@@ -222,16 +275,25 @@ class Workload:
         return rolled
 
     def covers(self, table: RequestedTable, other: RequestedTable) -> bool:
-        """Whether the other table can be summed from this one."""
+        """Whether the columns and levels of the other table can be summed up from this one."""
         levels = dict(zip(table.columns, table.levels, strict=True))
         pairs = zip(other.columns, other.levels, strict=True)
         return all(x in levels and levels[x] <= level for x, level in pairs)
 
     @cached_property
     def largest_tables(self) -> tuple[RequestedTable, ...]:
-        """The tables that cannot be summed from another one, each once."""
+        """The tables of counts that cannot be summed up from another one, each once.
+
+        Each table of sums has its table of counts.
+        """
+        return self.find_largest(0)
+
+    def find_largest(self, quantity: int) -> tuple[RequestedTable, ...]:
+        """Return the tables of a quantity that cannot be summed up from another one, each once."""
         largest: list[RequestedTable] = []
-        for table in sorted(self.tables, key=lambda x: (-len(x.columns), x.levels)):
+        tables = [x for x in self.tables if quantity in (0, x.quantity)]
+        for table in sorted(tables, key=lambda x: (-len(x.columns), x.levels)):
             if not any(self.covers(other, table) for other in largest):
-                largest = [x for x in largest if not self.covers(table, x)] + [table]
+                largest = [x for x in largest if not self.covers(table, x)]
+                largest.append(replace(table, quantity=quantity))
         return tuple(largest)
