@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -67,6 +68,7 @@ _HOMES = {
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
     "curate.synthesize": ("synthesize",),
+    "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
 
 
@@ -123,6 +125,7 @@ __all__ = [
     "invert_amplification",
     "linking_risk",
     "plan",
+    "plan_tables",
     "publish",
     "rehearse",
     "smooth_bound",

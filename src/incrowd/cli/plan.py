@@ -55,6 +55,17 @@ def plan(
             metavar="SPEC", help="Print error and linking risk of a k-epsilon spec, by k and ε."
         ),
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="SPEC", help="Print the error of each table of a tables spec."),
+    ] = None,
+    error: Annotated[
+        str | None,
+        number_option("With --tables: find ε so that 95 % of cells are within ± this."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --tables: show independent noise per table.")
+    ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
@@ -66,13 +77,22 @@ def plan(
     from incrowd.privacy.plan import plan as planned
     from incrowd.privacy.plan import plan_grid
 
-    if spec is not None:
+    if tables is None and (error is not None or compare):
+        raise IncrowdError("--error and --compare belong to --tables SPEC. Add it.")
+    for path, name in ((spec, "--spec"), (tables, "--tables")):
         excluded = (epsilon, delta, k, beta, keep, draw, crowd, grid)
-        if any(option is not None for option in excluded) or releases != "1":
+        is_excluded = any(option is not None for option in excluded) or releases != "1"
+        if path is not None and is_excluded:
             raise IncrowdError(
-                "--spec excludes other options, because the spec holds them. Drop them."
+                f"{name} excludes other options, because the spec holds them. Drop them."
             )
+    if spec is not None:
         _plan_from_spec(spec, as_json)
+        return
+    if tables is not None:
+        from incrowd.cli.plan_tables import answer_table_plan
+
+        answer_table_plan(tables, parse_number("error", error), compare, as_json)
         return
     if draw is not None:
         check_choice("draw", draw, ("sample", "counts"))

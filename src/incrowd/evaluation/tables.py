@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from incrowd.arrays import Counts
+from incrowd.engine.table import Table
+from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.estimate import AttackReport
 from incrowd.measure.tables import TableErrors, TablesEvaluation, measure_table
+from incrowd.methods.registry import make_method
+from incrowd.methods.tables.method import Tables
+from incrowd.release.certificate import Certificate
 from incrowd.release.product import MethodResult, TrueCounts
 from incrowd.release.tables_column import add_totals
-from incrowd.release.tables_part import WITHIN, CellTable
+from incrowd.release.tables_part import WITHIN, CellTable, TabulationPart
+from incrowd.release.tables_verify import read_cells, read_columns
+from incrowd.spec.file import SpecFile
 
 _NOT_ATTACKED = (
     "No attack was run: attacks on groups of rows do not apply to tables of counts, in which no "
@@ -25,9 +35,16 @@ def measure_tables(outcome: MethodResult) -> tuple[TablesEvaluation, tuple[Findi
     tables = tuple(
         measure_cells(cells, counter, part.columns) for cells in outcome.tabulation.cells
     )
+    evaluation = _evaluate(tables, counter, part)
+    return evaluation, tuple(_find_excluded(evaluation))
+
+
+def _evaluate(
+    tables: tuple[TableErrors, ...], counter: TrueCounts, part: TabulationPart
+) -> TablesEvaluation:
     rows = int(counter(0, (), ()))
-    lines = sum(cells.count.size for cells in outcome.tabulation.cells)
-    evaluation = TablesEvaluation(
+    lines = sum(table.lines for table in tables)
+    return TablesEvaluation(
         rows_original=rows + (counter.excluded or 0),
         rows_released=lines,
         suppressed=0,
@@ -37,7 +54,6 @@ def measure_tables(outcome: MethodResult) -> tuple[TablesEvaluation, tuple[Findi
         tables=tables,
         excluded=counter.excluded if part.missing == "excluded" else 0,
     )
-    return evaluation, tuple(_find_excluded(evaluation))
 
 
 def _find_excluded(evaluation: TablesEvaluation) -> list[Finding]:
@@ -67,17 +83,48 @@ def measure_cells(cells: CellTable, counter: TrueCounts, order: list[str]) -> Ta
     )
 
 
-def count_truth(cells: CellTable, counter: TrueCounts, order: list[str]) -> np.ndarray:
+def count_truth(cells: CellTable, counter: TrueCounts, order: list[str]) -> Counts:
     """Return the true counts of all lines of a table."""
     places = [order.index(name) for name in cells.names]
     ascending = sorted(range(len(places)), key=places.__getitem__)
-    counted = counter(
+    cells_truth = counter(
         0, tuple(places[at] for at in ascending), tuple(cells.levels[at] for at in ascending)
     )
-    finest = np.transpose(counted, np.argsort(ascending))
+    finest = np.transpose(cells_truth, np.argsort(ascending))
     return add_totals(finest, cells.columns, cells.levels, cells.lines)
 
 
 def describe_attacks() -> AttackReport:
     """Return that no attack applies."""
     return AttackReport((), 0, 0, (_NOT_ATTACKED,))
+
+
+def measure_folder(
+    file: SpecFile, original: Table, folder: Path, certificate: Certificate
+) -> TablesEvaluation:
+    """Measure the tables of counts in a folder beside the table that they count."""
+    method = make_method(file.with_all_confirmed())
+    if not isinstance(method, Tables):
+        raise IncrowdError(
+            "Spec: it is not that of these tables: its method is not `tables`. Name the right spec."
+        )
+    part = certificate.tabulation
+    assert part is not None
+    columns = read_columns(folder, certificate)
+    if list(method.request.names) != part.columns:
+        raise IncrowdError(
+            "Spec: its tables have other columns than the release. Name the right spec."
+        )
+    counter = method.make_counter(method.count(original))
+    tables = []
+    for at in range(len(part.tables)):
+        cells = read_cells(folder, certificate, at, columns)
+        if cells.is_hidden.any():
+            raise IncrowdError(
+                "Hidden cells cannot be measured. The report of the release has their errors."
+            )
+        cell_table = CellTable(
+            cells.columns, cells.levels, cells.lines, cells.count, cells.estimate, cells.sd
+        )
+        tables.append(measure_cells(cell_table, counter, part.columns))
+    return _evaluate(tuple(tables), counter, part)

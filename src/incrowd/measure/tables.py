@@ -24,6 +24,7 @@ class TableErrors:
 
     Attributes:
         columns: The columns of the table.
+        lines: Number of its lines, totals included.
         cells: Number of its finest cells.
         empty: Share of these that no row of the input is in.
         expected: Root mean squared error of the estimates that the plan states.
@@ -36,6 +37,7 @@ class TableErrors:
     """
 
     columns: tuple[str, ...]
+    lines: int
     cells: int
     empty: float
     expected: float
@@ -89,6 +91,7 @@ def measure_table(
     total = max(int(cell_truth.sum()), 1), max(int(cell_count.sum()), 1)
     return TableErrors(
         columns=tuple(columns),
+        lines=truth.size,
         cells=len(cell_truth),
         empty=float(empty.mean()),
         expected=math.sqrt(float((sd[is_finest] ** 2).mean())),

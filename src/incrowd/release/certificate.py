@@ -202,7 +202,7 @@ class Certificate(_CertificatePart):
         columns = [column for table in self.tables for column in table.scheme.values()]
         suppresses = self.synthetic is None and self.tabulation is None
         if not suppresses and any(column.absent for column in columns):
-            raise ValueError("'absent' belongs to releases that suppress rows")
+            raise ValueError("'absent' belongs to rows that are not synthetic")
         if self.guarantee.without_id and self.guarantee.unit != "one person":
             raise ValueError("'without_id' belongs to the unit 'one person'")
         return self

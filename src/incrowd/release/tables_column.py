@@ -175,11 +175,11 @@ def list_level_choices(
     levels: tuple[int, ...],
 ) -> list[tuple[int, ...]]:
     """Return the choices of a level for each column that the lines show."""
-    shown = [
+    level_choices = [
         [low for low in range(level, column.root + 1) if (listed.levels == low).any()]
         for column, listed, level in zip(columns, lines, levels, strict=True)
     ]
-    return list(product(*shown))
+    return list(product(*level_choices))
 
 
 def find_outside(codes: Codes, columns: tuple[TabulatedColumn, ...]) -> tuple[Codes, Counts]:

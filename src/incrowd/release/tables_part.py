@@ -33,11 +33,11 @@ Place = Annotated[int, Field(ge=0)]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Part(BaseModel):
+class _TabulationPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
-class TabulatedTable(_Part):
+class TabulatedTable(_TabulationPart):
     """One table: its columns in their order, the finest level of each, and its weight.
 
     ``rmse`` is the root of the mean variance of the estimates of its finest cells.
@@ -49,7 +49,7 @@ class TabulatedTable(_Part):
     rmse: Annotated[float, Field(ge=0)]
 
 
-class CertifiedResidual(_Part):
+class CertifiedResidual(_TabulationPart):
     """One residual: the places of its columns, a component of each, and the part that it cost.
 
     ``quantity`` is 0 for numbers of rows, j for the j-th sum, whose ``unit`` is its most steps.
@@ -68,14 +68,14 @@ class CertifiedResidual(_Part):
         return Fraction(self.part)
 
 
-class ExtraFile(_Part):
+class ExtraFile(_TabulationPart):
     """A further file of the same numbers, and its hash."""
 
     file: Annotated[str, Field(pattern=r"^(tables\.xlsx|sdmx/[a-z0-9_-]{1,40}\.(csv|xml))$")]
     sha256: Hash
 
 
-class TabulationPart(_Part):
+class TabulationPart(_TabulationPart):
     """What is certified of tables of counts, besides what every certificate has.
 
     ``columns`` are in the order that residuals number them in; ``tables`` in that of the files.

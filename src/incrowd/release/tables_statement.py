@@ -12,11 +12,11 @@ _EVERY_CELL = (
     "cell is suppressed, and no cell was chosen by looking at the input."
 )
 _NOISE = (
-    "Each `estimate` is unbiased and carries random noise; `sd` is its standard deviation, and "
-    "`low` to `high` covers the true count with probability 95 %, before rounding."
+    "Each estimate is unbiased and carries random noise; sd is its standard deviation, and "
+    "low to high covers the true count with probability 95 %, before rounding."
 )
 _COUNTS = (
-    "Each `count` is a whole number, 0 or more, near the estimates. All counts add up: totals are "
+    "Each count is a whole number, 0 or more, near the estimates. All counts add up: totals are "
     "the sums of their parts, and tables that share columns agree. Counts near 0 are biased upward."
 )
 _MISSING = {

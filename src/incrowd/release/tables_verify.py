@@ -133,12 +133,13 @@ def read_cells(
     """
     part, table = _get_part(certificate), certificate.tables[at]
     entry, release = part.tables[at], table.release
-    shown = tuple(columns[name] for name in entry.columns)
+    table_columns = tuple(columns[name] for name in entry.columns)
     levels = tuple(entry.levels)
-    if any(level >= column.root for column, level in zip(shown, levels, strict=True)):
+    if any(level >= column.root for column, level in zip(table_columns, levels, strict=True)):
         raise ValueError("it has a level that there is not")
     lines = tuple(
-        column.list_lines(level, part.total) for column, level in zip(shown, levels, strict=True)
+        column.list_lines(level, part.total)
+        for column, level in zip(table_columns, levels, strict=True)
     )
     shape = tuple(map(len, lines))
     if math.prod(shape) > _MOST_LINES or math.prod(shape) != release.rows:
@@ -151,7 +152,7 @@ def read_cells(
     if any(len(column) != math.prod(shape) for column in values.values()):
         raise ValueError("it has more or fewer lines than declared")
     _check_labels(values, entry.columns, lines, is_text=release.file.endswith(".csv"))
-    return _read_figures(values, shown, levels, lines, part, release.file.endswith(".csv"))
+    return _read_figures(values, table_columns, levels, lines, part, release.file.endswith(".csv"))
 
 
 def _check_labels(
@@ -170,10 +171,9 @@ def _check_labels(
             (f"{name}_level", listed.levels.tolist()),
             (f"{name}_code", listed.groups.tolist()),
         ):
-            wanted: list[Any] = [str(x) for x in expected] if is_text and header != name else (
-                expected
-            )  # fmt: skip
-            if values[header] != [wanted[place] for place in places]:
+            is_written = is_text and header != name
+            texts: list[Any] = [str(x) for x in expected] if is_written else [*expected]
+            if values[header] != [texts[place] for place in places]:
                 raise ValueError(f"the lines of '{header}' are not the declared ones, in order")
 
 
@@ -233,8 +233,8 @@ def _check_cells(file: str, cells: PublishedCells, part: TabulationPart) -> Iter
         yield make_finding("TABLE_COUNT_NOT_HIDDEN", file=file, least=part.hide_below)
     finest = get_finest(cells)
     if finest is not None:
-        whole = add_totals(finest, cells.columns, cells.levels, cells.lines)
-        if (whole != cells.count)[~cells.is_hidden].any():
+        sums = add_totals(finest, cells.columns, cells.levels, cells.lines)
+        if (sums != cells.count)[~cells.is_hidden].any():
             yield make_finding("TABLE_DOES_NOT_ADD_UP", file=file)
     slack = ROUNDING * (2 + WITHIN) + 1e-9 * np.abs(cells.estimate)
     for ends, sign in ((cells.low, -1), (cells.high, 1)):
@@ -271,22 +271,22 @@ class _Margins:
             return
         places = sorted(range(len(cells.columns)), key=lambda at: cells.columns[at].name)
         for size in range(len(places) + 1):
-            for kept in combinations(places, size):
-                other = self._find_contradiction(file, cells, finest, kept)
+            for remaining in combinations(places, size):
+                other = self._find_contradiction(file, cells, finest, remaining)
                 if other is not None:
                     yield make_finding("TABLES_DISAGREE", file=file, other=other)
                     return
 
     def _find_contradiction(
-        self, file: str, cells: PublishedCells, finest: Counts, kept: tuple[int, ...]
+        self, file: str, cells: PublishedCells, finest: Counts, remaining: tuple[int, ...]
     ) -> str | None:
-        dropped = tuple(at for at in range(len(cells.columns)) if at not in kept)
+        dropped = tuple(at for at in range(len(cells.columns)) if at not in remaining)
         margin = finest.sum(axis=dropped)
-        margin = np.transpose(margin, np.argsort(np.argsort(kept)) if kept else ())
-        columns = [cells.columns[at] for at in kept]
-        levels = tuple(cells.levels[at] for at in kept)
-        known = self._seen.setdefault(tuple(column.name for column in columns), {})
-        for other_levels, (other, theirs) in known.items():
+        margin = np.transpose(margin, np.argsort(np.argsort(remaining)) if remaining else ())
+        columns = [cells.columns[at] for at in remaining]
+        levels = tuple(cells.levels[at] for at in remaining)
+        margins = self._seen.setdefault(tuple(column.name for column in columns), {})
+        for other_levels, (other, theirs) in margins.items():
             joint = [max(pair) for pair in zip(levels, other_levels, strict=True)]
             mine, yours = margin, theirs
             for axis, (column, high) in enumerate(zip(columns, joint, strict=True)):
@@ -294,7 +294,7 @@ class _Margins:
                 yours = sum_groups(yours, axis, column.list_parents(other_levels[axis], high))
             if not np.array_equal(mine, yours):
                 return other
-        known.setdefault(levels, (file, margin))
+        margins.setdefault(levels, (file, margin))
         return None
 
 

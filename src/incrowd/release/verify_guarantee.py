@@ -107,8 +107,16 @@ def _check_tables(certificate: Certificate) -> list[Finding]:
     """Check tables of counts."""
     events = [parse_event(event) for event in certificate.events]
     implied, part = tabulation_parameters(events), certificate.tabulation
-    own = [table.parameters for table in certificate.tables] if certificate.slices else []
-    if implied is None or part is None or any(own) or certificate.kept or certificate.noisy:
+    table_parameters = (
+        [table.parameters for table in certificate.tables] if certificate.slices else []
+    )
+    if (
+        implied is None
+        or part is None
+        or any(table_parameters)
+        or certificate.kept
+        or certificate.noisy
+    ):
         return [make_finding("EVENTS_DIFFER", what="tables of counts")]
     if not _has_kind(certificate, DIFFERENTIAL_PRIVACY):
         return [make_finding("GUARANTEE_KIND_DIFFERS")]

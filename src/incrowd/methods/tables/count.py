@@ -40,11 +40,11 @@ class LocalCellCounter:
         self.excluded: int | None = int(counts[~is_counted].sum())
         self._columns = columns
         self._positions = [part[is_counted].astype(np.int64) for part in groups]
-        kept = counts[is_counted]
-        self._counts = None if (kept == 1).all() else kept
-        self._rows = int(kept.sum())
+        row_counts = counts[is_counted]
+        self._counts = None if (row_counts == 1).all() else row_counts
+        self._rows = int(row_counts.sum())
 
-    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:
+    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:  # noqa: ARG002
         """Return the counts of some columns at some levels; of no column, the number of rows."""
         if not columns:
             return np.array(self._rows, dtype=np.int64)
@@ -66,17 +66,21 @@ class RemoteCellCounter:
         self._counted, self._columns = table, columns
         self.excluded: int | None = None
 
-    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:
+    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:  # noqa: ARG002
         """Return the counts of some columns at some levels; of no column, the number of rows."""
-        known = dict(zip(columns, levels, strict=True))
-        shown = [at for at in range(len(self._columns)) if at in known or self._can_miss(at)]
-        maps = [self._map(at, known.get(at)) for at in shown]
-        tuples = self._counted.tuples.select_columns(shown).roll_up(maps)
-        sizes = [int(self._columns[at].list_groups(known[at]).max()) + 1 for at in columns]
+        level_of = dict(zip(columns, levels, strict=True))
+        places_counted = [
+            at for at in range(len(self._columns)) if at in level_of or self._can_miss(at)
+        ]
+        maps = [self._map(at, level_of.get(at)) for at in places_counted]
+        tuples = self._counted.tuples.select_columns(places_counted).roll_up(maps)
+        sizes = [int(self._columns[at].list_groups(level_of[at]).max()) + 1 for at in columns]
         # A code past the last one marks what is not counted.
-        limits = [sizes[columns.index(at)] if at in known else 1 for at in shown]
+        limits = [sizes[columns.index(at)] if at in level_of else 1 for at in places_counted]
         is_counted = (tuples.codes < np.array(limits)).all(axis=1)
-        places = [shown.index(at) for at in columns]
+        places = [places_counted.index(at) for at in columns]
+        if not columns:
+            return np.array(tuples.counts[is_counted].sum(), dtype=np.int64)
         cells = np.zeros(sizes, dtype=np.int64)
         np.add.at(cells, tuple(tuples.codes[is_counted][:, places].T), tuples.counts[is_counted])
         return cells

@@ -110,10 +110,12 @@ class Tables:
         counter, plan = self.make_counter(table), self.plan
         measured = measure_residuals(counter, plan, context.bits)
         context.step("draw")
-        whole = make_whole(plan, measured)
+        whole_tables = make_whole(plan, measured)
         estimates = estimate_tables(plan, measured, self.request.workload.tables)
-        made = TabulationContext(self.request, plan, self.release, estimates, whole.count, measured)
-        product = make_product(made, self._spec, context)
+        tabulation = TabulationContext(
+            self.request, plan, self.release, estimates, whole_tables.count, measured
+        )
+        product = make_product(tabulation, self._spec, context)
         original = table if isinstance(table, CountedTable) else table.collect_sample()
         return MethodResult(
             (), self.promise, self.events, original, tabulation=product,

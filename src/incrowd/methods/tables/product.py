@@ -57,41 +57,44 @@ class TabulationContext:
         return self.release.total_label if self.release.totals else None
 
 
-def make_product(made: TabulationContext, spec: Spec, context: MakeContext) -> TabulationProduct:
+def make_product(
+    tabulation: TabulationContext, spec: Spec, context: MakeContext
+) -> TabulationProduct:
     """Return the tables with everything that is published beside them."""
     cells, tables = [], []
-    for at in range(len(made.request.tables)):
-        cell_table = make_cells(made, at)
+    for at in range(len(tabulation.request.tables)):
+        cell_table = make_cells(tabulation, at)
         cells.append(cell_table)
-        tables.append(make_lines(cell_table, made.release.hide_below, context.engine))
-        context.progress(at + 1, len(made.request.tables))
+        tables.append(make_lines(cell_table, tabulation.release.hide_below, context.engine))
+        context.progress(at + 1, len(tabulation.request.tables))
     return TabulationProduct(
-        part=make_part(made.request, made.plan, made.release),
+        part=make_part(tabulation.request, tabulation.plan, tabulation.release),
         cells=tuple(cells),
         tables=tuple(tables),
-        numbers=make_numbers([entry.numbers for entry in made.measured], context.engine),
-        declared={name: spec.columns[name] for name in made.request.names},
+        numbers=make_numbers([entry.numbers for entry in tabulation.measured], context.engine),
+        declared={name: spec.columns[name] for name in tabulation.request.names},
     )
 
 
-def make_cells(made: TabulationContext, at: int) -> CellTable:
+def make_cells(tabulation: TabulationContext, at: int) -> CellTable:
     """Return the numbers of a table along its lines."""
-    table, located = made.request.tables[at], made.plan.workload.tables[at]
-    columns = made.request.select_columns(table)
-    order = made.request.find_order(table)
+    table, located = tabulation.request.tables[at], tabulation.request.workload.tables[at]
+    columns = tabulation.request.select_columns(table)
+    order = tabulation.request.find_order(table)
     levels = tuple(table.levels.get(name, 0) for name in table.columns)
     lines = tuple(
-        column.list_lines(level, made.total) for column, level in zip(columns, levels, strict=True)
+        column.list_lines(level, tabulation.total)
+        for column, level in zip(columns, levels, strict=True)
     )
-    count = np.transpose(made.count(located.columns, located.levels), order)
-    estimate = np.transpose(made.estimates[at], order)
+    count = np.transpose(tabulation.count(located.columns, located.levels), order)
+    estimate = np.transpose(tabulation.estimates[at], order)
     return CellTable(
         columns,
         levels,
         lines,
         add_totals(count.astype(np.int64), columns, levels, lines),
         add_totals(estimate, columns, levels, lines),
-        compute_deviations(made.request, made.plan, table, lines),
+        compute_deviations(tabulation.request, tabulation.plan, table, lines),
     )
 
 
@@ -126,8 +129,8 @@ def _compute_variance(
         (request.names.index(column.name), level, level >= column.root)
         for column, level in zip(columns, chosen, strict=True)
     )
-    shown = [(place, level) for place, level, is_total in by_place if not is_total]
-    located = RequestedTable(tuple(place for place, _ in shown), tuple(x for _, x in shown))
+    visible = [(place, level) for place, level, is_total in by_place if not is_total]
+    located = RequestedTable(tuple(place for place, _ in visible), tuple(x for _, x in visible))
     variance = plan.variance(located)
     sizes = iter(variance.shape)
     shape = [1 if is_total else next(sizes) for _, _, is_total in by_place]
@@ -195,7 +198,7 @@ def make_part(request: TablesRequest, plan: TablesPlan, release: TablesSpec) -> 
                 weight=table.weight,
                 rmse=round_error(plan.mean_variance(located)),
             )
-            for table, located in zip(request.tables, plan.workload.tables, strict=True)
+            for table, located in zip(request.tables, request.workload.tables, strict=True)
         ],
         residuals=[
             CertifiedResidual(

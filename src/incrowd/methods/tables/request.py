@@ -61,10 +61,10 @@ class TablesRequest:
         tables = {(table.columns, table.levels): table for table in self.workload.tables}
         for table in self.workload.tables:
             for columns, levels in self._list_totals(table):
-                known = tables.get((columns, levels))
-                if known is None or known.weight < table.weight:
+                earlier = tables.get((columns, levels))
+                if earlier is None or earlier.weight < table.weight:
                     weight = table.weight
-                    is_requested = known is not None and known in self.workload.tables
+                    is_requested = earlier is not None and earlier in self.workload.tables
                     if not is_requested:
                         tables[columns, levels] = RequestedTable(columns, levels, weight)
             if len(tables) > _MOST_PLANNED:
@@ -103,7 +103,7 @@ def make_axis(column: TabulatedColumn) -> TableAxis:
 
 
 def make_request(spec: Spec, declared: ColumnHierarchies) -> TablesRequest:
-    """Return the request of a spec; refuse tables that cannot be made."""
+    """Return the request of a spec; refuse tables that cannot be tabulation."""
     release = spec.release
     assert isinstance(release, TablesSpec)
     tables = tuple(_list_tables(release, declared.names))
@@ -221,7 +221,7 @@ def _refuse_size(request: TablesRequest, release: TablesSpec) -> None:
 
 
 def refuse_undeclared(columns: dict[str, Column]) -> None:
-    """Refuse columns whose values nobody has listed: every cell must be known beforehand."""
+    """Refuse columns whose values nobody has listed: every cell must be earlier beforehand."""
     for name, column in columns.items():
         if column.hierarchy is None:
             raise IncrowdError(

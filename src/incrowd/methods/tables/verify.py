@@ -53,7 +53,7 @@ def check_estimates(folder: Path, certificate: Certificate) -> list[Finding]:
         estimate = np.transpose(estimates[at], request.find_order(table))
         estimate = add_totals(estimate, cells.columns, cells.levels, cells.lines)
         sd = compute_deviations(request, plan, table, cells.lines)
-        rmse = round_error(plan.mean_variance(plan.workload.tables[at]))
+        rmse = round_error(plan.mean_variance(request.workload.tables[at]))
         if not _is_alike(cells, estimate, sd) or rmse != entry.rmse:
             return [make_finding("TABLE_ESTIMATES_DIFFER", file=file)]
     return []
