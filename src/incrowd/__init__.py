@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
+    from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
     from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
     from incrowd.evaluation.audit.audit import audit
+    from incrowd.evaluation.comparison import compare
     from incrowd.evaluation.evaluate import evaluate, information_loss
     from incrowd.measure.linkage import linking_risk
     from incrowd.methods.expect import expect
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         GeometricCounts,
         Mechanism,
         OneOf,
+        PersonCounts,
         SafeRelease,
         SampledEvent,
         Selection,
@@ -50,7 +53,7 @@ _HOMES = {
     "privacy.sample": ("Definition", "delta"),
     "privacy.events": (
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
-        "SafeRelease", "SampledEvent", "Selection",
+        "PersonCounts", "SafeRelease", "SampledEvent", "Selection",
     ),
     "privacy.sample_inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
@@ -63,10 +66,12 @@ _HOMES = {
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
     "curate.draft.draft": ("draft",),
+    "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
+    "curate.risk_assessment": ("risk",),
     "curate.synthesize": ("synthesize",),
     "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
@@ -101,6 +106,7 @@ __all__ = [
     "Mechanism",
     "OneOf",
     "ParameterError",
+    "PersonCounts",
     "Plan",
     "SafeRelease",
     "SampledEvent",
@@ -112,6 +118,7 @@ __all__ = [
     "audit",
     "beta",
     "check",
+    "compare",
     "confirm",
     "crowd_size",
     "delta",
@@ -128,6 +135,7 @@ __all__ = [
     "plan_tables",
     "publish",
     "rehearse",
+    "risk",
     "smooth_bound",
     "spark_engine",
     "synthesize",

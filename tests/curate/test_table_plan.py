@@ -73,13 +73,15 @@ def test_what_cannot_be_planned_is_refused(tmp_path: Path) -> None:
 def test_the_command_prints_errors_and_json(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(make_spec(f"{BUDGET}, {TABLES}").text(), encoding="utf-8")
-    text = run_command("plan", "--tables", spec, "--compare").stdout
+    text = run_command("plan", "--tables", str(spec), "--compare").stdout
     assert "diagnosis by age (level 1) by sex" in text
     assert "independent" in text
-    answer = json.loads(run_command("plan", "--tables", spec, "--error", "20", "--json").stdout)
+    answer = json.loads(
+        run_command("plan", "--tables", str(spec), "--error", "20", "--json").stdout
+    )
     assert answer["largest"] <= 20
     refused = run_command("plan", "--error", "20")
     assert refused.returncode == 2
     assert "belong to --tables" in refused.stderr
-    excluded = run_command("plan", "--tables", spec, "--epsilon", "1")
+    excluded = run_command("plan", "--tables", str(spec), "--epsilon", "1")
     assert "excludes other options" in excluded.stderr

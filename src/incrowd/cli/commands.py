@@ -28,8 +28,9 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},
     "Judge": {
+        "risk": "cli.risk",
         "evaluate": "cli.releases", "attack": "cli.attack", "audit": "cli.audit",
-        "explore": "cli.explore",
+        "compare": "cli.compare", "explore": "cli.explore",
     },
     "Budget": {"plan": "cli.plan", "ledger": "cli.ledger"},
     "Learn": {
