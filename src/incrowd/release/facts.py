@@ -28,7 +28,7 @@ class Facts:
 
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
-    are published unchanged.
+    are published unchanged, ``assertions`` is the hash of what the curator says besides.
     """
 
     method: str
@@ -45,6 +45,7 @@ class Facts:
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
+    assertions: str | None = None
 
     @property
     def by_person(self) -> bool:
