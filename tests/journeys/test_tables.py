@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -416,3 +417,41 @@ def test_attacks_on_groups_are_refused(tmp_path: Path) -> None:
     publish(tmp_path / "out", rows=300)
     with pytest.raises(IncrowdError, match="do not apply to tables of counts"):
         ic.attack(make_residents(300), tmp_path / "out", make_spec())
+
+
+# Exports --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv, formulas: escape"])
+def test_a_workbook_shows_the_same_numbers(tmp_path: Path, form: str) -> None:
+    release = f"{BUDGET}, {TABLES}, exports: [xlsx], hide_below: 3, format: {form}"
+    for name in ("one", "two"):
+        publish(tmp_path / name, release, rows=300, bits=SeededRandomness(2))
+    book = (tmp_path / "one" / "tables.xlsx").read_bytes()
+    assert book == (tmp_path / "two" / "tables.xlsx").read_bytes()
+    sheet = pl.read_excel(tmp_path / "one" / "tables.xlsx", sheet_name="Table 1")
+    assert sheet.columns == ["sex", "region", "count", "estimate", "sd", "low", "high"]
+    assert sheet.height == 40
+    assert "=S3" in sheet["region"].to_list()  # a text, and no formula
+    assert list_codes(ic.verify(tmp_path / "one")) == ["RELEASE_SEEDED"]
+
+
+def test_a_workbook_with_other_numbers_is_found(tmp_path: Path) -> None:
+    publish(tmp_path / "out", f"{BUDGET}, {TABLES}, exports: [xlsx]", rows=300)
+    publish(tmp_path / "other", f"{BUDGET}, {TABLES}, exports: [xlsx]", rows=300)
+    path = tmp_path / "out" / "tables.xlsx"
+    path.write_bytes((tmp_path / "other" / "tables.xlsx").read_bytes())
+    assert list_codes(ic.verify(tmp_path / "out")) == ["FILE_CHANGED"]
+    export = {"file": "tables.xlsx", "sha256": hash_file(path)}
+    part = load_certificate(tmp_path / "out").tabulation
+    assert part is not None
+    exports = [part.exports[0].model_copy(update=export)]
+    assert change_part(tmp_path / "out", exports=exports) == ["EXPORT_DIFFERS"]
+
+
+def test_a_workbook_needs_its_library_before_anything_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    with pytest.raises(IncrowdError, match=r"incrowd\[excel\]"):
+        ic.publish(make_residents(10), make_spec(f"{BUDGET}, {TABLES}, exports: [xlsx]"))

@@ -71,7 +71,7 @@ class CertifiedResidual(_TabulationPart):
 class ExtraFile(_TabulationPart):
     """A further file of the same numbers, and its hash."""
 
-    file: Annotated[str, Field(pattern=r"^(tables\.xlsx|sdmx/[a-z0-9_-]{1,40}\.(csv|xml))$")]
+    file: Annotated[str, Field(pattern=r"^tables\.xlsx$")]
     sha256: Hash
 
 
@@ -130,3 +130,4 @@ class TabulationProduct:
     tables: tuple[Table, ...]
     numbers: Table
     declared: Mapping[str, Column]
+    exports: tuple[str, ...] = ()

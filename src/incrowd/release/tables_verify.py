@@ -84,6 +84,11 @@ def check_tables(folder: Path, certificate: Certificate) -> list[Finding]:
             continue
         findings += _check_cells(file, cells, _get_part(certificate))
         findings += margins.compare(file, cells)
+    if not findings and _get_part(certificate).exports:
+        from incrowd.release.tables_export import check_workbook, read_figures
+
+        figures = [read_figures(folder, table.release) for table in certificate.tables]
+        findings += check_workbook(folder, _get_part(certificate), figures)
     return findings
 
 

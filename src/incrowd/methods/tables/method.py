@@ -13,6 +13,7 @@ from incrowd.anonymize.tables.whole import make_whole
 from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountedTable
 from incrowd.engine.table import Table
+from incrowd.engine.workbook import require_workbooks
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import (
     MakeContext,
@@ -62,6 +63,8 @@ class Tables:
         refuse_undeclared(chosen)
         self._declared = ColumnHierarchies(chosen, file.folder)
         self.request: TablesRequest = make_request(file.spec, self._declared)
+        if self.release.exports:
+            require_workbooks()
         assert self.release.epsilon is not None
         assert self.release.delta is not None
         self.information = plan_information(

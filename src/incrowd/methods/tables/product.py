@@ -72,6 +72,7 @@ def make_product(
         cells=tuple(cells),
         tables=tuple(tables),
         numbers=make_numbers([entry.numbers for entry in tabulation.measured], context.engine),
+        exports=tabulation.release.exports,
         declared={name: spec.columns[name] for name in tabulation.request.names},
     )
 
