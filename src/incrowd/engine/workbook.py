@@ -14,7 +14,7 @@ from typing import Any
 from incrowd.errors import IncrowdError
 
 _DAY = dt.datetime(1980, 1, 1)
-_NEEDED = "`exports: [xlsx]` needs a library. Install it: pip install 'incrowd[excel]'"
+_NEEDED = "`exports: [xlsx]` needs the extra `excel`: pip install 'incrowd[excel]'."
 
 
 @dataclass(frozen=True)
