@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -74,6 +75,7 @@ _HOMES = {
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
     "curate.synthesize": ("synthesize",),
+    "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
 
 
@@ -133,6 +135,7 @@ __all__ = [
     "invert_amplification",
     "linking_risk",
     "plan",
+    "plan_tables",
     "publish",
     "rehearse",
     "risk",
