@@ -241,10 +241,11 @@ class HierarchyChoice(SpecModel):
     @property
     def declaration(self) -> Declaration:
         """The one that was given."""
-        (declared,) = (
-            value for name in type(self).model_fields if (value := getattr(self, name)) is not None
-        )
-        return declared  # type: ignore[no-any-return]
+        (name,) = self.__pydantic_fields_set__ if len(self.__pydantic_fields_set__) == 1 else (
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        )  # fmt: skip
+        declared: Declaration = getattr(self, name)
+        return declared
 
 
 def list_kinds() -> dict[str, type[BaseModel]]:
