@@ -79,25 +79,25 @@ class RowExchange:
         self._excess = [self._subtract(target) for target in targets if target.columns]
         self._work = 0
 
+    def find_places(self, columns: Columns, levels: Levels) -> Places:
+        """Return the cell of each row in the table of some columns at some levels."""
+        places = np.zeros(len(self.weights), dtype=np.int64)
+        for column, level in zip(columns, levels, strict=True):
+            axis = self._workload.axes[column]
+            places *= axis.sizes[level]
+            places += axis.ancestors(self._finest[column], level)[self.codes[column]]
+        return places
+
     def count(self, columns: Columns, levels: Levels, numbers: Counts | None = None) -> Counts:
         """Return the counts of some columns at some levels, or sums of other whole numbers."""
-        maps = tuple(
-            self._workload.axes[x].ancestors(self._finest[x], level)
-            for x, level in zip(columns, levels, strict=True)
-        )
         shape = self._workload.shape(columns, levels)
-        places = np.zeros(len(self.weights), dtype=np.int64)
-        for column, groups, size in zip(columns, maps, shape, strict=True):
-            places *= size
-            places += groups[self.codes[column]]
+        places = self.find_places(columns, levels)
         if numbers is None and self._is_light:
             return np.bincount(places, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
-        sums = np.bincount(
-            places,
-            (self.weights if numbers is None else numbers).astype(np.float64),
-            minlength=math.prod(shape),
-        )
-        return np.rint(sums).astype(np.int64).reshape(shape)
+        numbers = self.weights if numbers is None else numbers
+        sums = np.zeros(math.prod(shape), dtype=np.int64)
+        np.add.at(sums, places, numbers)
+        return sums.reshape(shape)
 
     def _subtract(self, target: TargetTable) -> _Excess:
         """Return how much the rows exceed a target."""
