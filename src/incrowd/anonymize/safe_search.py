@@ -2,37 +2,38 @@
 
 **Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
 w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
-keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
-steeper than a cell that surely survives, until it meets the line B c, where B stands for beta.
-So it is close to the number of rows that will be released, but never jumps.
+keep, less half the share (by weight) of the columns that x suppresses: the last label of a column
+is worth more than a further label of another. It depends on the scheme alone. psi is a ramp: 0 up
+to a = 0.7 k / beta rows, then steeper than a cell that surely survives, until it meets the line
+B c, where B stands for beta. So it is close to the number of rows that will be released, but never
+jumps.
+
+**Candidates.** Left out is every scheme that suppresses a column while another, of the same weight
+or less, has the finest of several levels: see :func:`find_balanced`. That follows from the spec
+alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
 
-**Target.** Where the relation of one column to the others is to be kept, a region is all cells that
-are alike in the others, and the scheme scores the sum over its regions of
+**Target.** Where the relation of one column to the others is to be kept, that column has one
+level, a region is all cells that are alike in the others, and the scheme scores the sum over its
+regions of
 
-    (w(region) + 2 W) max(0, 2 max over y of psi_y - sum over y of psi_y),
+    w(region) (sum over y of psi_y + R (sum over y of psi_y - max over y of psi_y)),
 
-psi_y what the ramp gives to its cell of the target's value y: how many more rows a region shows of
-its most frequent value than of all others, so what it tells of the target; w is the detail of the
-other columns, and 2 W was settled on the sample tables. Adding a row raises one psi_y by 0 to D,
-which moves the difference by D at most, up or down, and the score by 3 W D. As it may fall, the
-choice takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). The bounds below
-hold with w + 2 W for w, since the difference is at most the sum of the psi_y.
-
-**People.** Where cells count people, each of whom has at most m rows, a person moves at most m
-cells by one each. They are added one after the other, and each moves the score by no more than a
-row does, in the same direction where a row has one; so every sensitivity above is taken m times.
+psi_y what the ramp gives to its cell of the target's value y. Rows besides those of the most
+frequent value count 1 + R times, so that a scheme that loses rare values loses its score. w is the
+detail of the other columns. Adding a row raises one psi_y, by at most D, and the maximum by no more
+than that: the score rises by 0 to (1 + R) W D.
 
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
-is scored. (A power of the detail is bounded by the detail times the largest detail, so often.) Of
-people the same holds with the tuples of level 0 that they have in place of rows: somebody may be in
-several parts of a cell, but in no more than that.
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+With a target this holds of regions: divided among finer regions, the rows besides the most frequent
+value of each are at most those besides the most frequent value of the whole.
 Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
 learns something; keep it to yourself.)
 """
@@ -42,6 +43,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +51,13 @@ import numpy.typing as npt
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import number_tuples
+from incrowd.codes.hierarchy import Hierarchy
+from incrowd.errors import ParameterError
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import sample_one_sided_noise
 
+PsiT = TypeVar("PsiT", Counts, Floats)
 W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
@@ -60,7 +65,7 @@ _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
-_TOLD = 2  # what a region tells of the target counts so often the detail of all other columns
+_RARE = 2  # so many times more, rows of a region count that have not its most frequent value
 
 
 @dataclass(frozen=True)
@@ -120,15 +125,17 @@ def search_scheme(
     lattice.refuse_large()  # noise is drawn for every scheme
     sensitivity = rows * W * max(ramp.d for ramp in ramps)
     if target is not None:
-        sensitivity *= 2 * (1 + _TOLD)
+        if lattice.low[target] != lattice.high[target]:
+            raise ParameterError("target", "must have one level", lattice.high[target])
+        sensitivity *= 1 + _RARE
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
     noise_values = sample_one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
     noise = noise_values.reshape(len(ramps), *lattice.shape)
-    state = _SearchState(
-        _SchemeScorer(rollups, lattice, power, weights, target), lattice, ramps, noise
-    )
+    scorer = _SchemeScorer(rollups, lattice, power, weights, target)
+    candidates = find_balanced(lattice, rollups.hierarchies, weights)
+    state = _SearchState(scorer, lattice, ramps, noise, candidates)
     state.climb()
     while nodes := state.find_open_nodes(progress):
         for node in nodes:
@@ -137,8 +144,35 @@ def search_scheme(
     return state.build_choice()
 
 
-def weigh_detail(detail: Floats, power: int) -> Counts:
-    """Return w for each detail: its power, from 0 to W, cut to a whole number.
+def find_balanced(
+    lattice: Lattice, hierarchies: Sequence[Hierarchy], weights: Floats
+) -> npt.NDArray[np.bool_]:
+    """Return over the lattice which schemes suppress no column for the finest level of another.
+
+    A scheme is left out if it suppresses a column, which has other levels to choose from, while a
+    column of the same weight or less has the finest of the levels that it may have, and a coarser
+    one besides that shows something. The top of the lattice is always left in, and what is left in
+    depends on the spec alone.
+    """
+    suppressed, finest = [], []
+    for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
+        informative = _count_informative_levels(hierarchies[at], low, high)
+        levels = np.arange(high - low + 1)
+        suppressed.append(np.where((levels >= informative) & (low < high), weights[at], -np.inf))
+        is_finest = (levels == 0) & (informative > 1) & (weights[at] > 0)  # a target has no weight
+        finest.append(np.where(is_finest, weights[at], np.inf))
+    most_suppressed = lattice.fold_levels(suppressed, np.maximum, -np.inf)
+    return lattice.fold_levels(finest, np.minimum, np.inf) > most_suppressed
+
+
+def _count_informative_levels(hierarchy: Hierarchy, low: int, high: int) -> int:
+    """Return how many of the levels, counted from the lowest, show something of a column."""
+    is_root_allowed = high == hierarchy.height - 1 and hierarchy.is_rooted
+    return high - low + 1 - int(is_root_allowed)
+
+
+def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
+    """Return w for each detail: its power, times ``factor``, from 0 to W, cut to a whole number.
 
     By multiplications alone, which give the same float for the same detail wherever it stands
     (and details are summed column by column, for the same reason): a cell's weight must be the
@@ -148,13 +182,13 @@ def weigh_detail(detail: Floats, power: int) -> Counts:
     product = within
     for _ in range(power - 1):
         product = product * within
-    return np.floor(product * W).astype(np.int64)
+    return np.floor(product * factor * W).astype(np.int64)
 
 
 class _SchemeScorer:
     """The detail that cells keep, sums of it over rows, and bounds of such sums.
 
-    With a target, what regions tell of it counts besides.
+    With a target, regions stand in the place of cells.
     """
 
     def __init__(
@@ -166,8 +200,7 @@ class _SchemeScorer:
         target: int | None = None,
     ) -> None:
         self.rollups, self._lattice, self._power = rollups, lattice, power
-        self._target, self._told = target, 0 if target is None else _TOLD
-        self.close = target is None  # what is told of a target is bounded too loosely to gain by it
+        self._target = target
         shares = weights / weights.sum()
         self._kept = [
             [share * (1 - cost) for cost in compute_normalized_costs(hierarchy)]
@@ -180,35 +213,51 @@ class _SchemeScorer:
                 for at, (low, high) in spans
             ]
         )
+        self._shown = self._weigh_shown(shares)
         self.cells = lattice.sum_levels(
             [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
         )
-        self._most = grid ** (power - 1)
-        self._best = grid**power
+        self._most = grid ** (power - 1) * self._shown
+        self._best = grid**power * self._shown
         self._parts: dict[tuple[int, int], list[Floats]] = {}
+
+    def _weigh_shown(self, shares: Floats) -> Floats:
+        """Return over the lattice 1, less half the share of the columns that are suppressed."""
+        columns = []
+        for at, (low, high) in enumerate(zip(self._lattice.low, self._lattice.high, strict=True)):
+            informative = _count_informative_levels(self.rollups.hierarchies[at], low, high)
+            is_suppressed = (np.arange(high - low + 1) >= informative) & (low < high)
+            columns.append(np.where(is_suppressed, shares[at] / 2, 0.0))
+        return 1 - self._lattice.sum_levels(columns)
 
     def weigh_cells(self, codes: Codes, node: Node) -> Counts:
         """Return w of each cell of a node, a whole number from 0 to W."""
         detail = np.zeros(len(codes))
         for at, level in enumerate(node):
             detail += self._kept[at][level][codes[:, at]]
-        return weigh_detail(detail, self._power)
+        return weigh_detail(detail, self._power, self._shown[self._lattice.locate_node(node)])
 
-    def compute_score(self, codes: Codes, weights: Counts, psi: Counts) -> int:
-        """Return the score of a node, from the codes of its cells, their weights and psi."""
-        if self._target is None or not len(psi):
-            return int((weights * psi).sum())
+    def merge_regions(
+        self, node: Node, keys: npt.NDArray[np.int64], psis: Sequence[PsiT]
+    ) -> tuple[npt.NDArray[np.int64], list[PsiT]]:
+        """Return the key of a cell of each region, and what each ramp gives to the region."""
+        if self._target is None or not len(keys):
+            return keys, list(psis)
+        codes = self.rollups.decode_keys(node, keys)
         regions = number_tuples(np.delete(codes, self._target, axis=1))
         order = np.argsort(regions, kind="stable")
         starts = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
-        largest = np.maximum.reduceat(psi[order], starts)
-        lead = np.maximum(2 * largest - np.add.reduceat(psi[order], starts), 0)
-        return int(((weights[order[starts]] + self._told * W) * lead).sum())
+        merged: list[PsiT] = []
+        for psi in psis:
+            total = np.add.reduceat(psi[order], starts)
+            largest = np.maximum.reduceat(psi[order], starts)
+            merged.append((1 + _RARE) * total - _RARE * largest)
+        return keys[order[starts]], merged
 
     def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
         bound = total * W * _SLACK
-        return (self._best[self._lattice.slice_finer(node)] + self._told) * bound
+        return self._best[self._lattice.slice_finer(node)] * bound
 
     def compute_bounds(self, codes: Codes, node: Node, psi: Counts | Floats) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
@@ -218,7 +267,7 @@ class _SchemeScorer:
             group_psi = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * group_psi).sum()) for best in parts])
         detail = self._lattice.sum_levels(sums) * self._most[self._lattice.slice_finer(node)]
-        return (detail + self._told * float(psi.sum())) * (W * _SLACK)
+        return detail * (W * _SLACK)
 
     def _find_best_parts(self, at: int, level: int) -> list[Floats]:
         """Return for each finer level the most that a part of each group of this level keeps."""
@@ -274,11 +323,12 @@ class _SearchState:
         lattice: Lattice,
         ramps: Sequence[Ramp],
         noise: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.bool_],
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
         self._least = min(ramp.a for ramp in ramps)
         self._bound = np.full(noise.shape, np.inf)
-        self._closed = np.zeros(noise.shape, dtype=bool)
+        self._closed = np.broadcast_to(~candidates, noise.shape).copy()
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
         self._stages = _RollupCache(detail.rollups)
@@ -324,10 +374,13 @@ class _SearchState:
         parts = None if rows is sizes else rows[counting] / sizes[counting]
         keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
-        psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
-        finer_psis: Sequence[Counts | Floats] = (
-            psis if parts is None else [psi * parts for psi in psis]
-        )
+        cell_psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
+        region_keys, psis = self._detail.merge_regions(node, keys, cell_psis)
+        finer_psis: Sequence[Counts | Floats] = psis
+        if parts is not None:
+            cell_parts = [psi * parts for psi in cell_psis]
+            finer_psis = self._detail.merge_regions(node, keys, cell_parts)[1]
+        keys = region_keys
         cells: tuple[Codes, Counts] | None = None
         for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             bounds = self._bound[number][finer]
@@ -335,13 +388,13 @@ class _SearchState:
             np.minimum(bounds, self._detail.compute_rough_bounds(node, total), out=bounds)
             if self._find_open((number, *place)):
                 cells = cells or self._decode_cells(node, keys)
-                score = self._detail.compute_score(*cells, psi)
+                score = int((cells[1] * psi).sum())
                 noisy = score + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(noisy, number, node):
                     self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
         for number, total_psi in enumerate(finer_psis):
-            if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
+            if int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
                 closer = self._detail.compute_bounds(cells[0], node, total_psi)

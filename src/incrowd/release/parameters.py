@@ -54,14 +54,15 @@ class Terms:
 
 
 _CLASSES = frozenset({"k", "algorithm", "suppressed"})
+_PEOPLE = frozenset({ROWS_PER_PERSON})  # where k counts people
 METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
-    "k-anonymity": Terms("k-anonymity", required=_CLASSES),
+    "k-anonymity": Terms("k-anonymity", required=_CLASSES, optional=_PEOPLE),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
         required=_CLASSES | {"epsilon", "noise", "bounds"},
-        optional=frozenset({"delta", "confidence"}),
+        optional=_PEOPLE | {"delta", "confidence"},
         noisy=True,
     ),
 }
@@ -327,6 +328,7 @@ def check_parameters(
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
     check_whole_number("k", parameters.get("k"))
+    check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))
     if terms.noisy:
         _check_noise(parameters)
 

@@ -89,7 +89,9 @@ class RemoteRows:
         )
 
 
-def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | None:
+def count_remote_rows(
+    table: Table, columns: KAnonymityColumns, *, by_row: bool = False
+) -> RemoteRows | None:
     """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
     if not isinstance(table, RemoteTable):
         return None
@@ -101,7 +103,8 @@ def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | 
     rule_columns = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
     )
-    return RemoteRows(count_tuples_with_kept(table, columns.declared, rule_columns), table)
+    rows = count_tuples_with_kept(table, columns.declared, rule_columns)
+    return RemoteRows(columns.count_people(rows, table, by_row=by_row), table)
 
 
 def _merge_tuples(
@@ -172,12 +175,13 @@ class KAnonymity:
         """Classes of at least k."""
         return self._columns.planned_release
 
-    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:
         """Count tuples of generalized and kept columns; of too many, those that decide classes."""
         try:
-            return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+            rows = count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+            return self._columns.count_people(rows, table, by_row=by_row)
         except TooManyTuplesError:
-            remote_rows = count_remote_rows(table, self._columns)
+            remote_rows = count_remote_rows(table, self._columns, by_row=by_row)
             if remote_rows is None:
                 raise
             return remote_rows
