@@ -32,7 +32,8 @@ _DENSE = 8  # a table of so many times more cells than moves is changed place by
 class TargetTable:
     """A table that counts should be near.
 
-    ``maps`` lead from codes of rows to its groups; ``weight`` is 1 over the mean variance.
+    ``maps`` lead from codes of rows to its groups; ``weight`` is 1 over the mean variance, and
+    ``relevance``, up to 1, says how much the target counts.
     """
 
     columns: Columns
@@ -40,6 +41,12 @@ class TargetTable:
     maps: tuple[Codes, ...]
     estimate: Floats
     weight: float
+    relevance: float = 1.0
+
+    @property
+    def importance(self) -> float:
+        """The weight that counts."""
+        return self.weight * self.relevance
 
 
 def find_finest_levels(workload: Workload) -> Levels:
@@ -118,7 +125,7 @@ class RowExchange:
         if not columns or not len(self.weights):
             return
         batches = dict.fromkeys(columns, max(len(self.weights) // 16, _FEWEST))
-        near = _NEAR * sum(len(x.cells) for x in self._excess)
+        near = _NEAR * sum(len(x.cells) * x.target.relevance for x in self._excess)
         distance, gain = self._measure_distance(), math.inf
         while self._work < _MOST_WORK and distance > near and gain > _LEAST_GAIN * distance:
             gain = 0.0
@@ -134,7 +141,7 @@ class RowExchange:
 
     def _measure_distance(self) -> float:
         """Return the distance from all targets."""
-        return sum(x.target.weight * float(x.cells @ x.cells) for x in self._excess)
+        return sum(x.target.importance * float(x.cells @ x.cells) for x in self._excess)
 
     def _exchange(self, column: int, size: int, rng: np.random.Generator) -> tuple[float, float]:
         """Offer other values of a column to some rows; return what is gained, by which share."""
@@ -150,7 +157,7 @@ class RowExchange:
         for excess, sources, goals in self._find_places(column, rows, new):
             step = excess.cells[sources] - excess.cells[goals]
             step -= people * (sources != goals)
-            step *= np.float32(excess.target.weight)
+            step *= np.float32(excess.target.importance)
             gains += step
             self._work += len(rows)
         chosen = np.flatnonzero(gains > 0)
@@ -191,8 +198,8 @@ class RowExchange:
             ]
             slope = curve = 0.0
             for excess, places, numbers in changes:
-                slope -= 2 * excess.target.weight * float(excess.cells[places] @ numbers)
-                curve += excess.target.weight * float(numbers @ numbers)
+                slope -= 2 * excess.target.importance * float(excess.cells[places] @ numbers)
+                curve += excess.target.importance * float(numbers @ numbers)
             best = slope / (2 * curve) if curve else 1.0
             if best >= 0.75:
                 break

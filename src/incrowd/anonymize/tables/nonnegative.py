@@ -53,8 +53,9 @@ def rake_margins(
 ) -> None:
     """Scale a nonnegative table in place until margins are near theirs, the coarsest the nearest.
 
-    Where a table has so many cells that few steps of :func:`fit_nonnegative` are affordable, its
-    margins are far from their estimates, which are much more precise than its cells.
+    In a table whose noise is larger than its counts, what is nearest by least squares has too many
+    people where noise is positive. Its margins are known much more precisely than its cells, and
+    come first.
     """
     low = table.columns, table.levels
     for _ in range(_RAKES):

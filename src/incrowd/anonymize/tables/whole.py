@@ -33,8 +33,9 @@ from incrowd.errors import ParameterError
 
 MOST_ROWS = 250_000  # made-up rows; where there are more people, some stand for several
 _LIGHT = 0.3  # of the rows then stand for fewer than the others
-_RAKED = 1_000_000  # cells beyond which margins are raked
-_CLEAR = 4.0  # squared mean count over variance, from which on a margin is raked
+_REFINED = 1_000_000  # cells up to which one table is refined
+_CLEAR = 4.0  # squared mean count over variance, from which on a table counts in full
+_FAINT = 0.05  # relevance below which a table is left aside
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +103,13 @@ def _share_sums(
     keys = [x.key for x in plan.residuals if x.quantity == quantity]
     targets = []
     for _, columns, levels in keys:
-        counted = RequestedTable(columns, levels)
-        table = replace(counted, quantity=quantity)
-        counts, sums = estimate_tables(plan, measured, (counted, table))
+        rows_of_table = RequestedTable(columns, levels)
+        table = replace(rows_of_table, quantity=quantity)
+        counts, sums = estimate_tables(plan, measured, (rows_of_table, table))
         # What values differ from the middle is measured apart from the counts.
         differences = (sums - column.middle * counts) / column.step
         middle = rows.count(columns, levels) * (column.steps / 2)
-        variance = plan.mean_variance(table) - column.middle**2 * plan.mean_variance(counted)
+        variance = plan.mean_variance(table) - column.middle**2 * plan.mean_variance(rows_of_table)
         targets.append(
             SumTarget(
                 rows.find_places(columns, levels),
@@ -135,13 +136,12 @@ def _round_table(
     (estimate,) = estimate_tables(plan, measured, (table,))
     targets = list_targets(plan, measured)
     near = fit_nonnegative(plan, table, estimate)
-    if near.size > _RAKED:
-        margins = [
-            (RequestedTable(x.columns, x.levels), x.estimate)
-            for x in targets
-            if (x.columns, x.levels) != low and x.estimate.mean() ** 2 * x.weight > _CLEAR
-        ]
-        rake_margins(workload, table, near, margins)
+    margins = [
+        (RequestedTable(x.columns, x.levels), x.estimate)
+        for x in targets
+        if (x.columns, x.levels) != low and x.relevance == 1
+    ]
+    rake_margins(workload, table, near, margins)
     cells = round_cells(near, total, rng)
     del near
     if cells.any() and table.columns:
@@ -152,11 +152,12 @@ def _round_table(
                 estimate=x.estimate - workload.roll_up(cells - movable, low, (x.columns, x.levels)),
             )
             for x in targets
+            if x.relevance > _FAINT
         ]
         exchange = _list_rows(workload, table, movable, margins_left, split=True)
         exchange.run(rng)
         cells = cells - movable + exchange.count(*low)
-        if cells.size <= _RAKED:
+        if cells.size <= _REFINED:
             cells = refine_table(workload, table, cells, estimate, (), rng)
     return [table], [cells], _list_rows(workload, table, cells, (), split=False)
 
@@ -240,7 +241,7 @@ def _fit_tables(
     weights = _weigh_rows(total)
     sizes = [a.sizes[x] for a, x in zip(workload.axes, find_finest_levels(workload), strict=True)]
     codes = draw_start(sizes, targets, len(weights), rng)
-    margins = [x for x in targets if (x.columns, x.levels) not in refined]
+    margins = [x for x in targets if (x.columns, x.levels) not in refined and x.relevance > _FAINT]
     rows = RowExchange(workload, codes, rng.permutation(weights), margins)
     rows.run(rng)
     cells = []
@@ -267,7 +268,11 @@ def _weigh_rows(total: int) -> Counts:
 
 
 def list_targets(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> tuple[TargetTable, ...]:
-    """Return the tables that counts should be near: all that can be summed up, by precision."""
+    """Return the tables that counts should be near: all that can be summed up, by precision.
+
+    Where the noise is larger than the counts, numbers that cannot be negative fit the noise that is
+    positive, at the expense of totals: such tables are less relevant.
+    """
     workload = plan.workload
     finest = find_finest_levels(workload)
     tables = [RequestedTable(x.columns, x.components) for x in plan.residuals if not x.quantity]
@@ -278,5 +283,6 @@ def list_targets(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> tupl
             for column, level in zip(table.columns, table.levels, strict=True)
         )
         weight = 1 / plan.mean_variance(table)
-        targets.append(TargetTable(table.columns, table.levels, maps, estimate, weight))
+        relevance = min(1.0, float(estimate.mean()) ** 2 * weight / _CLEAR)
+        targets.append(TargetTable(table.columns, table.levels, maps, estimate, weight, relevance))
     return tuple(targets)
