@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.deposit import describe
     from incrowd.curate.draft.draft import draft
+    from incrowd.curate.recommend import recommend_method
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -67,6 +69,7 @@ _HOMES = {
     "curate.confirm": ("confirm",),
     "curate.deposit": ("describe",),
     "curate.draft.draft": ("draft",),
+    "curate.recommend": ("recommend_method",),
     "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
@@ -74,6 +77,7 @@ _HOMES = {
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
     "curate.synthesize": ("synthesize",),
+    "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
 
 
@@ -133,7 +137,9 @@ __all__ = [
     "invert_amplification",
     "linking_risk",
     "plan",
+    "plan_tables",
     "publish",
+    "recommend_method",
     "rehearse",
     "risk",
     "smooth_bound",
