@@ -3,6 +3,8 @@
 The distance is the sum over targets of weight times squared difference. A row that changes its
 value of one column moves its people from a cell to another, in every target with this column. Many
 rows are tried at once, each with one other value; those that would bring the distance down move.
+Pairs of rows are tried as well, each with the value of the other: that leaves single columns as
+they are, which may be near already.
 Together they may go too far: along the way that they go the distance is a parabola, and only the
 share of them that ends at its lowest point moves.
 
@@ -133,7 +135,7 @@ class RowExchange:
                 tried = 0
                 while tried < len(self.weights) and self._work < _MOST_WORK:
                     gained, share = self._exchange(column, batches[column], rng)
-                    gain += gained
+                    gain += gained + self._swap(column, batches[column] // 2, rng)[0]
                     tried += batches[column]
                     size = batches[column] * (1.3 if share >= 1 else 0.7)
                     batches[column] = int(min(max(size, _FEWEST), len(self.weights)))
@@ -169,6 +171,32 @@ class RowExchange:
         order = rng.permutation(len(rows))
         return self._move(column, rows[order], new[order])
 
+    def _swap(self, column: int, pairs: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Let pairs of rows swap values of a column; return what is gained, by which share."""
+        rows = rng.permutation(np.unique(rng.integers(0, len(self.weights), 2 * pairs)))
+        both = rows[: len(rows) // 2 * 2].reshape(-1, 2)
+        codes = self.codes[column][both]
+        both = both[codes[:, 0] != codes[:, 1]]
+        new = self.codes[column][both][:, ::-1].ravel()
+        people = self._people[both]
+        gains = np.zeros(len(both), dtype=np.float32)
+        for excess, *places in self._find_places(column, both.ravel(), new):
+            sources, goals = (x.reshape(-1, 2) for x in places)
+            linear = (people * (excess.cells[sources] - excess.cells[goals])).sum(axis=1)
+            squares = np.where(
+                sources[:, 0] == goals[:, 1],
+                (people[:, 0] - people[:, 1]) ** 2,
+                (people**2).sum(axis=1),
+            )
+            squares[sources[:, 0] == goals[:, 0]] = 0
+            gains += np.float32(excess.target.importance) * (linear - squares)
+            self._work += 2 * len(both)
+        chosen = gains > 0
+        if not chosen.any():
+            return 0.0, 1.0
+        new = new.reshape(-1, 2)[chosen]
+        return self._move(column, both[chosen].ravel(), new.ravel(), together=2)
+
     def _find_places(
         self, column: int, rows: Places, new: Places
     ) -> Iterator[tuple[_Excess, Places, Places]]:
@@ -188,7 +216,9 @@ class RowExchange:
                     goals += base
             yield excess, sources, goals
 
-    def _move(self, column: int, rows: Places, new: Places) -> tuple[float, float]:
+    def _move(
+        self, column: int, rows: Places, new: Places, together: int = 1
+    ) -> tuple[float, float]:
         """Move the share of the rows that gains most; return what is gained, and the share."""
         share = 1.0
         while True:
@@ -203,10 +233,10 @@ class RowExchange:
             best = slope / (2 * curve) if curve else 1.0
             if best >= 0.75:
                 break
-            if best <= 0 or len(rows) == 1:
+            if best <= 0 or len(rows) == together:
                 return 0.0, 0.0
             share *= best
-            fewer = max(int(len(rows) * best), 1)
+            fewer = max(int(len(rows) * best) // together, 1) * together
             rows, new = rows[:fewer], new[:fewer]
         for excess, places, numbers in changes:
             excess.cells[places] += numbers
