@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.weighting import calibrate
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -70,6 +71,7 @@ _HOMES = {
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
+    "curate.weighting": ("calibrate",),
     "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 
@@ -113,6 +115,7 @@ __all__ = [
     "attack",
     "audit",
     "beta",
+    "calibrate",
     "check",
     "compare",
     "confirm",

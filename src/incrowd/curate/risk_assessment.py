@@ -13,7 +13,8 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Floats, Members, Progress
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
-from incrowd.codes.values import canonicalize_value, parse_number
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import make_value_coder, read_positive_numbers
 from incrowd.engine.source import open_spec_table, open_table
 from incrowd.engine.table import Coder, Engine, Table, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole, require_single
@@ -177,7 +178,9 @@ class _TableReader:
         wide, values = self._count(table, extra)
         rows = wide.counts
         if has_counts:
-            rows = rows * _read_numbers(COUNT, values[COUNT])[wide.codes[:, -1]].astype(np.int64)
+            rows = rows * read_positive_numbers(COUNT, values[COUNT])[wide.codes[:, -1]].astype(
+                np.int64
+            )
         tuples, owner = _split_tuples(wide.codes[:, : len(self._names)], rows)
         people, basis = self._estimate_people(tuples, owner, wide, values, rows, size)
         entries: tuple[Members, Members, Counts] | None = None
@@ -200,7 +203,7 @@ class _TableReader:
     ) -> tuple[Floats, Basis]:  # fmt: skip
         """Return the people of each tuple in the population, and what they come from."""
         if self._weight is not None:
-            weights = _read_numbers(self._weight, values[self._weight])
+            weights = read_positive_numbers(self._weight, values[self._weight])
             each = weights[wide.codes[:, len(self._names)]] * rows
             return np.bincount(owner, weights=each).astype(np.float64), "weights"
         people = tuples.counts.astype(np.float64)
@@ -235,7 +238,7 @@ class _TableReader:
         values: dict[str, list[object]] = {}
         for name in extra:
             values[name] = list(gathered.values(name))
-            coders[name] = _make_value_coder(values[name])
+            coders[name] = make_value_coder(values[name])
         return gathered.count([*self._names, *extra], coders), values
 
 
@@ -250,26 +253,6 @@ def _make_text_coder(texts: dict[str | None, int]) -> Coder:
     return lambda values: np.array(
         [texts.get(canonicalize_value(value), len(texts)) for value in values], dtype=np.int32
     )
-
-
-def _make_value_coder(listed: Sequence[object]) -> Coder:
-    places = {value: at for at, value in enumerate(listed)}
-    # A reader of files may ask for null where there is none.
-    return lambda values: np.array([places.get(value, 0) for value in values], dtype=np.int32)
-
-
-def _read_numbers(name: str, values: Sequence[object]) -> Floats:
-    """Return positive numbers; refuse anything else."""
-    numbers = []
-    for value in values:
-        number = parse_number(canonicalize_value(value))
-        if number is None or number <= 0:
-            raise TableError(
-                f"Column '{name}': '{value}' is not a positive number, and each record needs one. "
-                "Correct the value, or leave its records out."
-            )
-        numbers.append(float(number))
-    return np.array(numbers)
 
 
 def _split_tuples(codes: Codes, rows: Counts) -> tuple[Frequencies, Members]:
