@@ -185,7 +185,7 @@ def make_release(run: RunContext) -> Release:
         history = opened.enter_context(_open_history(run, method, source))
 
         run.step("count")
-        counts = method.count(source)
+        counts = method.count(source, by_row=isinstance(run.file.spec.unit, PersonId))
         refuse_outside_domain(counts)
         history.wait_for_fingerprints()
 
@@ -265,7 +265,7 @@ class _People:
 
 
 def _choose_people(run: RunContext, source: Table) -> _People:
-    """Choose one row of each person, where a person may have several."""
+    """Choose the rows of each person that are used, where a person may have several."""
     spec = run.file.spec
     if not isinstance(spec.unit, PersonId):
         return _People(source)

@@ -35,9 +35,9 @@ from incrowd.arrays import Bools
 from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts
 from incrowd.privacy.randomness import SeededRandomness
-from incrowd.privacy.split import CountsEvent
 
 
 def chances(event: CountsEvent) -> dict[int, float]:

@@ -279,3 +279,16 @@ def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -
     assert asked("complete_fish", **typed).startswith("show")
     for shell in ("bash", "zsh", "fish"):
         assert f"_INCROWD_COMPLETE=complete_{shell}" in asked(f"source_{shell}")
+
+
+def test_verifying_loads_no_pandas_and_what_no_event_needs(tmp_path: Path) -> None:
+    """In a process of its own: Pandas, where it is installed, is a third of the command."""
+    folder = Path(__file__).parents[1] / "formats" / "1" / "k-anonymity-ola"
+    code = (
+        "import atexit, sys; from incrowd.cli import main; "
+        "heavy = ('pandas', 'cryptography', 'incrowd.privacy.accountant'); "
+        "atexit.register(lambda: print([name for name in heavy if name in sys.modules])); "
+        f"sys.argv = ['incrowd', 'verify', {str(folder)!r}]; main.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -33,12 +33,12 @@ from incrowd.arrays import Words
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
 from incrowd.methods.safe import draw as drawing
+from incrowd.privacy import accountant
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import SafeRelease, Selection, parse_event
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 from incrowd.privacy.selection import select_candidate
 from incrowd.publication import publish
-from incrowd.release import verify_guarantee
 from incrowd.release.ledger import Ledger
 from incrowd.release.verify import verify
 from incrowd.spec.file import parse_spec
@@ -299,7 +299,7 @@ def test_a_release_holds_on_a_machine_that_adds_up_in_another_order(
         def delta(self, *, epsilon: float) -> float:
             return super().delta(epsilon=epsilon) * (1 + 1e-13)
 
-    monkeypatch.setattr(verify_guarantee, "Accountant", Elsewhere)
+    monkeypatch.setattr(accountant, "Accountant", Elsewhere)
     assert verify(tmp_path / "out") == []
 
 

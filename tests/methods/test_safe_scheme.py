@@ -22,7 +22,7 @@ COLUMNS = {
 }
 
 
-def elsewhere(_table: Table, declared: ColumnHierarchies) -> RemoteCountedTable:
+def elsewhere(_table: Table, declared: ColumnHierarchies, _levels: object) -> RemoteCountedTable:
     """Tuples that are too many for this machine."""
     hierarchies = tuple(declared.get_hierarchy(name, tuple) for name in declared.names)
     levels = (0,) * len(declared.names)

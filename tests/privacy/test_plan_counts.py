@@ -64,7 +64,7 @@ def test_a_plan_asks_for_counts() -> None:
     assert ic.plan(epsilon=1, delta=1e-6) == ic.plan(epsilon=1, delta=1e-6, draw="sample")
     assert set(result.as_dict()) == {
         "k", "r", "crowd", "always", "error", "epsilon", "delta", "noise", "noise_epsilon",
-        "chance", "releases",
+        "chance", "releases", "rows",
     }  # fmt: skip
     assert (
         "Groups of 19 or more people are published with probability above 1/2" in result.describe()

@@ -9,8 +9,15 @@ import pytest
 from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import is_even
-from incrowd.privacy.events import Coin, Composition, GaussianCounts, GeometricCounts, SampledEvent
-from incrowd.privacy.split import BudgetSplit, CountsEvent, split_for_counts
+from incrowd.privacy.draw_parameters import CountsEvent
+from incrowd.privacy.events import (
+    Coin,
+    Composition,
+    GaussianCounts,
+    GeometricCounts,
+    SampledEvent,
+)
+from incrowd.privacy.split import BudgetSplit, split_for_counts
 
 
 def spent(split: BudgetSplit) -> float:

@@ -45,23 +45,30 @@ FIELDS = {
     "suppressed": ("dropped", CLASSES),
     "search_seconds": ("90", CLASSES),
     "algorithm": ("ola", CLASSES),
+    "reading": ("wildcard", "k-anonymity"),
+    "subsets": ("{2: 10}", "k-anonymity"),
     "noise": ("laplace", "k-epsilon"),
     "bounds": ("class", "k-epsilon"),
     "confidence": ("0.9", "k-epsilon"),
     "clamp": ("false", "k-epsilon"),
 }
 
-WITH = {"formulas": ["format: csv"], "cut": ["algorithm: mondrian"]}
+WITH = {
+    "formulas": ["format: csv"],
+    "cut": ["algorithm: mondrian"],
+    "reading": ["algorithm: suppress"],
+    "subsets": ["algorithm: suppress", "reading: wildcard"],
+}
 
 # What each method refuses; of several, the one that comes first here is named.
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "reading", "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases",
+        "target", "search_epsilon", "releases", "reading", "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",

@@ -10,12 +10,11 @@ import pytest
 
 from incrowd.curate.demo_tables import make_demo_table
 from incrowd.methods.safe import budget
-from incrowd.privacy import filter as filter_
+from incrowd.privacy import accountant
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan import plan
 from incrowd.privacy.split import split_for_counts, split_for_samples
-from incrowd.release import verify_guarantee
 
 
 @pytest.fixture(scope="session")
@@ -71,5 +70,5 @@ def settled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "plan", PLAN)
     monkeypatch.setattr(budget, "split_for_samples", PAIRED)
     monkeypatch.setattr(budget, "split_for_counts", COUNTED)
-    for module in (budget, verify_guarantee, filter_):
+    for module in (budget, accountant):
         monkeypatch.setattr(module, "Accountant", CachedAccountant)

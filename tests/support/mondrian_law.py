@@ -32,6 +32,7 @@ from incrowd.anonymize.safe_search import Ramp
 from incrowd.arrays import Counts
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.engine.count import count_tuples
 from incrowd.engine.source import local_engine, open_table
 from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.safe import draw as drawing
@@ -138,7 +139,7 @@ class MondrianLaw:
     def count_table(self, table: Table) -> CountedTable:
         columns = {name: [row[at] for row in table] for at, name in enumerate(self.names)}
         frame = pl.DataFrame(columns, schema=dict.fromkeys(self.names, pl.String))
-        return self.scheme.count_table(open_table(frame))
+        return count_tuples(open_table(frame), self.scheme._declared)
 
     def list_ways(self, table: CountedTable) -> dict[Any, float]:
         """The pair, the levels of open columns and the cells before the sample; how likely."""

@@ -225,6 +225,14 @@ class Rollups:
         assert groups is not None
         return groups[:2]
 
+    def count_cells_with_rows(self, node: Node) -> tuple[npt.NDArray[np.int64], Counts, Counts]:
+        """Return the keys of the cells of a node, what they count, and what their parts may count.
+
+        The counts of the cells of any finer node add up, within a cell, to at most the latter.
+        """
+        keys, counts = self.count_cells(node)
+        return keys, counts, counts
+
     def roll_up_to(self, node: Node) -> Rollups:
         """Return the same for a node and all that are coarser, from the cells of the node.
 

@@ -21,12 +21,18 @@ which moves the difference by D at most, up or down, and the score by 3 W D. As 
 choice takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). The bounds below
 hold with w + 2 W for w, since the difference is at most the sum of the psi_y.
 
+**People.** Where cells count people, each of whom has at most m rows, a person moves at most m
+cells by one each. They are added one after the other, and each moves the score by no more than a
+row does, in the same direction where a row has one; so every sensitivity above is taken m times.
+
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
-is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.) Of
+people the same holds with the tuples of level 0 that they have in place of rows: somebody may be in
+several parts of a cell, but in no more than that.
 Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
 learns something; keep it to yourself.)
 """
@@ -101,16 +107,18 @@ def search_scheme(
     weights: Floats,
     bits: Randomness,
     target: int | None = None,
+    rows: int = 1,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ChosenScheme:
     """Choose a scheme of the lattice and a ramp by report noisy max: epsilon-private.
 
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
     is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is the
-    place of a column whose relation to the others is to be kept.
+    place of a column whose relation to the others is to be kept. ``rows`` is the largest number of
+    rows of one person, where the cells count people.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
-    sensitivity = W * max(ramp.d for ramp in ramps)
+    sensitivity = rows * W * max(ramp.d for ramp in ramps)
     if target is not None:
         sensitivity *= 2 * (1 + _TOLD)
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
@@ -197,12 +205,12 @@ class _SchemeScorer:
         lead = np.maximum(2 * largest - np.add.reduceat(psi[order], starts), 0)
         return int(((weights[order[starts]] + self._told * W) * lead).sum())
 
-    def compute_rough_bounds(self, node: Node, total: int) -> Floats:
+    def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
-        bound = float(total) * W * _SLACK
+        bound = total * W * _SLACK
         return (self._best[self._lattice.slice_finer(node)] + self._told) * bound
 
-    def compute_bounds(self, codes: Codes, node: Node, psi: Counts) -> Floats:
+    def compute_bounds(self, codes: Codes, node: Node, psi: Counts | Floats) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
         sums = []
         for at, level in enumerate(node):
@@ -311,27 +319,33 @@ class _SearchState:
     def score_node(self, node: Node) -> None:
         """Score a node for every ramp that may win with it, and bound what is finer."""
         self._scored += 1
-        keys, sizes = self._stages.get_rollups(node).count_cells(node)
+        keys, sizes, rows = self._stages.get_rollups(node).count_cells_with_rows(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
+        parts = None if rows is sizes else rows[counting] / sizes[counting]
         keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
         psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
+        finer_psis: Sequence[Counts | Floats] = (
+            psis if parts is None else [psi * parts for psi in psis]
+        )
         cells: tuple[Codes, Counts] | None = None
         for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             bounds = self._bound[number][finer]
-            np.minimum(bounds, self._detail.compute_rough_bounds(node, int(psi.sum())), out=bounds)
+            total = float(finer_psis[number].sum())
+            np.minimum(bounds, self._detail.compute_rough_bounds(node, total), out=bounds)
             if self._find_open((number, *place)):
                 cells = cells or self._decode_cells(node, keys)
                 score = self._detail.compute_score(*cells, psi)
-                total = score + int(self._noise[(number, *place)])
-                if self._best is None or self._is_better(total, number, node):
-                    self._best = (total, node, candidate_ramp)
+                noisy = score + int(self._noise[(number, *place)])
+                if self._best is None or self._is_better(noisy, number, node):
+                    self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
-        for number, psi in enumerate(psis):
+        for number, total_psi in enumerate(finer_psis):
             if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
-                np.minimum(bounds, self._detail.compute_bounds(cells[0], node, psi), out=bounds)
+                closer = self._detail.compute_bounds(cells[0], node, total_psi)
+                np.minimum(bounds, closer, out=bounds)
 
     def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""

@@ -19,7 +19,8 @@ more than the one of them that moves most. So it rises by 0 to 1 at (u, v), by a
 most, and falls by 2a in all at most: S moves by more than -2 and less than 2. (To an empty table
 the row adds nothing: f is 0.) Whole numbers floor(U S) then move by 2 U at most, and so does the
 mean, rounded down, of several. They may move either way, so a choice among them by report noisy max
-takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`).
+takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). A person with up to m
+tuples adds them one after the other, so the sensitivity is m times that.
 
 **Slices.** How many there are, and how many columns each has, is settled by numbers alone. First
 every column gets a place: a slice begins with the pair that scores most and takes in, one by one,
@@ -145,16 +146,20 @@ def choose_slices(
     epsilons: Sequence[Fraction],
     bits: Randomness,
     threshold: int = 0,
+    rows: int = 1,
 ) -> list[tuple[int, ...]]:
     """Choose slices of at most ``limit`` columns each: private at the sum of the epsilons.
 
     There is one epsilon for each of :func:`count_choices`. What stands in cells of ``threshold``
-    rows or fewer counts nothing; no data may decide that number.
+    rows or fewer counts nothing; no data may decide that number. One person has at most ``rows`` of
+    the tuples counted.
     """
     columns = frequencies.codes.shape[1]
     pairs = combinations(range(columns), 2)
     score = {pair: compute_dependence(frequencies, *pair, threshold) for pair in pairs}
-    return choose_slices_by_score(score, columns, limit, tables, epsilons=epsilons, bits=bits)
+    return choose_slices_by_score(
+        score, columns, limit, tables, epsilons=epsilons, bits=bits, rows=rows
+    )
 
 
 def choose_slices_by_score(
@@ -165,6 +170,7 @@ def choose_slices_by_score(
     *,
     epsilons: Sequence[Fraction],
     bits: Randomness,
+    rows: int = 1,
 ) -> list[tuple[int, ...]]:
     """Choose the same by :func:`compute_dependence` of every two columns, at one ``threshold``."""
     budget = iter(epsilons)
@@ -185,7 +191,9 @@ def choose_slices_by_score(
                 [_score_option(scores, members, option) for option in options], np.int64
             )
             members = options[
-                select_candidate(values, sensitivity=SENSITIVITY, epsilon=next(budget), bits=bits)
+                select_candidate(
+                    values, sensitivity=rows * SENSITIVITY, epsilon=next(budget), bits=bits
+                )
             ]
         return tuple(sorted(members))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.cli.terminal import make_console
 from incrowd.privacy.presentation import format_parameter
+from incrowd.release.parameters import has_wildcards, list_subsets
 
 if TYPE_CHECKING:
     from incrowd.release.certificate import Certificate
@@ -28,6 +29,10 @@ def describe_guarantee(certificate: Certificate) -> str:
 def _describe_anonymity(certificate: Certificate) -> str:
     if certificate.guarantee.kind == "k-anonymity":
         return f"{certificate.k}-anonymity"
+    if has_wildcards(certificate.parameters):
+        subsets = list_subsets(certificate.parameters).items()
+        parts = [f"k = {certificate.k}", *(f"any {n} columns {least}" for n, least in subsets)]
+        return f"{certificate.guarantee.kind} ({', '.join(parts)})"
     parts = [f"k = {certificate.k}"]
     for name, symbol in (("epsilon", "ε"), ("delta", "δ")):
         value = certificate.parameters.get(name)
@@ -40,7 +45,9 @@ def describe_unit(certificate: Certificate) -> str:
     of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     if certificate.guarantee.unit == "one row":
         return f"one row{of}, not all rows of a person together"
-    return f"one person{of}; one row of each person is used"
+    rows = certificate.rows_per_person
+    used = "one row of each person is used" if rows == 1 else f"up to {rows} rows of each are used"
+    return f"one person{of}; {used}"
 
 
 def describe_meaning(epsilon: float | None, delta: float | None, members: str) -> str:

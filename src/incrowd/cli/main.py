@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
@@ -13,6 +14,8 @@ def main() -> None:
     interrupted.
     """
     gc.set_threshold(200_000, 20, 20)  # before anything is loaded: nearly all of that stays
+    # Pydantic looks through every installed package for plugins, of which we use none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from incrowd.cli.commands import run_command
 
     status = run_command()

@@ -18,6 +18,9 @@ from incrowd.findings import format_percent
 from incrowd.privacy.presentation import format_parameter, round_crowd_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from incrowd.curate.person_rows import RowsPerPerson
     from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
     from incrowd.privacy.plan import Plan, PlanTable
     from incrowd.privacy.plan_counts import CountsPlan
@@ -43,6 +46,13 @@ def plan(
         number_option("Crowd size of noisy counts: group size published with probability 1/2."),
     ] = None,
     releases: Annotated[str, number_option("Number of releases that share the budget.")] = "1",
+    rows: Annotated[
+        str, number_option("Largest number of rows of one person (--draw counts).")
+    ] = "1",
+    typical: Annotated[
+        str | None,
+        number_option("With --spec: a typical number of rows per person, to compare `rows`."),
+    ] = None,
     definition: Annotated[
         str, typer.Option(help="Definition of δ: tight, or paper (Theorem 1 of paper A).")
     ] = "tight",
@@ -52,7 +62,9 @@ def plan(
     spec: Annotated[
         Path | None,
         typer.Option(
-            metavar="SPEC", help="Print error and linking risk of a k-epsilon spec, by k and ε."
+            metavar="SPEC",
+            help="Of a k-epsilon spec, print error and linking risk by k and ε; of a safe spec "
+            "with a person id, print what rows per person cost.",
         ),
     ] = None,
     verbose: Verbose = False,
@@ -68,12 +80,16 @@ def plan(
 
     if spec is not None:
         excluded = (epsilon, delta, k, beta, keep, draw, crowd, grid)
-        if any(option is not None for option in excluded) or releases != "1":
+        if any(option is not None for option in excluded) or (releases, rows) != ("1", "1"):
             raise IncrowdError(
                 "--spec excludes other options, because the spec holds them. Drop them."
             )
-        _plan_from_spec(spec, as_json)
+        _plan_from_spec(spec, parse_number("typical", typical), as_json)
         return
+    if typical is not None:
+        raise IncrowdError("--typical applies to a spec. Add --spec SPEC.")
+    if rows != "1" and draw != "counts":
+        raise IncrowdError("--rows applies to counts only. Add --draw counts.")
     if draw is not None:
         check_choice("draw", draw, ("sample", "counts"))
     if crowd is not None and draw != "counts":
@@ -96,7 +112,10 @@ def plan(
         return
     parameters["keep"] = parse_number("keep", keep)
     if draw == "counts":
-        counts = planned(draw="counts", crowd=parse_number("crowd", crowd), **parameters)
+        counts = planned(
+            draw="counts", crowd=parse_number("crowd", crowd),
+            rows=parse_number("rows", rows), **parameters,
+        )  # fmt: skip
         terminal.print_json(counts.as_dict()) if as_json else print_counts(counts, verbose=verbose)
         return
     answer = planned(**parameters)
@@ -136,20 +155,53 @@ def _plan_matching_counts(answer: Plan) -> CountsPlan | None:
         return None
 
 
-def _plan_from_spec(path: Path, as_json: bool) -> None:
+def _plan_from_spec(path: Path, typical: float | None, as_json: bool) -> None:
     from incrowd.curate.tradeoff import compute_tradeoff
     from incrowd.engine.source import open_spec_table
     from incrowd.privacy.randomness import SystemRandomness
     from incrowd.spec.file import read_spec_file
 
     file = read_spec_file(path)
+    if file.spec.release is not None and file.spec.release.method == "safe":
+        from incrowd.curate.person_rows import compare_rows_per_person
+
+        comparison = compare_rows_per_person(file, typical=typical)
+        if as_json:
+            terminal.print_json({"rows": [choice.as_dict() for choice in comparison]})
+        else:
+            print_rows_per_person(comparison, typical)
+        return
+    if typical is not None:
+        raise IncrowdError("--typical is for `method: safe` with a person id. Drop it.")
     table = open_spec_table(file)
     with terminal.show_progress("computing") as (_, tell):
         tradeoff = compute_tradeoff(file, table, bits=SystemRandomness(), progress=tell)
     terminal.print_json(tradeoff.as_dict()) if as_json else print_tradeoff(tradeoff)
 
 
-_MEMBERS = "people with one row in the table"
+def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | None) -> None:
+    """Print what each number of rows per person costs, and what it keeps."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("rows per person", "95 % of noise", "smallest groups", "rows kept", "error"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for choice in comparison:
+        share = "–" if choice.share is None else format_percent(choice.share)
+        error = "–" if choice.error is None else f"{choice.error:.2f}"
+        table.add_row(
+            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} people", share, error
+        )
+    make_console().print(table)
+    if typical is None:
+        print("Add --typical NUMBER, a typical number of rows per person, for what is kept.")
+    else:
+        print(
+            "Error: noise of a count relative to all counts, 1 = one row per person. The table is "
+            "not opened."
+        )
+
+
 _MEANINGS = {
     "k": "smallest number of sampled rows in a group",
     "beta": "sampling rate",
@@ -193,8 +245,13 @@ def _guarantee_facts(answer: Plan | CountsPlan) -> list[tuple[str, str]]:
     many = f", all {answer.releases:,} releases together" if answer.releases > 1 else ""
     return [
         ("Guarantee", f"({epsilon}, {delta})-differential privacy{many}"),
-        ("Meaning", describe_meaning(answer.epsilon, answer.delta, _MEMBERS)),
+        ("Meaning", describe_meaning(answer.epsilon, answer.delta, _describe_members(answer))),
     ]
+
+
+def _describe_members(answer: Plan | CountsPlan) -> str:
+    rows = getattr(answer, "rows", 1)
+    return "people with one row in the table" if rows == 1 else "people in the table"
 
 
 def print_grid(grid: PlanTable) -> None:
@@ -265,16 +322,18 @@ _COUNTS_MEANINGS = {
     "noise_variance": "variance of the noise",
     "chance": "probability of r - 1 instead of r, independent of the data",
     "releases": "releases that share the budget",
+    "rows": "largest number of rows of one person",
 }
 
 
 def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
     """Print a plan for noisy counts as facts."""
+    least = "different people" if answer.rows > 1 else "original rows"
     crowd, always = answer.crowd, f"groups of {answer.certain_crowd:,} or more always"
     facts = [
         ("Crowd size", f"{crowd:,} people: {_describe_crowd(crowd)}, {always}"),
         ("Accuracy", f"95 % of noise within ±{answer.error:,}, every count within ±{answer.r:,}"),
-        ("Groups", f"at least {answer.k:,} original rows each (k = {answer.k:,})"),
+        ("Groups", f"at least {answer.k:,} {least} each (k = {answer.k:,})"),
         *_guarantee_facts(answer),
     ]
     print_facts(facts, indent=0)

@@ -243,7 +243,10 @@ def evaluate(
     if as_json:
         terminal.print_json(evaluation.as_dict())
         return
-    if isinstance(read_spec_file(spec).spec.unit, PersonId):
+    unit = read_spec_file(spec).spec.unit
+    if isinstance(unit, PersonId) and unit.rows > 1:
+        print(f"Unit: one person. Up to {unit.rows} rows per person are compared, once per group.")
+    elif isinstance(unit, PersonId):
         print("Unit: one person. One row per person is compared, so rows are people.")
     evaluation_facts.print_evaluation(evaluation, verbose=verbose)
     terminal.print_findings(evaluation.findings())

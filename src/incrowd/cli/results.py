@@ -110,15 +110,18 @@ def release_facts(release: Release) -> Facts:
 
 def private_facts(release: Release) -> Facts:
     """Return what only the curator may know: lost rows, the ledger, where the report is."""
-    from incrowd.measure.synthetic import SyntheticEvaluation
-
     evaluation = release.evaluation
-    if isinstance(evaluation, SyntheticEvaluation):
+    if release.certificate.synthetic is not None:
+        from incrowd.measure.synthetic import SyntheticEvaluation
+
+        assert isinstance(evaluation, SyntheticEvaluation)
         facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
         return [*facts, *_ledger_facts(release), _report_fact(release)]
     facts = [("Missing", _describe_missing_rows(release)), *_target_facts(evaluation)]
     if not evaluation.slices:
         facts.append(("Information loss", f"{evaluation.loss:.3f} (0 = none, 1 = everything)"))
+    if evaluation.suppression is not None:
+        facts.append(("Cells", evaluation.suppression.description))
     if evaluation.slices:
         facts.append(("Pairs of columns", describe_pairs(evaluation)))
     facts += _unused_facts(release)
@@ -133,7 +136,9 @@ def private_facts(release: Release) -> Facts:
 def _unused_facts(release: Release) -> Facts:
     if not release.unused:
         return []
-    return [("Not used", f"{release.unused:,} rows: one row per person is used")]
+    rows = release.certificate.rows_per_person
+    used = "one row per person is used" if rows == 1 else f"up to {rows} rows per person are used"
+    return [("Not used", f"{release.unused:,} rows: {used}")]
 
 
 def _ledger_facts(release: Release) -> Facts:
@@ -175,7 +180,7 @@ def _describe_guarantee(certificate: Certificate) -> str:
 def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
     from incrowd.privacy.counts import build_event_law
-    from incrowd.release.parameters import make_noise_event
+    from incrowd.release.parameters import has_wildcards, make_noise_event
 
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
@@ -191,6 +196,8 @@ def _accuracy_facts(certificate: Certificate) -> Facts:
         return [("Accuracy", text)]
     rates = [table.parameters.get("beta") for table in each]
     if not all(isinstance(rate, float) for rate in rates):
+        if has_wildcards(certificate.parameters):
+            return []
         return [("Groups", f"at least {certificate.k:,} rows each")]
     numbers = [float(rate or 0) for rate in rates]
     shares = " to ".join(dict.fromkeys(map(format_percent, (min(numbers), max(numbers)))))

@@ -236,6 +236,9 @@ def rehearse(
     size: Annotated[
         str | None, number_option("Number of fictional people. Default: `size` of the spec.")
     ] = None,
+    typical: Annotated[
+        str | None, number_option("Median number of rows per person, where the unit is an id.")
+    ] = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -251,6 +254,7 @@ def rehearse(
         release = run(
             read_spec_file(spec),
             size=parse_number("size", size),
+            typical=parse_number("typical", typical),
             output=output,
             step=step,
             progress=tell,

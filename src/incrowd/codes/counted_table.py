@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from incrowd.arrays import Places
+from incrowd.arrays import Codes, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
@@ -25,31 +26,38 @@ class CountedTable:
     levels: tuple[int, ...]
     frequencies: Frequencies
 
-    def merge_labels(self) -> CountedTable:
+    def merge_labels(self) -> Self:
         """Return the table with tuples that look the same to a recipient counted as one."""
         maps = [
             h.map_equal_labels(level)
             for h, level in zip(self.hierarchies, self.levels, strict=True)
         ]
-        return replace(self, frequencies=self.frequencies.roll_up(maps))
+        return self._map_codes(maps)
 
-    def roll_up(self, levels: tuple[int, ...]) -> CountedTable:
+    def roll_up(self, levels: tuple[int, ...]) -> Self:
         """Return the tuples at higher levels."""
         if levels == self.levels:
             return self
         maps = map_levels(self.hierarchies, self.levels, levels)
-        return replace(self, levels=levels, frequencies=self.frequencies.roll_up(maps))
+        return replace(self._map_codes(maps), levels=levels)
 
-    def represent_by_values(self) -> CountedTable:
+    def represent_by_values(self) -> Self:
         """Return the tuples at level 0: one value per group, which rolls up as the group does."""
+        base_levels = (0,) * len(self.names)
+        return replace(self._map_codes(self._map_to_values()), levels=base_levels)
+
+    def _map_to_values(self) -> list[Codes]:
         maps = []
         for hierarchy, level in zip(self.hierarchies, self.levels, strict=True):
             group = hierarchy.groups[level]
             value = np.zeros(len(hierarchy.labels[level]), dtype=np.int32)
             value[group[::-1]] = np.arange(len(group), dtype=np.int32)[::-1]
             maps.append(value)
-        base_levels = (0,) * len(self.names)
-        return replace(self, levels=base_levels, frequencies=self.frequencies.roll_up(maps))
+        return maps
+
+    def _map_codes(self, maps: Sequence[Codes]) -> Self:
+        """Return the table with the codes of each column mapped; equal tuples are merged."""
+        return replace(self, frequencies=self.frequencies.roll_up(maps))
 
     def select_columns(self, names: Sequence[str]) -> CountedTable:
         """Return the tuples of some of the columns."""

@@ -11,17 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from incrowd.arrays import Progress, Step
-from incrowd.errors import IncrowdError, check_whole
+from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.publication import RunContext, make_release, publish_into
 from incrowd.release.release import Release
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
+from incrowd.spec.model import PersonId
+
+_MOST_ROWS = 1000  # of a fictional person, typically
 
 
 def rehearse(
     spec: SpecSource,
     *,
     size: int | None = None,
+    typical: float | None = None,
     output: Path | str | None = None,
     curator: Path | str | None = None,
     step: Step = lambda _: None,
@@ -36,6 +40,8 @@ def rehearse(
     Args:
         spec: Path of a spec, its YAML text, a mapping, or a draft.
         size: Number of people to generate; by default the size that the spec states.
+        typical: Median number of rows of a person, where the unit is an id; by default 1, or the
+            `rows` of the unit.
         output: Folder for the release; it must not exist, or be empty. None writes nothing.
         curator: Folder for the private report; by default ``NAME.curator`` beside ``output``.
         step: Called with the name of each step before it is taken.
@@ -57,7 +63,12 @@ def rehearse(
     """
     file = load_spec(spec)
     size = int(check_whole("size", size)) if size is not None else _read_size(file)
-    table, plain = make_fictional_table(file, size), _confirm_everything(file)
+    if typical is not None and not 1 <= typical <= _MOST_ROWS:
+        raise ParameterError("typical", f"be from 1 to {_MOST_ROWS:,}", typical)
+    if typical is not None and not isinstance(file.spec.unit, PersonId):
+        raise ParameterError("typical", "be given with `unit: {id: COLUMN}` only", typical)
+    table = make_fictional_table(file, size, typical=typical)
+    plain = _confirm_everything(file)
 
     def make_rehearsal(folder: Path) -> Release:
         private = None if curator is None else Path(curator)

@@ -16,6 +16,7 @@ from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
+from incrowd.codes.person_sets import PeopleTable, group_by_person, merge_codes
 from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.engine.table import Coder, Table, TableError
 from incrowd.spec.build import ColumnHierarchies
@@ -37,6 +38,26 @@ def count_tuples(
         for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
     }
     return CountedTable(names, hierarchies, levels, table.count(names, coders))
+
+
+def count_people(
+    table: Table, declared: ColumnHierarchies, person: str, *, levels: Sequence[int] | None = None
+) -> PeopleTable:
+    """Count people by distinct tuples of the columns at the given levels; each once per tuple.
+
+    ``person`` is the column that tells people apart; rows without one do not count.
+    """
+    names = declared.names
+    levels = tuple(levels) if levels is not None else (0,) * len(names)
+    hierarchies = build_hierarchies(table, declared)
+    coders = {
+        name: _make_level_coder(hierarchy, level)
+        for name, hierarchy, level in zip(names, hierarchies, levels, strict=True)
+    }
+    members, row_codes = table.code_people(person, names, coders)
+    codes, places = merge_codes(row_codes)
+    sets = group_by_person(members, places, len(codes))
+    return PeopleTable(names, hierarchies, levels, Frequencies(codes, sets.counts), sets)
 
 
 def count_tuples_with_kept(

@@ -167,6 +167,19 @@ class Table(Protocol):
         """
         ...
 
+    def choose_rows_per_person(self, column: str, rows: int, bits: Randomness) -> Table:
+        """Choose at most so many rows at random of each person; all of whoever has fewer.
+
+        Otherwise as :meth:`choose_row_per_person`, which one row is.
+        """
+        ...
+
+    def code_people(
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+    ) -> tuple[Members, Codes]:
+        """Return for each row that has a person, a number of the person and codes of columns."""
+        ...
+
     def to_frame(self) -> Any:
         """Return the rows as a data frame of the engine's own kind."""
         ...

@@ -17,8 +17,9 @@ from incrowd.codes.counted_table import (
     PublishedTable,
 )
 from incrowd.codes.frequency import merge_tuples
+from incrowd.codes.person_sets import PeopleTable
 from incrowd.codes.values import canonicalize_value
-from incrowd.engine.count import count_tuples, count_tuples_with_kept, read_labels
+from incrowd.engine.count import count_tuples_with_kept, read_labels
 from incrowd.engine.source import open_spec_table, open_table
 from incrowd.engine.table import Engine, Table, TableError, TooManyTuplesError
 from incrowd.errors import IncrowdError, check_choice
@@ -29,7 +30,7 @@ from incrowd.measure.label_evaluation import assign_levels, evaluate_labels
 from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import measure_at_levels, measure_utility_of_levels
 from incrowd.measure.slices import compare_slices
-from incrowd.methods.people import draw_rows, read_key
+from incrowd.methods.people import count_by_unit, draw_rows, read_key
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.release.certificate import FILE, Certificate, Slice, hash_file
 from incrowd.release.folder import locate_curator_folder
@@ -226,7 +227,8 @@ def evaluate_tables(
     if rows is not None and quasi == len(columns):
         counts = rows.counted
     else:
-        counts = count_tuples(original, ColumnHierarchies(columns, folder))
+        declared = ColumnHierarchies(columns, folder)
+        counts = _take_levels(count_by_unit(original, declared, spec), release_facts.levels)
     step("read the release")
     weighted = COUNT in released.columns and COUNT not in spec.columns
     published = read_labels(released, tuple(columns), weighted=weighted)
@@ -285,13 +287,13 @@ def evaluate_slices(
     declared = list_quasi_columns(spec)
     every = {name for table, _ in slices for name in table.columns}
     columns = {name: column for name, column in declared.items() if name in every}
-    counts = count_tuples(original, ColumnHierarchies(columns, folder))
+    counts = count_by_unit(original, ColumnHierarchies(columns, folder), spec)
     axes = dict(zip(counts.names, counts.axes, strict=True))
     parts: list[tuple[tuple[str, ...], PublishedTable]] = []
     each: list[Evaluation] = []
     for table, facts in slices:
         names = tuple(name for name in table.columns if name in axes)
-        part = counts.select_columns(names)
+        part = _take_levels(counts.select_columns(names), facts.levels)
         weighted = COUNT in table.columns and COUNT not in spec.columns
         published = replace(read_labels(table, names, weighted=weighted), noise=facts.noise)
         published, readings = assign_levels(part, published, facts.levels)
@@ -302,6 +304,17 @@ def evaluate_slices(
     unknown = isinstance(spec.unit, PersonId) and slices[0][1].certified and key is None
     readings = (make_finding("USED_ROWS_UNKNOWN"),) if unknown else ()
     return replace(compare_slices(counts, parts, each), missing_columns=missing, readings=readings)
+
+
+def _take_levels(table: CountedTable, levels: Mapping[str, int]) -> CountedTable:
+    """Return the counts of people once per tuple that a release can show; other counts as is.
+
+    Each group of a published level is represented by one of its values.
+    """
+    if not isinstance(table, PeopleTable):
+        return table
+    published = tuple(levels.get(name, 0) for name in table.names)
+    return table.roll_up(published).represent_by_values().plain
 
 
 def _add_levels(

@@ -24,7 +24,6 @@ from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.label_evaluation import build_pair
 from incrowd.measure.outcome import build_level_pair
 from incrowd.measure.prediction import Accuracy, compute_accuracy
-from incrowd.measure.synthetic import SyntheticEvaluation
 from incrowd.measure.utility import TablePair, limit_tuples
 from incrowd.release.certificate import Certificate
 from incrowd.release.examples import Examples, list_example_columns, make_examples, sample_rows
@@ -181,9 +180,11 @@ def write_judgment(
     ):
         text = json.dumps(content, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
-    if isinstance(judgment.evaluation, SyntheticEvaluation):
+    if certificate.synthetic is not None:
         from incrowd.evaluation.report.synthetic import report_synthetic
+        from incrowd.measure.synthetic import SyntheticEvaluation
 
+        assert isinstance(judgment.evaluation, SyntheticEvaluation)
         page = report_synthetic(
             certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
             origin,

@@ -19,7 +19,7 @@ from incrowd.measure.subgroups import Subgroup
 
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
-    from incrowd.measure.outcome import SearchResult
+    from incrowd.measure.outcome import SearchResult, SuppressionResult
 
 # The two scales of utility: bins are published labels, or values of the original
 AT_LEVELS, BY_VALUE = "at published levels", "by value"
@@ -111,7 +111,8 @@ class Evaluation:
 
     By labels, of any table: ``precision_by_column`` over the rows shown, ``losses``, ``risk``,
     ``utility``, by values (beside it ``utility_of_levels``, whose bins are labels, where each
-    column is published at one level), ``noise``, and how good a scheme the ``search`` found;
+    column is published at one level), ``noise``, and how good a scheme the ``search`` found, or how
+    few cells the ``suppression`` of single cells took;
     ``lost`` are values that lost far more rows than others, and columns that show nothing;
     ``subgroups`` are rows by label;
     ``readings`` say how labels were read that mean different things at different levels.
@@ -142,6 +143,7 @@ class Evaluation:
     utility_of_levels: Utility | None = None
     noise: NoiseEvaluation | None = None
     search: SearchResult | None = None
+    suppression: SuppressionResult | None = None
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)
     missing_columns: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from incrowd.codes.counted_table import CountedTable, CountNoise, PublishedTable
 from incrowd.codes.frequency import Frequencies, compare_frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.values import canonicalize_value
-from incrowd.findings import Finding, make_finding
+from incrowd.findings import Finding, format_percent, make_finding
 from incrowd.measure.evaluation import Advice, Evaluation, LabelEvaluation, Shift, Utility
 from incrowd.measure.label_evaluation import measure_utility
 from incrowd.measure.labels import MOST_BINS
@@ -60,6 +60,36 @@ class SearchResult:
             least=max(math.floor(1e4 * self.least) / 1e4, 0.0),
         )  # fmt: skip
         return (finding,)
+
+
+@dataclass(frozen=True)
+class SuppressionResult:
+    """The outcome of suppressing single cells.
+
+    ``cells`` are the suppressed cells of each column, of ``rows`` rows. With the weights of the
+    columns they are a ``share`` of all cells, 0 to 1; with the same guarantee it is nowhere less
+    than ``least``.
+    """
+
+    cells: dict[str, int]
+    rows: int
+    share: float
+    least: float
+
+    @property
+    def total(self) -> int:
+        """The number of suppressed cells."""
+        return sum(self.cells.values())
+
+    @property
+    def description(self) -> str:
+        """How many cells are suppressed, and how many have to be, in a sentence."""
+        size = self.rows * len(self.cells)
+        text = f"{self.total:,} of {size:,} cells are suppressed ({format_percent(self.share)}"
+        if self.share <= self.least * (1 + 1e-9):
+            return f"{text} by weight), the least that this guarantee allows."
+        least = format_percent(self.least)
+        return f"{text} by weight); this guarantee takes at least {least}."
 
 
 def evaluate_outcome(
@@ -132,6 +162,7 @@ _BY_LABELS = {
     "risk",
     "noise",
     "search",
+    "suppression",
     "utility",
     "utility_of_values",
     "utility_of_levels",

@@ -75,8 +75,13 @@ class Method(Protocol):
         """What is settled without the table."""
         ...
 
-    def count(self, table: Table) -> CountedTable | DistinctRows | RemoteCounts:
-        """Count the table as distinct tuples; draw nothing."""
+    def count(
+        self, table: Table, *, by_row: bool = False
+    ) -> CountedTable | DistinctRows | RemoteCounts:
+        """Count the table as distinct tuples; draw nothing.
+
+        ``by_row`` counts rows also where people are to be counted: it shows which values there are.
+        """
         ...
 
     def make(self, counts: Any, context: MakeContext) -> MethodResult:

@@ -20,21 +20,44 @@ from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
 
+_SAME = 0.5  # of the values of a person's further rows, that repeat those of the first
 _WORDS = tuple(f"value {number}" for number in range(1, OPEN_VALUES + 1))
 
 
 def make_fictional_table(
-    spec: SpecFile, size: int, draws: np.random.Generator | None = None
+    spec: SpecFile,
+    size: int,
+    draws: np.random.Generator | None = None,
+    *,
+    typical: float | None = None,
 ) -> Table:
-    """Return a table of fictional people, with every column of the spec that is not dropped."""
+    """Return a table of fictional people, with every column of the spec that is not dropped.
+
+    Where a person may have several rows, numbers of rows are geometric, with the median
+    ``typical``, by default as many as the release uses of a person; half of the values of a further
+    row are those of the person's first row.
+    """
     draws = draws or np.random.default_rng()  # of nobody: no secret hangs on it
+    unit = spec.spec.unit
+    several = isinstance(unit, PersonId) and (typical is not None or unit.rows > 1)
+    people = np.arange(size)
+    if isinstance(unit, PersonId) and several:
+        people = np.repeat(people, draws.geometric(1 - 2 ** (-1 / (typical or unit.rows)), size))
     columns = {
-        name: _draw_column(name, column, spec.folder, size, draws)
+        name: _draw_column(name, column, spec.folder, len(people), draws)
         for name, column in spec.spec.columns.items()
         if column.role != "drop"
     }
-    if isinstance(spec.spec.unit, PersonId):
-        columns[spec.spec.unit.id] = [f"person {number}" for number in range(1, size + 1)]
+    if several:
+        first = np.searchsorted(people, people)
+        for name, values in columns.items():
+            same = draws.random(len(people)) < _SAME
+            columns[name] = [
+                values[at] if is_same else value
+                for value, at, is_same in zip(values, first.tolist(), same.tolist(), strict=True)
+            ]
+    if isinstance(unit, PersonId):
+        columns[unit.id] = [f"person {number}" for number in (people + 1).tolist()]
     return local_engine().from_columns(columns)
 
 

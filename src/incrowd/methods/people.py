@@ -1,11 +1,12 @@
-"""One row for each person: which row of a person a release uses, and how to find it again.
+"""The rows of each person that a release uses, one or a few, and how to find them again.
 
-With ``unit: {id: COLUMN}`` a release uses one random row of each person. The key of a stream of
+With ``unit: {id: COLUMN}`` a release uses one random row of each person, with ``rows: m`` as many
+as m. They are chosen before any scheme is looked at. The key of a stream of
 random bits decides which: the same key draws the same rows of the same table. A safe release has
 a fresh key. Whoever knows it knows which rows were used, so it is kept in the curator's folder
 alone, beside figures that are as private. The other methods promise no differential privacy, and
 take their key from the user's state folder: so Explore judges the rows that ``publish`` uses, and
-a second release of a table shows the same row of each person.
+a second release of a table shows the same rows of each person.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import hmac
 import json
 from pathlib import Path
 
-from incrowd.engine.table import Table
+from incrowd.codes.counted_table import CountedTable
+from incrowd.engine.count import count_people, count_tuples
+from incrowd.engine.table import Table, TooManyTuplesError
 from incrowd.privacy.randomness import KeyedRandomness, Randomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.history import History
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import PersonId, Spec
 
 FILE = "rows.json"
@@ -38,13 +42,21 @@ def choose_key(spec: Spec, bits: Randomness, *, rehearsal: bool = False) -> byte
 
 
 def draw_rows(table: Table, spec: Spec, bits: Randomness, key: bytes | None = None) -> Table:
-    """Return one row of each person; the table itself where a row is a person.
+    """Return the rows of each person that are used; the table itself where a row is a person.
 
     Without a key, the one that :func:`choose_key` chooses draws them.
     """
     if not isinstance(spec.unit, PersonId):
         return table
-    return table.choose_row_per_person(spec.unit.id, KeyedRandomness(key or choose_key(spec, bits)))
+    keyed_bits = KeyedRandomness(key or choose_key(spec, bits))
+    return table.choose_rows_per_person(spec.unit.id, spec.unit.rows, keyed_bits)
+
+
+def count_by_unit(table: Table, declared: ColumnHierarchies, spec: Spec) -> CountedTable:
+    """Count the rows that are used by distinct tuples: as people, where they may have several."""
+    if isinstance(spec.unit, PersonId) and spec.unit.rows > 1:
+        return count_people(table, declared, spec.unit.id)
+    return count_tuples(table, declared)
 
 
 def write_key(folder: Path, certificate: Certificate, key: bytes) -> None:
@@ -62,3 +74,15 @@ def read_key(folder: Path, certificate: Certificate) -> bytes | None:
         return bytes.fromhex(record["key"]) if record["certificate"] == certificate.seal else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def refuse_many_people(table: Table, unit: PersonId) -> None:
+    """Refuse a table elsewhere whose people have more rows than this machine holds."""
+    limit = getattr(table.engine, "most_tuples", None)
+    if limit is None or table.rows() <= limit:
+        return
+    if unit.rows * table.count_people(unit.id) > limit:
+        raise TooManyTuplesError(
+            f"Table: up to {unit.rows} rows of each person are more than {limit:,}, which exceeds "
+            "one machine. Use fewer `rows` under `unit`, or a part of the table."
+        )

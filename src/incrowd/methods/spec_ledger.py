@@ -13,7 +13,6 @@ from incrowd.errors import IncrowdError, check_whole
 from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import Method
 from incrowd.methods.registry import make_method
-from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.filter import repeat_event
@@ -233,6 +232,8 @@ def _compose_guarantee(
             raise IncrowdError(
                 f"{number} releases with δ = {single.delta:g} guarantee nothing. Use a smaller δ."
             )
+    from incrowd.privacy.accountant import Accountant
+
     epsilon = Accountant(repeat_event(event, number)).epsilon(delta=delta)
     if math.isinf(epsilon):
         raise IncrowdError(

@@ -45,6 +45,7 @@ from incrowd.privacy.events import (
     GeometricCounts,
     Mechanism,
     OneOf,
+    PersonCounts,
     SafeRelease,
     SampledEvent,
     Selection,
@@ -238,6 +239,8 @@ def _iterate_leaves(event: Event) -> Iterator[Event]:
         case Composition(events):
             for part in events:
                 yield from _iterate_leaves(part)
+        case PersonCounts(part, rows):  # as many independent draws dominate it
+            yield from [part] * rows
         case SampledEvent(part, rate):
             inner = tuple(_iterate_leaves(part))
             if len(inner) == 1:
@@ -286,7 +289,7 @@ def build_profile(event: Event, *, tail: float) -> Profile:
             return amplify_profile(build_profile(part, tail=tail), rate)
         case OneOf(events):
             return build_worst_profile([build_profile(part, tail=tail) for part in events])
-        case Composition():
+        case Composition() | PersonCounts():
             inner = Accountant(event)
             present, absent = inner._compose_losses(tail / inner._counts.total())
             top = max(float(losses.values[-1]) for losses in (present, absent))
@@ -412,7 +415,7 @@ def _find_own_delta(event: Event) -> float:
             )
         case OneOf(events):
             return max(_find_own_delta(part) for part in events)
-        case Composition():
+        case Composition() | PersonCounts():
             return _sum_own_deltas(_count_events(event))
         case _:
             return 0.0

@@ -27,6 +27,7 @@ from incrowd.privacy.presentation import read_as_decimal
 
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
+LARGEST_ROWS = 1000  # of one person
 _MILLION = 1_000_000
 _BILLION = 1_000_000_000
 
@@ -114,6 +115,35 @@ class GaussianCounts:
         object.__setattr__(self, "variance", variance)
         if self.r > 40 * math.sqrt(variance) + 40:
             raise ParameterError("r", "be at most forty standard deviations", self.r)
+
+
+@dataclass(frozen=True)
+class PersonCounts:
+    """Counts of people, each of whom may be in several cells, but in no cell twice.
+
+    Whoever is added or removed moves at most ``rows`` cells, each by one, and all in one direction.
+    It costs what as many independent draws of the noise cost; see
+    :mod:`incrowd.anonymize.safe_counts`.
+
+    Attributes:
+        event: The noise of each cell.
+        rows: The largest number of cells that one person may be in.
+
+    Examples:
+        >>> PersonCounts(GaussianCounts(r=45, variance=72.0), rows=4).rows
+        4
+    """
+
+    event: GeometricCounts | GaussianCounts
+    rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, GeometricCounts | GaussianCounts):
+            raise ParameterError("event", "be GeometricCounts or GaussianCounts", self.event)
+        rows = int(require_single("rows", check_whole("rows", self.rows)))
+        if not 2 <= rows <= LARGEST_ROWS:
+            raise ParameterError("rows", f"be from 2 to {LARGEST_ROWS:,}", rows)
+        object.__setattr__(self, "rows", rows)
 
 
 @dataclass(frozen=True)
@@ -308,7 +338,7 @@ class Composition:
 
 
 Event: TypeAlias = (
-    SafeRelease | GeometricCounts | GaussianCounts | Selection | BoundedChoice
+    SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | Selection | BoundedChoice
     | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin | Composition
 )  # fmt: skip
 
@@ -331,6 +361,8 @@ def describe_event(event: Event) -> str:
             return f"counts with geometric noise (ε = {epsilon:g}, at most ±{r})"
         case GaussianCounts(r, variance):
             return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
+        case PersonCounts(part, rows):
+            return f"{describe_event(part)} of people in up to {rows} cells each"
         case Coin(first, second, chance):
             likely = f"{describe_event(first)} with probability {chance:.4g}"
             return f"{likely}, else {describe_event(second)}"
@@ -360,6 +392,8 @@ def serialize_event(event: Event) -> dict[str, Any]:
             return {"kind": "geometric counts", "r": r, "epsilon": epsilon}
         case GaussianCounts(r, variance):
             return {"kind": "gaussian counts", "r": r, "variance": variance}
+        case PersonCounts(part, rows):
+            return {"kind": "person counts", "rows": rows, "event": serialize_event(part)}
         case Coin(first, second, chance):
             sides = {"first": serialize_event(first), "second": serialize_event(second)}
             return {"kind": "coin", "chance": chance, **sides}
@@ -389,6 +423,8 @@ def parse_event(value: object) -> Event:
             parsed = GeometricCounts(r, epsilon)
         case {"kind": "gaussian counts", "r": r, "variance": variance, **rest}:
             parsed = GaussianCounts(r, variance)
+        case {"kind": "person counts", "rows": rows, "event": event, **rest}:
+            parsed = PersonCounts(_require_counts(parse_event(event)), rows)
         case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
             parsed = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
@@ -410,3 +446,9 @@ def parse_event(value: object) -> Event:
     if rest:
         raise ParameterError("event", "hold nothing else", rest)
     return parsed
+
+
+def _require_counts(event: Event) -> GeometricCounts | GaussianCounts:
+    if not isinstance(event, GeometricCounts | GaussianCounts):
+        raise ParameterError("event", "be GeometricCounts or GaussianCounts", event)
+    return event

@@ -48,7 +48,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.privacy.accountant import Accountant, BasicAccountant, compute_own_delta
 from incrowd.privacy.amplification import Guarantee, amplify_guarantee, invert_amplification
 from incrowd.privacy.events import Composition, Event, SampledEvent
 from incrowd.privacy.presentation import format_parameter
@@ -95,6 +94,8 @@ def charge_guarantee(event: Event, guarantee: Guarantee) -> Charge:
     inner, rate = separate_sampling(event)
     if rate is None and not _has_sampling(event):
         return Charge(guarantee, guarantee)
+    from incrowd.privacy.accountant import Accountant
+
     if rate is None:
         inner_delta = Accountant(inner).delta(epsilon=guarantee.epsilon)
         inside = Guarantee(guarantee.epsilon, max(inner_delta, guarantee.delta))
@@ -111,6 +112,8 @@ def charge_share(event: Event, share: float) -> Charge:
     Delta is what the event needs whatever epsilon is, and besides it the share, if that lowers
     epsilon. Epsilon is rounded up to six digits; it is infinite where delta does not suffice.
     """
+    from incrowd.privacy.accountant import compute_own_delta
+
     inner, rate = separate_sampling(event)
     own_delta = compute_own_delta(inner)
     extra = min(own_delta + min(share if rate is None else share / rate, 0.5), 0.999)
@@ -184,6 +187,8 @@ def _sum_decimals(numbers: Sequence[float]) -> float:
 
 
 def _find_smallest_epsilon(event: Event, delta: float) -> float:
+    from incrowd.privacy.accountant import Accountant, BasicAccountant
+
     # Both hold; adding up is exact where noise comes to its own epsilon.
     smallest = min(
         accountant(event).epsilon(delta=delta) for accountant in (Accountant, BasicAccountant)

@@ -88,6 +88,7 @@ def plan(
     keep: None = None,
     crowd: int | None = None,
     releases: int = 1,
+    rows: int = 1,
     definition: Definition = "tight",
 ) -> CountsPlan: ...
 @overload
@@ -101,6 +102,7 @@ def plan(
     keep: float | None = None,
     crowd: None = None,
     releases: int = 1,
+    rows: Literal[1] = 1,
     definition: Definition = "tight",
 ) -> Plan: ...
 def plan(
@@ -113,6 +115,7 @@ def plan(
     keep: float | None = None,
     crowd: int | None = None,
     releases: int = 1,
+    rows: int = 1,
     definition: Definition = "tight",
 ) -> Plan | CountsPlan:
     """Solve for the parameters of a release that are not given.
@@ -136,6 +139,8 @@ def plan(
         keep: Share of the rows to keep.
         crowd: Group size that is published with probability 1/2.
         releases: Number of releases that share the budget, all with the same parameters.
+        rows: Largest number of rows of one person that are used. Of counts alone, which are then
+            numbers of people.
         definition: "tight" composes releases by the accountant, "paper" adds them.
 
     Returns:
@@ -148,6 +153,8 @@ def plan(
     Examples:
         >>> plan(draw="counts", epsilon=1, delta=1e-6).crowd
         19
+        >>> plan(draw="counts", epsilon=1, delta=1e-6, rows=4).crowd
+        50
         >>> plan(epsilon=1, delta=1e-6, beta=0.2).k
         12
         >>> plan(epsilon=1, delta=1e-6).crowd < 56
@@ -162,7 +169,11 @@ def plan(
                 raise ParameterError(name, "not be given for counts, which keep all rows", value)
         if definition == "paper":
             raise ParameterError("definition", "be 'tight' for counts", definition)
-        return plan_counts(epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases)
+        return plan_counts(
+            epsilon=epsilon, delta=delta, k=k, crowd=crowd, releases=releases, rows=rows
+        )
+    if rows != 1:
+        raise ParameterError("rows", "be 1 for a sample; use draw='counts'", rows)
     if crowd is not None:
         raise ParameterError("crowd", "be given with draw='counts' only", crowd)
     if keep is not None:

@@ -16,9 +16,10 @@ from incrowd.errors import (
     require_single,
 )
 from incrowd.privacy.counts import NoiseLaw, build_event_law
-from incrowd.privacy.events import Coin
+from incrowd.privacy.draw_parameters import CountsEvent, list_draw_parameters
+from incrowd.privacy.events import LARGEST_ROWS, Coin
 from incrowd.privacy.presentation import PlanResult, format_parameter
-from incrowd.privacy.split import BudgetSplit, CountsEvent, list_draw_parameters, split_for_counts
+from incrowd.privacy.split import BudgetSplit, split_for_counts
 
 USUAL_K = 5
 SHARE = 0.95  # of cells, of which an error is said
@@ -37,6 +38,7 @@ class CountsPlan(PlanResult):
         noise: The event of one table: geometric or Gaussian noise.
         chance: Probability that r - 1 is used instead of r, decided by a coin that sees no data.
         releases: Number of releases.
+        rows: Largest number of rows of one person. With more than one, counts are of people.
     """
 
     k: int
@@ -46,6 +48,7 @@ class CountsPlan(PlanResult):
     noise: CountsEvent
     chance: float = 0.0
     releases: int = 1
+    rows: int = 1
 
     @property
     def crowd(self) -> int:
@@ -81,6 +84,7 @@ class CountsPlan(PlanResult):
             **{name: noise[name] for name in noise if name != "r"},
             "chance": self.chance,
             "releases": self.releases,
+            "rows": self.rows,
         }
 
     def describe(self) -> str:
@@ -92,7 +96,8 @@ class CountsPlan(PlanResult):
             f"Groups of {self.crowd:,} or more people are published with probability above 1/2, "
             f"groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
             f"±{self.error}; "
-            f"every count lies within ±{self.r}. Each group has at least {self.k} original rows. "
+            f"every count lies within ±{self.r}. Each group has at least {self.k} "
+            f"{'different people' if self.rows > 1 else 'original rows'}. "
             f"{subject} ({format_parameter('epsilon', self.epsilon, 4)}, "
             f"{format_parameter('delta', self.delta, 3)})"
             "-differential privacy."
@@ -106,6 +111,7 @@ def plan_counts(
     k: int | None = None,
     crowd: int | None = None,
     releases: int = 1,
+    rows: int = 1,
 ) -> CountsPlan:
     """Solve for what is not given of epsilon, delta and the crowd r + k; k is 5 by default.
 
@@ -115,7 +121,10 @@ def plan_counts(
     >>> plan_counts(epsilon=1, delta=1e-6, k=1).crowd
     15
     """
-    rows = int(require_single("k", check_whole("k", USUAL_K if k is None else k)))
+    least = int(require_single("k", check_whole("k", USUAL_K if k is None else k)))
+    rows = int(require_single("rows", check_whole("rows", rows)))
+    if rows > LARGEST_ROWS:
+        raise ParameterError("rows", f"be at most {LARGEST_ROWS:,}", rows)
     tables = int(require_single("releases", check_whole("releases", releases)))
     if epsilon is not None:
         epsilon = require_single("epsilon", check_at_least_zero("epsilon", epsilon))
@@ -125,27 +134,27 @@ def plan_counts(
         if epsilon is None or delta is None:
             raise _make_unknowns_error(epsilon, delta, crowd)
         return _make_counts_plan(
-            rows, split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
+            least, split_for_counts(epsilon=epsilon, delta=delta, tables=tables, rows=rows)
         )
     size = int(require_single("crowd", check_whole("crowd", crowd)))
-    if size <= rows:
-        raise ParameterError("crowd", f"be above k = {rows}, since it is r + k", size)
-    return _make_counts_plan(rows, _split_for_crowd(size - rows, epsilon, delta, tables))
+    if size <= least:
+        raise ParameterError("crowd", f"be above k = {least}, since it is r + k", size)
+    return _make_counts_plan(least, _split_for_crowd(size - least, epsilon, delta, tables, rows))
 
 
 def _split_for_crowd(
-    r: int, epsilon: float | None, delta: float | None, tables: int
+    r: int, epsilon: float | None, delta: float | None, tables: int, rows: int
 ) -> BudgetSplit:
     """Return the split at the smallest epsilon, or delta, at which the noise is at most r."""
 
     def split(epsilon: float, delta: float) -> BudgetSplit | None:
         try:
-            budget_split = split_for_counts(epsilon=epsilon, delta=delta, tables=tables)
+            budget_split = split_for_counts(epsilon=epsilon, delta=delta, tables=tables, rows=rows)
         except UnsolvableError:
             return None
         return budget_split if _get_noise_bound(budget_split) <= r else None
 
-    within = 1e-6 if tables == 1 else 1e-3  # several take a hundred times as long
+    within = 1e-6 if tables * rows == 1 else 1e-3  # several take a hundred times as long
     if delta is not None and epsilon is None:
         least_split = _find_least_split(
             lambda x: split(round(x, 6), delta), (1e-6, 1.0, 200.0), within
@@ -200,7 +209,7 @@ def _make_counts_plan(k: int, split: BudgetSplit) -> CountsPlan:
     assert isinstance(largest, CountsEvent)
     chance = split.event.chance if isinstance(split.event, Coin) else 0.0
     return CountsPlan(
-        k, largest.r, split.epsilon, split.delta, largest, chance, releases=split.tables
+        k, largest.r, split.epsilon, split.delta, largest, chance, split.tables, split.rows
     )
 
 

@@ -25,6 +25,10 @@ up less: from about three tables on it needs the smaller crowd. Its variance is 
 formulas of the law without bound, r then by the accountant, which has the last word on both. (A
 coin would gain less than one person of a crowd of dozens.)
 
+**Several rows per person.** Who has up to m rows is in up to m cells of a table, each of which has
+noise of its own: one table then costs what m tables of one row per person cost
+(:mod:`incrowd.anonymize.safe_counts`). The choices beside it cost what they name.
+
 Where the table is itself a sample, all of it is amplified together: geometric noise is settled for
 what may be spent on the sample, and both laws are accounted as they are.
 """
@@ -44,6 +48,13 @@ from incrowd.errors import IncrowdError, ParameterError, UnsolvableError
 from incrowd.privacy.accountant import Accountant, build_profile
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_PERSON,
+    CountsEvent,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 from incrowd.privacy.events import (
     LARGEST_K,
     LARGEST_R,
@@ -53,6 +64,7 @@ from incrowd.privacy.events import (
     GaussianCounts,
     GeometricCounts,
     OneOf,
+    PersonCounts,
     SafeRelease,
     SampledEvent,
     Selection,
@@ -74,25 +86,31 @@ def split_for_counts(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
+    rows: int = 1,
 ) -> BudgetSplit:
-    """Split a budget with the counts of smallest r: within (epsilon, delta), all together."""
+    """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
+
+    ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
+    """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
     choice_epsilons = (*choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population, rows
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
         inside = invert_amplification(epsilon=epsilon, delta=delta, rate=population)
     geometric = _split_geometric(empty, inside, choice_epsilons)
-    gaussian = _split_gaussian(empty, inside, choice_epsilons) if tables > 1 else None
+    gaussian = None if empty.draw_count == 1 else (_split_gaussian(empty, inside, choice_epsilons))
     budget_split = [split for split in (geometric, gaussian) if split is not None]
     if not budget_split:
+        many = f", rows per person: {rows}" if rows > 1 else ""
+        fewer = "tables or rows per person" if rows > 1 else "tables"
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
-            f"{delta:g} (tables: {tables}). Use a larger ε or δ, or fewer tables."
+            f"{delta:g} (tables: {tables}{many}). Use a larger ε or δ, or fewer {fewer}."
         )
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
@@ -106,11 +124,11 @@ def _split_geometric(
     empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for geometric noise of an equal part of what choices leave; None if it is nothing."""
-    remainder = (Fraction(inside.epsilon) - sum(map(Fraction, choice_epsilons))) / empty.tables
+    remainder = (Fraction(inside.epsilon) - sum(map(Fraction, choice_epsilons))) / empty.draw_count
     millionths = round(remainder * 1_000_000)
     while Fraction(millionths / 1e6) > remainder:  # floats add up exactly, and to no more than that
         millionths -= 1
-    part = min(-math.expm1(math.log1p(-min(inside.delta, 0.5)) / empty.tables), 0.5)
+    part = min(-math.expm1(math.log1p(-min(inside.delta, 0.5)) / empty.draw_count), 0.5)
     for _ in range(_LAW_TRIES):
         epsilon = millionths / 1e6
         if epsilon <= 0:
@@ -120,7 +138,7 @@ def _split_geometric(
             return None
         split = replace(empty, event=GeometricCounts(r, epsilon))
         if _is_within_budget(split):
-            return _add_coin(split, part) if empty.tables == 1 else split
+            return _add_coin(split, part) if empty.draw_count == 1 else split
         millionths -= 1
     return None
 
@@ -150,7 +168,7 @@ def _split_gaussian(
     empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for Gaussian noise of the variance at which r is least."""
-    guess = _guess_variance(empty.tables, inside, choice_epsilons)
+    guess = _guess_variance(empty.draw_count, inside, choice_epsilons)
     if guess is None:
         return None
     variance, start = guess
@@ -194,8 +212,6 @@ RATES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
 LAST_DIGITS = 1e-9  # what sums of floats may differ by on another machine, and far more
 _TRIES = 12
 Side: TypeAlias = Callable[[Floats], Floats]
-CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
-Draw: TypeAlias = SafeRelease | CountsEvent
 
 
 @dataclass(frozen=True)
@@ -205,7 +221,7 @@ class BudgetSplit:
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
-    was.
+    was. Of counts, one person may be in as many cells of each table as there are ``rows``.
     """
 
     epsilon: float
@@ -215,6 +231,12 @@ class BudgetSplit:
     choices: tuple[float, ...] = ()
     tables: int = 1
     population: float | None = None
+    rows: int = 1
+
+    @property
+    def draw_count(self) -> int:
+        """The number of draws that one person may change, over all tables."""
+        return self.tables * self.rows
 
     @property
     def shared_parameters(self) -> dict[str, float | str]:
@@ -244,6 +266,8 @@ class BudgetSplit:
         Counts have a k besides, which no event knows: whatever it is, they cost the same.
         """
         parameters = {**list_draw_parameters(draw), **list_coin_parameters(self.event)}
+        if self.rows > 1:
+            parameters[ROWS_PER_PERSON] = float(self.rows)
         if self.selections:
             parameters["search_epsilon"] = _sum_millionths(self.selections)
         if self.tables == 1 and self.population is not None:
@@ -251,11 +275,18 @@ class BudgetSplit:
         return parameters
 
     @property
+    def _table_event(self) -> Event:
+        """The draw of one table, with all the cells that a person may be in."""
+        if self.rows > 1 and isinstance(self.event, CountsEvent):
+            return PersonCounts(self.event, self.rows)
+        return self.event
+
+    @property
     def events(self) -> list[Event]:
         """All of it as events: one for each slice, where there are several tables."""
         table_events: list[Event] = [
             *(Selection(epsilon) for epsilon in self.selections),
-            self.event,
+            self._table_event,
         ]
         if self.selections and self.tables > 1:
             table_events = [Composition(table_events)]
@@ -264,25 +295,6 @@ class BudgetSplit:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
         return [SampledEvent(inside, self.population)]
-
-
-def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
-    """Return what certificates state of how a table was drawn."""
-    match draw:
-        case SafeRelease(k, beta):
-            return {"k": float(k), "beta": beta}
-        case GeometricCounts(r, epsilon):
-            return {"noise": "geometric", "r": float(r), "noise_epsilon": epsilon}
-        case GaussianCounts(r, variance):
-            return {"noise": "gaussian", "r": float(r), "noise_variance": variance}
-
-
-def list_coin_parameters(event: Event) -> dict[str, float | str]:
-    """Return what certificates state of the coin between two bounds; nothing if there is none."""
-    match event:
-        case Coin(_, GeometricCounts(r, _), chance):
-            return {"coin": chance, "coin_r": float(r)}
-    return {}
 
 
 def _sum_millionths(epsilons: Sequence[float]) -> float:

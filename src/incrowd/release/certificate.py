@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import METHODS, Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
@@ -206,6 +207,14 @@ class Certificate(_CertificatePart):
         Of counts, in the original table.
         """
         return min((_get_whole(table.parameters, "k") for table in self.tables), default=0)
+
+    @property
+    def rows_per_person(self) -> int:
+        """The largest number of rows of one person that were used, where a person is the unit."""
+        return (
+            max((_get_whole(table.parameters, ROWS_PER_PERSON) for table in self.tables), default=0)
+            or 1
+        )
 
     @property
     def threshold(self) -> int:

@@ -79,7 +79,11 @@ def make_examples(products: Sequence[Product], before: Sequence[Sequence[object]
     after = _complete_rows(product, looks, kept_values)
     pairs = zip(texts, [*after, *[None] * len(texts)], strict=False)
     schemes = tuple(
-        {name: in_words(recoded) for name, recoded in table.scheme.items()} for table in products
+        {
+            name: in_words(recoded) if table.suppression is None else _SOME_CELLS
+            for name, recoded in table.scheme.items()
+        }
+        for table in products
     )
     rows = [Example(first, other) for first, other in pairs]
     return Examples(
@@ -124,6 +128,9 @@ def _complete_rows(
         ]
         complete_rows.append([*first, *further_values])
     return complete_rows
+
+
+_SOME_CELLS = "single cells suppressed"
 
 
 def in_words(recoded: ColumnRecoding) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
 
@@ -49,6 +50,11 @@ class Facts:
         return self.unit == "one person"
 
     @property
+    def rows_per_person(self) -> int:
+        """The largest number of rows of one person that were used."""
+        return int(self.common.get(ROWS_PER_PERSON, 1)) if self.tables else 1
+
+    @property
     def by_counts(self) -> bool:
         """Whether noisy counts were published."""
         return bool(self.tables) and all("r" in table for table in self.tables)
@@ -57,3 +63,13 @@ class Facts:
     def common(self) -> Parameters:
         """The parameters of the first table, with those of all."""
         return {**self.shared, **self.tables[0]}
+
+
+def make_sentence(key: str, text: str) -> Sentence:
+    """Return a sentence with the key that names what it is about."""
+    return Sentence(key=key, text=text)
+
+
+def quote_names(names: Sequence[str]) -> str:
+    """Return names of columns in a row, each in quotes."""
+    return ", ".join(f"'{name}'" for name in names)

@@ -14,10 +14,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from incrowd.engine.table import Fingerprints, Table
 from incrowd.findings import Finding, make_finding
-from incrowd.release.ledger import Ledger
+
+if TYPE_CHECKING:
+    from incrowd.release.ledger import Ledger
 
 WITHOUT_LEDGER = ""
 

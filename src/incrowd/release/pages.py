@@ -157,6 +157,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
             }
         ),
         "by_person": certificate.guarantee.unit == "one person",
+        "rows_per_person": certificate.rows_per_person,
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
         "rates": list_success_rates(certificate),

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
 from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import build_event_law, is_even
+from incrowd.privacy.draw_parameters import (
+    ROWS_PER_PERSON,
+    Draw,
+    list_coin_parameters,
+    list_draw_parameters,
+)
 from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
@@ -18,11 +25,11 @@ from incrowd.privacy.events import (
     GaussianMeasurements,
     GeometricCounts,
     OneOf,
+    PersonCounts,
     SafeRelease,
     SampledEvent,
     Selection,
 )
-from incrowd.privacy.split import Draw, list_coin_parameters, list_draw_parameters
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -65,11 +72,16 @@ RULES = (
     "distance to the table (ordered), at most",
 )
 _CHOICES = {
-    "algorithm": ("ola", "mondrian", "cluster", "duplicate"),
-    "suppressed": ("dropped", "starred"),
+    "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
+    "suppressed": ("dropped", "starred", "cells"),
     "noise": ("laplace", "gaussian"),
     "bounds": ("class", "declared"),
 }
+
+
+WILDCARDS = "k-anonymity, suppressed cells as wildcards"
+_READINGS = ("category", "wildcard")
+_SUBSET = re.compile(r"rows that any ([1-9][0-9]?) columns? fits?, at least")
 
 
 # Of events ------------------------------------------------------------------------------------
@@ -140,6 +152,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
+        case PersonCounts(part, rows):
+            return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
     coin_parameters = list_coin_parameters(event)
@@ -235,10 +249,71 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     return rules
 
 
-def check_parameters(parameters: Parameters, terms: Terms, kept_columns: list[str]) -> None:
+def name_subset(size: int) -> str:
+    """Return the parameter that says how many rows any so many columns fit."""
+    return f"rows that any {size} column{'s fit' if size > 1 else ' fits'}, at least"
+
+
+def list_subsets(parameters: Parameters) -> dict[int, int]:
+    """Return for each number of columns how many rows any so many of them fit, at least."""
+    subsets = {}
+    for name, value in sorted(parameters.items()):
+        match = _SUBSET.fullmatch(name)
+        if match is not None:
+            check_whole_number(name, value)
+            subsets[int(match[1])] = int(value)
+            if name != name_subset(int(match[1])):
+                raise ValueError(f"'{name}' is not written as a release writes it")
+    return dict(sorted(subsets.items()))
+
+
+def list_links(parameters: Parameters) -> dict[str, str]:
+    """Return the kept columns whose cells are suppressed with those of another, and the other."""
+    return {
+        name.removeprefix("linked "): str(value)
+        for name, value in sorted(parameters.items())
+        if name.startswith("linked ")
+    }
+
+
+def has_wildcards(parameters: Parameters) -> bool:
+    """Return whether a suppressed cell counts as any value."""
+    return parameters.get("reading") == "wildcard"
+
+
+def get_class_kind(parameters: Parameters) -> str:
+    """Return the kind of guarantee of a table of classes without noise."""
+    return WILDCARDS if has_wildcards(parameters) else METHODS["k-anonymity"].kind
+
+
+def _name_cell_parameters(
+    parameters: Parameters, columns: list[str], kept_columns: list[str]
+) -> set[str]:
+    """Return the names of what only tables with suppressed cells have; refuse bad values."""
+    if parameters.get("algorithm") != "suppress":
+        if parameters.get("suppressed") == "cells":
+            raise ValueError("cells are suppressed by the algorithm 'suppress' alone")
+        return set()
+    subsets, links = list_subsets(parameters), list_links(parameters)
+    if parameters.get("reading") not in _READINGS or parameters.get("suppressed") != "cells":
+        raise ValueError("suppressed cells have a reading, 'category' or 'wildcard'")
+    if subsets and not has_wildcards(parameters):
+        raise ValueError("only wildcards have sets of columns")
+    if any(size > len(columns) for size in subsets):
+        raise ValueError("a set of columns has more columns than the table")
+    if not set(links) <= set(kept_columns) or not set(links.values()) <= set(columns):
+        raise ValueError("a linked column is not kept, or linked to no generalized one")
+    return {"reading", *map(name_subset, subsets), *(f"linked {name}" for name in links)}
+
+
+def check_parameters(
+    parameters: Parameters, terms: Terms, columns: list[str], kept_columns: list[str]
+) -> None:
     """Refuse parameters that such a release does not have, or values that they cannot take."""
     rules = {f"rule {column}: {kind}" for column, kind, _ in list_rules(parameters)}
     names = terms.required | terms.optional
+    if not terms.noisy:
+        rules |= _name_cell_parameters(parameters, columns, kept_columns)
     strange = sorted(set(parameters) - names - rules)
     if strange:
         raise ValueError(f"such a release has no parameter '{strange[0]}'")

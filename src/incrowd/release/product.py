@@ -33,7 +33,7 @@ from incrowd.spec.model import Column
 
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
-    from incrowd.measure.outcome import SearchResult
+    from incrowd.measure.outcome import SearchResult, SuppressionResult
     from incrowd.release.synthetic_part import SyntheticProduct
 
 Parameters: TypeAlias = dict[str, float | str]
@@ -80,7 +80,8 @@ class Product:
     A safe release by levels names the ``crowd`` that survives as often as not, and the ``target``
     if it has one; one with noisy columns says how its ``noise`` is measured. Where cells were drawn
     elsewhere, ``original`` has those that are shown, and ``apart`` tells of the others.
-    Where a scheme was searched for among all, ``search`` tells how good it is; ``beside`` are both
+    Where a scheme was searched for among all, ``search`` tells how good it is, and where single
+    cells were suppressed, ``suppression`` how few; ``beside`` are both
     tables with the columns that are kept as they are.
     ``findings`` are those of the method itself.
     """
@@ -98,6 +99,7 @@ class Product:
     target: str | None = None
     noise: Callable[[], NoiseEvaluation] | None = None
     search: SearchResult | None = None
+    suppression: SuppressionResult | None = None
     findings: tuple[Finding, ...] = ()
     apart: RemoteCells | None = None
     beside: KeptRows | None = None
@@ -175,7 +177,7 @@ class Product:
             stars=False, covered=self._label_coverage, kept_rows=self.beside,
         )  # fmt: skip
         noise = None if self.noise is None else self.noise()
-        return replace(evaluation, search=self.search, noise=noise)
+        return replace(evaluation, search=self.search, suppression=self.suppression, noise=noise)
 
     def list_findings(self, evaluation: Evaluation) -> tuple[Finding, ...]:
         """Return what the curator should know of the table, having measured it."""

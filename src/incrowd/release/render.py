@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,8 +51,11 @@ def make_environment(package: str) -> jinja2.Environment:
     """Return the templates in a package's folder of templates."""
     import jinja2
 
+    from incrowd.release.compiled_templates import CompiledTemplates
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
+        bytecode_cache=None if sys.dont_write_bytecode else CompiledTemplates(),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -25,7 +25,6 @@ from incrowd.release.certificate import (
     Certificate,
     hash_file,
 )
-from incrowd.release.keys import read_public_key
 from incrowd.release.pages import make_pages
 from incrowd.release.synthetic_part import FOLDER as MEASURED
 from incrowd.release.verify_data import check_data
@@ -56,7 +55,11 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         []
     """
     folder = Path(folder)
-    signer = None if key is None else read_public_key(key)
+    signer = None
+    if key is not None:
+        from incrowd.release.keys import read_public_key  # loads cryptography, rarely needed
+
+        signer = read_public_key(key)
     if not folder.is_dir():
         raise IncrowdError(f"'{folder}' is not a folder. Name the folder of a release.")
     try:

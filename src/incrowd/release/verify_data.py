@@ -31,13 +31,14 @@ from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, 
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.parameters import RULES, list_rules
+from incrowd.release.parameters import RULES, has_wildcards, list_rules
 from incrowd.release.scheme_words import (
     describe_listed,
     describe_rule,
     find_absent,
     refuse_other_words,
 )
+from incrowd.release.verify_cells import find_shown_links, find_small_sets
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -59,7 +60,11 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
     findings += _find_foreign_values(folder, table, certificate)
     sizes, stars = _count_class_rows(table, certificate)
-    findings += _find_small_classes(sizes, certificate)
+    if has_wildcards(certificate.parameters):
+        findings += find_small_sets(table, certificate)
+    else:
+        findings += _find_small_classes(sizes, certificate)
+    findings += find_shown_links(table, certificate)
     findings += _find_broken_rules(table, certificate)
     findings += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
@@ -80,7 +85,8 @@ def _find_foreign_values(
 ) -> list[Finding]:
     """Find values that their scheme does not have, or that lie off their grid."""
     findings = []
-    starred = {ROOT} if certificate.parameters.get("suppressed") == "starred" else set()
+    has_stars = certificate.parameters.get("suppressed") in ("starred", "cells")
+    starred = {ROOT} if has_stars else set()
     for name, scheme in certificate.table.scheme.items():
         hierarchy = _read_hierarchy(folder, name, scheme)
         allowed = _make_value_check(name, scheme, hierarchy)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.events import Event, parse_event
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import (
@@ -23,6 +23,7 @@ from incrowd.release.parameters import (
     allows_parameters,
     check_parameters,
     check_whole_number,
+    get_class_kind,
     parameters_from_events,
     synthetic_parameters,
 )
@@ -70,6 +71,9 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     shared = _drop_size(certificate.parameters)
     if not has_slices:
         tables = [shared]
+    several = any(ROWS_PER_PERSON in parameters for parameters in tables)
+    if several and certificate.guarantee.unit != "one person":
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
     follows = all(map(allows_parameters, implied.tables, tables)) and (
         not has_slices or shared == implied.shared
     )
@@ -106,13 +110,15 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
         return [make_finding("EVENTS_UNEXPECTED")]
     if certificate.slices is not None:
         return [make_finding("SLICES_UNEXPECTED")]
-    check_parameters(certificate.parameters, terms, certificate.kept)
+    columns = list(certificate.table.scheme)
+    check_parameters(certificate.parameters, terms, columns, certificate.kept)
+    kind = terms.kind if terms.noisy else get_class_kind(certificate.parameters)
     if (
-        guarantee.kind != terms.kind
+        guarantee.kind != kind
         or guarantee.statement != certificate.make_statement()
         or terms.noisy != bool(certificate.noisy)
     ):
-        return [make_finding("STATEMENT_DIFFERS", what=terms.kind, plural=1)]
+        return [make_finding("STATEMENT_DIFFERS", what=kind, plural=1)]
     return []
 
 
@@ -127,6 +133,8 @@ def _check_delta(certificate: Certificate, events: Sequence[Event]) -> list[Find
     epsilon, delta = certificate.guarantee.epsilon, certificate.guarantee.delta
     assert epsilon is not None
     assert delta is not None
+    from incrowd.privacy.accountant import Accountant  # not every release has events
+
     true = float(Accountant(events).delta(epsilon=epsilon))
     if true <= delta < 1:
         return []

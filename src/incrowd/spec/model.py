@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
+from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
@@ -31,6 +32,8 @@ KEY_ELSEWHERE = (
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
+
+SEVERAL_ROWS = "`rows` above 1 is for `method: safe`. Remove it: one row per person is then used."
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
@@ -59,6 +62,7 @@ class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
+    ``linked`` names the quasi column whose suppressed cells it shares.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -73,6 +77,7 @@ class Column(SpecModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    linked: Text | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
@@ -98,7 +103,7 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
-        for name in ("diversity", "closeness"):
+        for name in ("diversity", "closeness", "linked"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -112,13 +117,14 @@ KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by i
 
 
 class PersonId(SpecModel):
-    """Several rows may belong to one person, told by this column; one of them is used.
+    """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
     those rows.
     """
 
     id: Text
+    rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
 
 
@@ -155,6 +161,9 @@ class Spec(SpecModel):
         release = self.release
         if release is None:
             return self
+        several = self.unit.rows if isinstance(self.unit, PersonId) else 1
+        if several > 1 and not isinstance(release, SafeSpec):
+            raise ValueError(f"`unit`: {SEVERAL_ROWS}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()

@@ -218,12 +218,12 @@ class ClassesSpec(CommonSpec):
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
     search_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    algorithm: Literal["ola", "mondrian", "cluster", "duplicate"] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "suppress", "duplicate"] | None = None
 
     @property
     def is_local(self) -> bool:
         """Where each class shows what covers it."""
-        return self.algorithm in ("mondrian", "cluster")
+        return self.algorithm in ("mondrian", "cluster", "suppress")
 
     def _refuse_misfits(self) -> None:
         algorithm = self.algorithm or "ola"
@@ -241,14 +241,47 @@ class ClassesSpec(CommonSpec):
                 "Remove one of them."
             )
         super()._refuse_misfits()
-        if self.levels and algorithm != "ola":
+        if algorithm == "suppress":
+            self._refuse_level_ranges()
+        elif self.levels and algorithm != "ola":
             raise ValueError(f"`levels` is not a setting of `algorithm: {algorithm}`. Remove it.")
+
+    def _refuse_level_ranges(self) -> None:
+        """Refuse what does not go with suppressed cells."""
+        if self.suppressed is not None:
+            raise ValueError(
+                "`suppressed` is not a setting of `algorithm: suppress`, which keeps every row. "
+                "Remove it."
+            )
+        for name, level in self.levels.items():
+            if not isinstance(level, int) and level[0] != level[1]:
+                raise ValueError(
+                    f"`algorithm: suppress` needs a fixed level of '{name}', got {level[0]} to "
+                    f"{level[1]}. Write one number."
+                )
 
 
 class KAnonymitySpec(ClassesSpec):
-    """A k-anonymous release: every row is alike to k - 1 others in what is generalized."""
+    """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
+
+    ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
+    value. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    """
 
     method: Literal["k-anonymity"]
+    reading: Literal["category", "wildcard"] | None = None
+    subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
+
+    def _refuse_misfits(self) -> None:
+        for name in ("reading", "subsets"):
+            if getattr(self, name) and self.algorithm != "suppress":
+                raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")
+        if self.subsets and self.reading != "wildcard":
+            raise ValueError(
+                "`subsets` needs `reading: wildcard`. With `category`, any columns have classes of "
+                "k if all columns have. Add it, or raise `k`."
+            )
+        super()._refuse_misfits()
 
 
 class KEpsilonSpec(ClassesSpec):
@@ -269,7 +302,7 @@ class KEpsilonSpec(ClassesSpec):
         return RequestedBudget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
-        if self.algorithm in ("cluster", "duplicate"):
+        if self.algorithm in ("cluster", "suppress", "duplicate"):
             raise ValueError(
                 f"`method: k-epsilon` excludes `algorithm: {self.algorithm}`. Use ola or mondrian."
             )

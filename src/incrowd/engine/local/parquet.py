@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import parquet
 
-from incrowd.arrays import Codes, Counts
+from incrowd.arrays import Bools, Codes, Counts
 from incrowd.codes.frequency import Frequencies, join_frequencies, merge_tuples
 
 _BATCH_ROWS = 1 << 20
@@ -36,10 +36,11 @@ def list_values(path: Path, column: str) -> list[object]:
         values: dict[object, None] = {}
         for batch in _read_batches(path, [column], group):
             part = _encode_dictionary(batch.column(0))
-            codes = part.indices.drop_null().to_numpy(zero_copy_only=False)
-            used_codes = np.flatnonzero(np.bincount(codes, minlength=len(part.dictionary)))
-            values.update(dict.fromkeys(part.dictionary.take(used_codes).to_pylist()))
-            if part.null_count:
+            codes, is_null = _read_numbers(part.indices)
+            used_codes = np.flatnonzero(np.bincount(codes[~is_null]))
+            labels = part.dictionary.to_pylist()
+            values.update(dict.fromkeys(labels[code] for code in used_codes.tolist()))
+            if is_null.any():
                 values[None] = None
         return values
 
@@ -102,12 +103,13 @@ def read_chunks(path: Path) -> Iterator[ColumnChunk]:
             for batch in _read_batches(path, [name], group):
                 column = batch.column(0)
                 if pa.types.is_floating(column.type):
-                    values = column.drop_null().to_numpy(zero_copy_only=False)
-                    odd |= bool((np.isnan(values) | ((values == 0) & np.signbit(values))).any())
+                    values, is_null = _read_numbers(column)
+                    is_odd = np.isnan(values) | ((values == 0) & np.signbit(values))
+                    odd |= bool((is_odd & ~is_null).any())
                 if not pa.types.is_dictionary(column.type):
                     continue
-                codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
-                times = np.bincount(codes, minlength=len(column.dictionary))
+                codes, is_null = _read_numbers(column.indices)
+                times = np.bincount(codes[~is_null], minlength=len(column.dictionary))
                 entries = column.dictionary.to_pylist()
                 used_values.update(dict.fromkeys(entries[at] for at in np.flatnonzero(times)))
             yield ColumnChunk(name, entries, list(used_values), odd)
@@ -219,11 +221,28 @@ class _CodeTranslator:
         if new:
             self._known.update(zip(new, self._coder(new).tolist(), strict=True))
         lookup = np.array([self._known[value] for value in distinct], dtype=np.int32)
-        indices = part.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(distinct) - 1)
-        codes: Codes = np.take(lookup, indices.to_numpy(zero_copy_only=False), mode="clip")
+        indices, is_null = _read_numbers(part.indices)
+        codes: Codes = np.take(lookup, np.where(is_null, len(distinct) - 1, indices), mode="clip")
         return codes
+
+
+def _read_numbers(column: Any) -> tuple[np.ndarray[Any, Any], Bools]:
+    """Read whole numbers or floats, and which of them are null, out of the memory of a column.
+
+    Arrow's own ways load pandas, if it is installed, and all that computes: most of the time of a
+    command on a small file.
+    """
+    valid, memory = column.buffers()
+    letter = "f" if pa.types.is_floating(column.type) else "i"
+    if pa.types.is_unsigned_integer(column.type):
+        letter = "u"
+    kind = np.dtype(f"{letter}{column.type.bit_width // 8}")
+    start, stop = column.offset, column.offset + len(column)
+    values = np.frombuffer(memory, kind)[start:stop] if len(column) else np.zeros(0, kind)
+    if not column.null_count or valid is None:
+        return values, np.zeros(len(column), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[start:stop]
+    return values, bits == 0
 
 
 def _encode_dictionary(column: Any) -> Any:

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from incrowd.arrays import Codes, Members
 from incrowd.codes.frequency import Frequencies, join_frequencies
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
-from incrowd.engine.local import parquet
+from incrowd.engine.local import parquet, people
 from incrowd.engine.table import Coder, Engine, RowsPerId, TableError, TableOrigin, Tally
 from incrowd.privacy.randomness import Randomness
 
@@ -128,10 +129,10 @@ class LocalTable:
         whether it is there would decide which other row without one is.
         """
         number, draw = "number", "draw"
-        people = self._identify_rows(column).collect(engine="streaming")
+        ids = self._identify_rows(column).collect(engine="streaming")
         chosen_rows = (
-            people.with_row_index(number)
-            .with_columns(pl.Series(draw, bits.draw_words(len(people)), dtype=pl.UInt64))
+            ids.with_row_index(number)
+            .with_columns(pl.Series(draw, bits.draw_words(len(ids)), dtype=pl.UInt64))
             .filter(pl.col("id").is_not_null())
             .group_by("id")
             .agg(pl.col(number).get(pl.col(draw).arg_min()))
@@ -145,6 +146,39 @@ class LocalTable:
             maintain_order="left",
         )
         return LocalTable(rows.drop(index))
+
+    def choose_rows_per_person(self, column: str, rows: int, bits: Randomness) -> LocalTable:
+        """Choose at most so many rows at random of each person.
+
+        Every row draws 64 random bits, and of whoever has more rows the smallest win.
+        """
+        if rows == 1:
+            return self.choose_row_per_person(column, bits)
+        ids = self._identify_rows(column).collect(engine="streaming").get_column("id")
+        chosen_rows = people.choose_rows(ids, rows, bits)
+        index = find_free_name(self._columns)
+        chosen = self._named_frame.with_row_index(index).join(
+            pl.LazyFrame({index: pl.Series(chosen_rows, dtype=pl.UInt32)}),
+            on=index,
+            how="semi",
+            maintain_order="left",
+        )
+        return LocalTable(chosen.drop(index))
+
+    def code_people(
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+    ) -> tuple[Members, Codes]:
+        """Return for each row that has a person, a number of the person and codes of columns."""
+        self._require_columns([person, *columns])
+        person_name = find_free_name(list(self._inner.values()))
+        frame = self._frame.select(
+            self._make_identity(person).alias(person_name), *(self._inner[name] for name in columns)
+        )
+        rows = frame.filter(pl.col(person_name).is_not_null()).collect(engine="streaming")
+        return people.number_people(rows.get_column(person_name)), people.code_columns(
+            [rows.get_column(self._inner[name]) for name in columns],
+            [coders[name] for name in columns],
+        )
 
     def count_distinct(self, columns: Sequence[str]) -> int:
         """Count the distinct tuples of some columns, by hashes of 64 bits; no value is held.
@@ -185,11 +219,14 @@ class LocalTable:
     def _identify_rows(self, column: str) -> pl.LazyFrame:
         """Return what each row has in a column, as one thing however it is written."""
         self._require_columns([column])
+        return self._frame.select(self._make_identity(column).alias("id"))
+
+    def _make_identity(self, column: str) -> pl.Expr:
         identity = pl.col(self._inner[column])
         kind = self._frame.collect_schema()[self._inner[column]]
         if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
-            identity = _canonicalize_text(identity.cast(pl.String))
-        return self._frame.select(identity.alias("id"))
+            return _canonicalize_text(identity.cast(pl.String))
+        return identity
 
     def has_ascending_rows(self, columns: Sequence[str], coders: Mapping[str, Coder]) -> bool:
         """Return whether the rows stand in the order of their codes, the first column first."""

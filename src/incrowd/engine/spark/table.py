@@ -23,11 +23,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as T  # noqa: N812
 
-from incrowd.arrays import Members
+from incrowd.arrays import Codes, Members
 from incrowd.codes.frequency import Frequencies
 from incrowd.engine.local.table import LocalTable, make_tally
 from incrowd.engine.local.text import refuse_duplicate_names
-from incrowd.engine.spark import classes, sums
+from incrowd.engine.spark import classes, people, sums
 from incrowd.engine.spark.cells import SURELY, approximate_distinct, group_by_codes
 from incrowd.engine.spark.coarse import count_coarse_codes, sample_values
 from incrowd.engine.spark.column_type import (
@@ -271,18 +271,18 @@ class SparkTable:
         """Count the ids of a column, and the rows of each."""
         self._require_columns([column])
         with explain_failures(f"count the rows of each value of the column '{column}'"):
-            return sums.count_rows_per_id(self._frame, self._make_identity(column))
+            return sums.count_rows_per_id(self._frame, self.make_identity(column))
 
     def count_missing(self, column: str) -> int:
         """Count the rows that have no value in a column; text without characters is none."""
         self._require_columns([column])
-        null_count = F.count(F.when(self._make_identity(column).isNull(), 1))
+        null_count = F.count(F.when(self.make_identity(column).isNull(), 1))
         with explain_failures(f"look at the column '{column}'"):
             missing = self._frame.select(null_count).first()
         assert missing is not None
         return int(missing[0])
 
-    def _make_identity(self, column: str) -> Column:
+    def make_identity(self, column: str) -> Column:
         """Return what each row has in a column, as one thing however it is written."""
         inner = F.col(self._inner[column])
         return canonicalize_text(inner) if isinstance(self._kinds[column], T.StringType) else inner
@@ -305,19 +305,36 @@ class SparkTable:
         with explain_failures("send a key"):
             key_frame = session.createDataFrame(pa.table({"k": [key]}))
         order = [F.col(c) for n, c in self._inner.items() if is_orderable(self._kinds[n])]
-        people = Window.partitionBy("p")
+        person = Window.partitionBy("p")
         digits = F.substring(F.sha2(F.concat(F.col("k"), F.col("p").cast("string")), 256), 1, 15)
-        place = F.pmod(F.conv(digits, 16, 10).cast("bigint"), F.count(F.lit(1)).over(people))
+        place = F.pmod(F.conv(digits, 16, 10).cast("bigint"), F.count(F.lit(1)).over(person))
         chosen_rows = (
-            self._frame.withColumn("p", self._make_identity(column))
+            self._frame.withColumn("p", self.make_identity(column))
             .where(F.col("p").isNotNull())
             .crossJoin(F.broadcast(key_frame))
-            .withColumn("at", F.row_number().over(people.orderBy(*order)) - 1)
+            .withColumn("at", F.row_number().over(person.orderBy(*order)) - 1)
             .withColumn("of", place)
             .where(F.col("at") == F.col("of"))
             .select(*self._inner.values())
         )
         return SparkTable(self._restore_names(chosen_rows), self._engine)
+
+    def choose_rows_per_person(self, column: str, rows: int, bits: Randomness) -> SparkTable:
+        """Choose at most so many rows at random of each person; all of whoever has fewer."""
+        if rows == 1:
+            return self.choose_row_per_person(column, bits)
+        self._require_columns([column])
+        order = [c for n, c in self._inner.items() if is_orderable(self._kinds[n])]
+        chosen_rows = people.choose_rows(self, column, order, rows, bits)
+        return SparkTable(self._restore_names(chosen_rows), self._engine)
+
+    def code_people(
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+    ) -> tuple[Members, Codes]:
+        """Return a person's number and codes of columns, for each distinct row with a person."""
+        self._require_columns([person, *columns])
+        limit = self._engine.most_tuples
+        return people.code_people(self, person, columns, coders, limit)
 
     def to_frame(self) -> DataFrame:
         """Return the rows as a data frame of Spark."""

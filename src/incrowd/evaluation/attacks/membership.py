@@ -44,7 +44,6 @@ from incrowd.evaluation.attacks.laws import ReleaseLaw
 from incrowd.evaluation.attacks.view import AttackerView, People
 from incrowd.findings import format_percent
 from incrowd.measure.estimate import CONFIDENCE, Estimate, Rate
-from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Composition, Event, SampledEvent
 
 ATTACK = "membership"
@@ -88,6 +87,8 @@ def relies_on_sampling(event: Event) -> bool:
 
 @lru_cache(maxsize=16)
 def _compute_distance(events: tuple[Event, ...]) -> float:
+    from incrowd.privacy.accountant import Accountant
+
     return Accountant(events).delta(epsilon=0.0)
 
 

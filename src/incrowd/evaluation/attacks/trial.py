@@ -35,7 +35,6 @@ from incrowd.evaluation.attacks.view import People, sample_people
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
 from incrowd.measure.labels import assign_bins
 from incrowd.measure.utility import TablePair
-from incrowd.privacy.accountant import Accountant
 
 _COLUMNS = 4  # that a predicate is about
 _PREDICATES = 300
@@ -110,6 +109,8 @@ def add_bound(one: Estimate, scene: AttackScene) -> Estimate:
     epsilon, delta = scene.promise
     within = [part for event in scene.events for part in list_table_events(event)]
     if within:  # a promise may be about people of a population, from which the table was drawn
+        from incrowd.privacy.accountant import Accountant
+
         epsilon = max(epsilon, Accountant(within).epsilon(delta=delta))
     return replace(one, bound=min(1.0, math.exp(epsilon) * one.control.high + delta))
 

@@ -49,6 +49,7 @@ from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import (
     Coin,
     Composition,
@@ -62,7 +63,6 @@ from incrowd.privacy.events import (
 )
 from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
-from incrowd.privacy.split import CountsEvent
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import SafeSpec, SyntheticSpec

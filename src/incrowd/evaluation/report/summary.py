@@ -66,13 +66,21 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     columns = [*names, *certificate.kept, *certificate.noisy]
     by_person = certificate.guarantee.unit == "one person"
     source = f"a table of {evaluation.rows_original:,} rows"
-    if by_person:
+    most = certificate.rows_per_person
+    if most > 1:
+        source = f"{evaluation.rows_original:,} pairs of a person and a group"
+    elif by_person:
         source = f"one row of each of {evaluation.rows_original:,} people"
     words = [
         f"{groups:,} group{'' if groups == 1 else 's'}, made from {source}.",
         f"Columns: {_list_names(columns)}.",
     ]
-    if by_person:
+    if most > 1:
+        words.append(
+            f"Up to {most} rows of each person were used, chosen at random; {unused:,} rows of the "
+            "table were not used. A person counts once in each group."
+        )
+    elif by_person:
         words.append(
             f"The row of each person was chosen at random; {unused:,} of the table's "
             f"{evaluation.rows_original + unused:,} rows were not used."
@@ -108,10 +116,10 @@ def _guarantee(certificate: Certificate) -> Card:
     ]
     if certificate.has_noisy_counts:
         each = ", each of a different person" if who == "person" and k > 1 else ""
-        rows = "row" if k == 1 else "rows"
-        sentences.append(
-            f"k = {k}: every published group has at least {k} {rows} of the table{each}."
-        )
+        what = f"{k} {'row' if k == 1 else 'rows'} of the table{each}"
+        if certificate.rows_per_person > 1:
+            what = f"{k} {'person' if k == 1 else 'different people'} of the table"
+        sentences.append(f"k = {k}: every published group has at least {what}.")
     return Card(
         f"ε = {card.epsilon:g}, δ = {card.delta:g}",
         f"differential privacy of one {who}{of}",

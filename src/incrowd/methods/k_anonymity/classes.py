@@ -31,11 +31,11 @@ from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.parameters import RULES
+from incrowd.release.parameters import RULES, name_subset
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Closeness, Column, Diversity
-from incrowd.spec.release import ClassesSpec
+from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
@@ -54,11 +54,34 @@ class KAnonymityColumns:
         self.k = release.k
         if not self.quasi:
             raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
+        self._refuse_links()
         for name in release.levels:
             if name not in self.quasi:
                 raise IncrowdError(
                     f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
                     "role `quasi`, or remove it from `levels`."
+                )
+
+    def _refuse_links(self) -> None:
+        """Refuse columns linked to none that has cells suppressed, and rules on what they show."""
+        suppresses = self.release.algorithm == "suppress"
+        for name, column in self.kept.items():
+            if suppresses and (column.diversity or column.closeness):
+                raise IncrowdError(
+                    f"Column '{name}': `algorithm: suppress` does not support rules on sensitive "
+                    "values. Use `ola`, `mondrian` or `cluster`, or remove the rules."
+                )
+            if column.linked is None:
+                continue
+            if not suppresses:
+                raise IncrowdError(
+                    f"Column '{name}': `linked` needs `algorithm: suppress`. Add it, or remove "
+                    "`linked`."
+                )
+            if column.linked not in self.quasi:
+                raise IncrowdError(
+                    f"Column '{name}': `linked` names '{column.linked}', which is no quasi column. "
+                    "Name one."
                 )
 
     @property
@@ -80,6 +103,13 @@ class KAnonymityColumns:
             "algorithm": self.release.algorithm or "ola",
             "suppressed": self.release.suppressed or "dropped",
         }
+        if isinstance(self.release, KAnonymitySpec) and self.release.algorithm == "suppress":
+            entries |= {"suppressed": "cells", "reading": self.release.reading or "category"}
+            for size, least in sorted((self.release.subsets or {}).items()):
+                entries[name_subset(size)] = float(least)
+            for name, column in self.kept.items():
+                if column.linked is not None:
+                    entries[f"linked {name}"] = column.linked
         for name, column in self.kept.items():
             for kind, value in _list_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)

@@ -35,11 +35,13 @@ from incrowd.methods.base import (
     make_cell_table,
     published_columns,
 )
+from incrowd.methods.k_anonymity.cells import make_suppressed_rows
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.parameters import get_class_kind
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import KAnonymitySpec
@@ -91,10 +93,10 @@ def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | 
     """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
     if not isinstance(table, RemoteTable):
         return None
-    if columns.release.algorithm == "duplicate":
+    if columns.release.algorithm in ("duplicate", "suppress"):
         raise IncrowdError(
-            "Algorithm `duplicate` needs all rows, and those of this table are on other machines. "
-            "Use `ola` or `mondrian`."
+            f"Algorithm `{columns.release.algorithm}` needs all rows, and those of this table are "
+            "on other machines. Use `ola` or `mondrian`."
         )
     rule_columns = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
@@ -151,7 +153,8 @@ class KAnonymity:
         self._release = self._columns.release
         self.events: list[Event] = []
         self.joint_guarantee: Guarantee | None = None
-        self.promise = CertifiedGuarantee(kind="k-anonymity", **get_unit_fields(file.spec))
+        kind = get_class_kind(self._columns.parameters())
+        self.promise = CertifiedGuarantee(kind=kind, **get_unit_fields(file.spec))
         noisy = published_columns(file.spec, "noisy")
         if noisy:
             raise IncrowdError(
@@ -169,7 +172,7 @@ class KAnonymity:
         """Classes of at least k."""
         return self._columns.planned_release
 
-    def count(self, table: Table) -> DistinctRows | RemoteRows:
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
         """Count tuples of generalized and kept columns; of too many, those that decide classes."""
         try:
             return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
@@ -184,6 +187,8 @@ class KAnonymity:
         rows = counts.rows if isinstance(counts, RemoteRows) else counts
         columns, original = self._columns, rows.counted
         context.step("search")
+        if self._release.algorithm == "suppress":
+            return self._suppress_cells(rows, context)
         all_columns = {**columns.quasi, **columns.kept}
         classes = form_classes(
             rows, all_columns, self._release, bits=context.bits, progress=context.progress
@@ -216,6 +221,38 @@ class KAnonymity:
             beside=None
             if isinstance(counts, RemoteRows)
             else KeptRows(kept_values, rows.frequencies, published),
+        )
+        return MethodResult(
+            (product,), self.promise, self.events, original, reasons=self._columns.reasons
+        )
+
+    def _suppress_cells(self, rows: DistinctRows, context: MakeContext) -> MethodResult:
+        """Suppress single cells."""
+        columns, original = self._columns, rows.counted
+        assert isinstance(self._release, KAnonymitySpec)
+        all_columns = {**columns.quasi, **columns.kept}
+        suppressed = make_suppressed_rows(
+            rows, all_columns, self._release, bits=context.bits, progress=context.progress
+        )
+        context.step("recode")
+        published = suppressed.published
+        looks = merge_tuples(published.codes[:, : len(original.names)], published.counts)
+        labels: dict[str, list[object]] = {
+            **dict(zip(original.names, map(list, suppressed.labels), strict=True)),
+            **suppressed.kept_values,
+        }
+        weighted = self._release.rows == "counted"
+        product = Product(
+            data=make_cell_table(labels, published, weighted=weighted, engine=context.engine),
+            original=original,
+            shown=PublishedTable(suppressed.labels, looks),
+            columns=columns.quasi,
+            axes=original.axes,
+            parameters=columns.parameters(),
+            kept=tuple(columns.kept),
+            suppression=suppressed.suppression,
+            findings=columns.findings(rows.kept, rows.frequencies.total),
+            beside=KeptRows(suppressed.kept_values, rows.frequencies, published),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons

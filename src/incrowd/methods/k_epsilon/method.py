@@ -61,7 +61,7 @@ class KEpsilon:
         """Classes of at least k."""
         return self.columns.planned_release
 
-    def count(self, table: Table) -> DistinctRows | RemoteRows:
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
         """Count the tuples of all columns; of rows elsewhere, those that decide classes."""
         return count_remote_rows(table, self.columns) or self.count_tuples(table)
 

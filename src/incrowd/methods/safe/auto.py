@@ -17,12 +17,16 @@ _STEPS = (*_FEWER, *SMALL_TABLE_SHARES)
 _SIZES = (None, *sorted({below - 1 for below, _ in _STEPS}))  # one of each step
 
 
-def choose_draw(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
+def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, ...]]:
     """Choose the draw that the spec names, or an expert would take; and why, in sentences.
 
     Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
-    what only a sample has: a rate, a k without a whole budget, or cuts.
+    what only a sample has: a rate, a k without a whole budget, or cuts. Of people with several
+    ``rows`` a sample would draw whole people, into several cells at once, whose sizes then depend
+    on each other; no tight bound of what that costs is known, so it is refused.
     """
+    if rows > 1:
+        return _choose_counts_of_people(release, rows)
     if release.draw in ("sample", "counts"):
         return release, (f"Draw: {_DRAWS[release.draw]}, set by the spec.",)
     draw, reason = _choose_fitting_draw(release)
@@ -33,6 +37,21 @@ def choose_draw(release: SafeSpec) -> tuple[SafeSpec, tuple[str, ...]]:
             "with `draw: sample`, of sampled rows."
         )
     return release.model_copy(update={"draw": draw}), (words,)
+
+
+def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tuple[str, ...]]:
+    draw = release.draw
+    reason = "the spec asks for `draw: sample`"
+    if draw in (None, "auto"):
+        draw, reason = _choose_fitting_draw(release)
+    if draw == "sample":
+        raise IncrowdError(
+            f"Unit: `rows: {rows}` needs `draw: counts`, but {reason}. No tight bound is known for "
+            "a sample of whole people, each of whom is drawn into several groups at once. Use "
+            "`draw: counts` with ε and δ, or `rows: 1`."
+        )
+    words = f"Draw: noisy counts of people, because a person may have up to {rows} rows."
+    return release.model_copy(update={"draw": "counts"}), (words,)
 
 
 _DRAWS = {"sample": "a sample", "counts": "noisy counts"}

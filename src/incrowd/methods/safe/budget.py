@@ -97,8 +97,12 @@ def split_counts_budget(
     selections: Sequence[float] = (),
     choices: Sequence[float] = (),
     tables: int = 1,
+    rows: int = 1,
 ) -> BudgetSplit:
-    """Split the budget of tables of counts, whatever their schemes depend on."""
+    """Split the budget of tables of counts, whatever their schemes depend on.
+
+    One person has at most ``rows`` rows.
+    """
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
             "`draw: counts` needs ε and δ. Add both under `release`, or use `draw: sample` with k, "
@@ -111,6 +115,7 @@ def split_counts_budget(
         choices=_round_payable(choices),
         tables=tables,
         population=release.already_sampled,
+        rows=rows,
     )
 
 

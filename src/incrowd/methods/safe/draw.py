@@ -14,10 +14,11 @@ from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
 from incrowd.privacy.events import Coin, SafeRelease
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.privacy.randomness import Randomness, sample_binomial
-from incrowd.privacy.split import BudgetSplit, CountsEvent
+from incrowd.privacy.split import BudgetSplit
 from incrowd.spec.release import SafeSpec
 
 

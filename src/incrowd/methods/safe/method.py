@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 
 from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.person_sets import PeopleTable
+from incrowd.engine.count import count_people
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.base import (
@@ -15,6 +17,7 @@ from incrowd.methods.base import (
     published_columns,
     refuse_unconfirmed,
 )
+from incrowd.methods.people import refuse_many_people
 from incrowd.methods.safe.auto import choose_draw, choose_scheme, depends_on_size
 from incrowd.methods.safe.budget import (
     split_counts_budget,
@@ -35,7 +38,7 @@ from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Column, Spec
+from incrowd.spec.model import Column, PersonId, Spec
 from incrowd.spec.release import SafeSpec
 
 SLICES_SHARE = 0.05
@@ -48,12 +51,16 @@ class Safe:
         refuse_unconfirmed(file)
         columns = _list_published_columns(file.spec)
         assert isinstance(file.spec.release, SafeSpec)
-        self._release, draw_reasons = choose_draw(file.spec.release)
+        unit = file.spec.unit
+        self._person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
+        self._release, draw_reasons = choose_draw(file.spec.release, self._rows)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
         size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
-        self._scheme, scheme_reasons = choose_scheme(self._release, self._declared, size)
+        self._scheme, scheme_reasons = choose_scheme(
+            self._release, self._declared, self._get_effective_size(size)
+        )
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._split_budget()
@@ -69,6 +76,15 @@ class Safe:
             delta=self._split.delta,
             **get_unit_fields(file.spec),
         )
+
+    @property
+    def _rows(self) -> int:
+        """The largest number of rows of one person."""
+        return 1 if self._person is None else self._person.rows
+
+    def _get_effective_size(self, size: int | None) -> int | None:
+        """Return the size of a table with one row per person in which a choice is as noisy."""
+        return None if size is None else math.ceil(size / self._rows)
 
     def _assert_size(self, size: int | None) -> Parameters:
         """Return the stated size as a parameter of the certificate, if it may have decided others.
@@ -92,7 +108,9 @@ class Safe:
         choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
-            return split_counts_budget(release, choices=choice_epsilons, tables=tables)
+            return split_counts_budget(
+                release, choices=choice_epsilons, tables=tables, rows=self._rows
+            )
         if not shares:
             return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
         selection_epsilons = [share * epsilon / math.sqrt(tables) for share in shares]
@@ -100,8 +118,12 @@ class Safe:
             selection_epsilons = [release.search_epsilon / len(selection_epsilons)] * len(
                 selection_epsilons
             )
-        split_budget = split_counts_budget if release.draw == "counts" else split_search_budget
-        return split_budget(
+        if release.draw == "counts":
+            return split_counts_budget(
+                release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
+                rows=self._rows,
+            )  # fmt: skip
+        return split_search_budget(
             release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
         )
 
@@ -117,11 +139,17 @@ class Safe:
         tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
         return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
 
-    def count(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """Count the tuples that the scheme works on; of slices, those of all columns."""
-        if self._slicing.tables == 1:
-            return self._scheme.count_table(table)
-        counted_table = count_local_or_remote(table, self._declared)
+    def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
+        """Count the tuples that the scheme works on; of slices, those of all columns.
+
+        People who may have several rows are counted once per tuple.
+        """
+        levels = self._scheme.list_counted_levels() if self._slicing.tables == 1 else None
+        if self._person is not None:
+            if not by_row:
+                return count_people(table, self._declared, self._person.id, levels=levels)
+            refuse_many_people(table, self._person)
+        counted_table = count_local_or_remote(table, self._declared, levels)
         return (
             self._scheme.require_local(counted_table)
             if isinstance(self._scheme, MondrianScheme)
@@ -130,13 +158,16 @@ class Safe:
 
     def make(self, table: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Choose what is to be chosen, draw, drop what is rare."""
+        if self._person is not None and not isinstance(table, PeopleTable):
+            raise TypeError("people with several rows must be counted as people")
         parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")
             epsilons = [read_as_decimal(epsilon) for epsilon in self._split.choices]
             slices = self._slicing.choose_slices(
-                table, epsilons, context.bits, list_draws(self._split, self._release)
-            )
+                table, epsilons, context.bits, list_draws(self._split, self._release),
+                rows=self._rows,
+            )  # fmt: skip
             parts = [table.select_columns(names) for names in slices]
         products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
         if len(products) == 1:

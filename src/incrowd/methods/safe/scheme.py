@@ -11,14 +11,15 @@ from typing import Protocol
 
 import numpy as np
 
-from incrowd.anonymize.lattice import Lattice, Rollups, build_lattice
+from incrowd.anonymize.lattice import Lattice, build_lattice
+from incrowd.anonymize.person_rollups import make_rollups
 from incrowd.anonymize.safe_mondrian import CellPartition, cut_cells
 from incrowd.anonymize.safe_search import ChosenScheme, search_scheme
 from incrowd.arrays import Codes, Floats
 from incrowd.codes.axis import Axis, locate_points
 from incrowd.codes.counted_table import CountedTable, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
-from incrowd.engine.table import Table
+from incrowd.codes.person_sets import PeopleTable
 from incrowd.errors import IncrowdError
 from incrowd.findings import make_finding
 from incrowd.measure.loss import compute_normalized_costs
@@ -28,7 +29,6 @@ from incrowd.methods.safe.draw import CellDraw, make_draws
 from incrowd.methods.safe.remote_counts import (
     RemoteCountedTable,
     RemoteRollups,
-    count_local_or_remote,
 )
 from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.randomness import Randomness
@@ -52,8 +52,8 @@ class SafeScheme(Protocol):
         """Return the lowest and highest level that some of the columns may have."""
         ...
 
-    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """Count the tuples that it works on."""
+    def list_counted_levels(self) -> tuple[int, ...] | None:
+        """Return the levels of the tuples that it works on; None for those of the values."""
         ...
 
     def make_product(
@@ -78,9 +78,9 @@ class FixedScheme:
         """Return one level each."""
         return {name: (self._levels[name], self._levels[name]) for name in names}
 
-    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """Count the table at the levels of the scheme: of a large one, far fewer tuples."""
-        return count_local_or_remote(table, self._declared, list(self._levels.values()))
+    def list_counted_levels(self) -> tuple[int, ...]:
+        """Return the levels of the scheme: a large table has far fewer tuples there."""
+        return tuple(self._levels.values())
 
     def make_product(
         self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
@@ -142,9 +142,8 @@ class SearchedScheme:
         lattice = self.make_lattice(names)
         return dict(zip(names, zip(lattice.low, lattice.high, strict=True), strict=True))
 
-    def count_table(self, table: Table) -> CountedTable | RemoteCountedTable:
-        """Count the table at level 0."""
-        return count_local_or_remote(table, self._declared)
+    def list_counted_levels(self) -> None:
+        """Return None: schemes of any levels may be chosen."""
 
     def make_product(
         self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
@@ -172,7 +171,7 @@ class SearchedScheme:
         rollups = (
             RemoteRollups(table, min(ramp.a for ramp in among))
             if isinstance(table, RemoteCountedTable)
-            else Rollups(table.hierarchies, table.frequencies)
+            else make_rollups(table)
         )
         scheme = search_scheme(
             rollups,
@@ -183,6 +182,7 @@ class SearchedScheme:
             weights=self._list_weights(table.names),
             bits=context.bits,
             target=None if self._target is None else table.names.index(self._target),
+            rows=split.rows,
             progress=context.progress,
         )
         return scheme, among[scheme.ramp]
@@ -225,10 +225,6 @@ class MondrianScheme(SearchedScheme):
     def selection_shares(self) -> tuple[float, ...]:
         """Return the shares of the search and of each round of cuts, in equal parts."""
         return (self._share,) * (1 + ROUNDS)
-
-    def count_table(self, table: Table) -> CountedTable:
-        """Count the table at level 0, which has to be here to be cut."""
-        return self.require_local(super().count_table(table))
 
     @staticmethod
     def require_local(table: CountedTable | RemoteCountedTable) -> CountedTable:
@@ -355,7 +351,8 @@ def _draw_cells(
 ) -> tuple[CountedTable, Frequencies, RemoteCells | None]:
     """Return the cells by what they show; those shown; and what is known of cells not here."""
     if isinstance(table, CountedTable):
-        local_table = table.merge_labels()
+        merged_table = table.merge_labels()
+        local_table = merged_table.plain if isinstance(merged_table, PeopleTable) else merged_table
         return local_table, draw.draw_published_cells(local_table.frequencies, bits), None
     cells = table.draw_cells(draw, bits)
     local_table = CountedTable(table.names, table.hierarchies, table.levels, cells.original)

@@ -87,11 +87,14 @@ class Slicer:
         epsilons: Sequence[Fraction],
         bits: Randomness,
         draws: Sequence[CellDraw],
+        *,
+        rows: int = 1,
     ) -> list[tuple[str, ...]]:
         """Choose the columns of each slice; private at the sum of the epsilons.
 
         ``draws`` are what each slice may be drawn with. They are settled before the table is
-        seen, so the crowd from which a cell may survive is known.
+        seen, so the crowd from which a cell may survive is known. ``rows`` is the largest number of
+        rows of one person.
         """
         if not self.choices:
             return self._known
@@ -104,11 +107,12 @@ class Slicer:
                 epsilons=epsilons,
                 bits=bits,
                 threshold=threshold,
+                rows=rows,
             )
         else:
             score, columns = _measure_dependences(table, threshold), len(table.names)
             slices = safe_slices.choose_slices_by_score(
-                score, columns, self._most, self.tables, epsilons=epsilons, bits=bits
+                score, columns, self._most, self.tables, epsilons=epsilons, bits=bits, rows=rows
             )
         return [tuple(table.names[at] for at in part) for part in slices]
 

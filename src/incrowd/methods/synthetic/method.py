@@ -184,7 +184,7 @@ class Synthetic:
         limits = dict.fromkeys(self.columns.names, (0, 0))
         return PlannedRelease(self._declared, (limits,), likely, 1.0)
 
-    def count(self, table: Table) -> CountedTable | RemoteCountedTable:
+    def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:  # noqa: ARG002
         """Return the distinct tuples of all columns; where they are, if they are too many."""
         return count_local_or_remote(table, self._declared)
 

@@ -1,0 +1,78 @@
+"""Rows by the person they belong to: which are used, and codes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from incrowd.arrays import Codes, Members, Places
+from incrowd.engine.table import Coder
+from incrowd.privacy.randomness import Randomness
+
+_DRAWN = 64  # random bits of a row
+
+
+def number_people(ids: pl.Series) -> Members:
+    """Return a number for each row, the same for rows with the same id; -1 without one."""
+    if ids.dtype == pl.String:
+        ids = ids.cast(pl.Categorical(pl.Categories.random())).to_physical()
+    distinct = ids.unique().drop_nulls().sort()
+    if ids.dtype.is_integer() and len(distinct) and not ids.null_count():
+        low, high = int(distinct[0]), int(distinct[-1])
+        if high - low < 4 * len(ids):  # close together: they are numbers already
+            return ids.cast(pl.Int64).to_numpy() - low
+    places = pl.DataFrame({"id": distinct}).with_row_index("place")
+    rows = ids.alias("id").to_frame().join(places, on="id", how="left", maintain_order="left")
+    return rows.get_column("place").cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
+    """Return the numbers of the rows that are used: at most so many of each person, at random.
+
+    Every row draws 64 bits. Of whoever has more rows, those with the smallest are used; so each set
+    of so many rows of a person is equally likely, independently of all other people. (The order of
+    a person's rows decides between equal draws, which happens with probability 2**-40 or less.)
+    """
+    members = number_people(ids)
+    draws = bits.draw_words(len(members))
+    counts = np.bincount(members + 1)
+    counts[0] = 0  # nobody's
+    most = counts[members + 1]
+    is_used = (most > 0) & (most <= rows)
+    (many,) = np.nonzero(most > rows)
+    width = int(counts.size).bit_length()
+    keys = (members[many].astype(np.uint64) << np.uint64(_DRAWN - width)) | (
+        draws[many] >> np.uint64(width)
+    )
+    many = many[np.argsort(keys, kind="stable")]
+    people = members[many]
+    starts = np.flatnonzero(np.append(True, people[1:] != people[:-1])[: len(people)])
+    place = np.arange(len(many)) - np.repeat(starts, np.diff(starts, append=len(many)))
+    is_used[many[place < rows]] = True
+    return np.flatnonzero(is_used)
+
+
+def code_columns(columns: Sequence[pl.Series], coders: Sequence[Coder]) -> Codes:
+    """Return the codes of the rows, column by column; each distinct value is coded once."""
+    coded = []
+    for values, coder in zip(columns, coders, strict=True):
+        if values.dtype == pl.String:
+            values = values.cast(pl.Categorical(pl.Categories.random()))
+        if isinstance(values.dtype, pl.Categorical | pl.Enum):
+            distinct = values.unique().drop_nulls()
+            marks = distinct.to_physical().cast(pl.Int64).to_numpy()
+            null = int(marks.max(initial=-1)) + 1
+            lookup = np.zeros(null + 1, dtype=np.int32)
+            lookup[[*marks, null]] = coder([*distinct.cast(pl.String).to_list(), None])
+            places = values.to_physical().cast(pl.Int64).fill_null(null).to_numpy()
+            coded.append(lookup[places])
+            continue
+        distinct = values.unique().alias("value")
+        table = pl.DataFrame([distinct, pl.Series("code", coder(distinct.to_list()))])
+        rows = values.alias("value").to_frame().join(
+            table, on="value", how="left", nulls_equal=True, maintain_order="left"
+        )  # fmt: skip
+        coded.append(rows.get_column("code").to_numpy().astype(np.int32))
+    return np.column_stack(coded).astype(np.int32)

@@ -1,0 +1,73 @@
+"""Rows by the person they belong to, on Spark: which are used, and codes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from incrowd.arrays import Codes, Members
+from incrowd.engine.local import people
+from incrowd.engine.spark.column_type import to_plain_frame
+from incrowd.engine.spark.session import explain_failures
+from incrowd.engine.table import Coder, TooManyTuplesError
+from incrowd.privacy.randomness import Randomness
+
+if TYPE_CHECKING:
+    from incrowd.engine.spark.table import SparkTable
+
+
+def choose_rows(
+    table: SparkTable, column: str, order: Sequence[str], rows: int, bits: Randomness
+) -> DataFrame:
+    """Choose at most so many rows at random of each person; all of whoever has fewer.
+
+    Claim: of the rows of a person each set of so many is chosen with nearly the same probability,
+    independently of all other people, and the choice is the same however often it is computed. The
+    rows of a person are numbered in an order that only their content decides; those with the
+    smallest SHA-256(key, number, person) are used. The key is drawn here, once, as for one row
+    (:meth:`~incrowd.engine.spark.table.SparkTable.choose_row_per_person`).
+    """
+    key = bits.draw_words(4).tobytes().hex()
+    frame = table.inner_frame
+    with explain_failures("send a key"):
+        key_frame = frame.sparkSession.createDataFrame(pa.table({"k": [key]}))
+    person = Window.partitionBy("p")
+    text = F.concat_ws(":", F.col("k"), F.col("at").cast("string"), F.col("p").cast("string"))
+    columns = frame.columns
+    return (
+        frame.withColumn("p", table.make_identity(column))
+        .where(F.col("p").isNotNull())
+        .crossJoin(F.broadcast(key_frame))
+        .withColumn("at", F.row_number().over(person.orderBy(*(F.col(name) for name in order))))
+        .withColumn("draw", F.sha2(text, 256))
+        .withColumn("of", F.row_number().over(person.orderBy("draw")))
+        .where(F.col("of") <= rows)
+        .select(*columns)
+    )
+
+
+def code_people(
+    table: SparkTable,
+    person: str,
+    columns: Sequence[str],
+    coders: Mapping[str, Coder],
+    limit: int,
+) -> tuple[Members, Codes]:
+    """Return a person's number and codes of columns, for each distinct row that has a person."""
+    identity = table.make_identity(person).alias("p")
+    inner = [table.get_inner_name(name) for name in columns]
+    frame = table.inner_frame.select(identity, *inner).where("p IS NOT NULL").distinct()
+    with explain_failures("bring the rows of each person here"):
+        rows = to_plain_frame(frame.limit(limit + 1).toArrow())
+    if len(rows) > limit:
+        raise TooManyTuplesError(
+            f"Table: more than {limit:,} different rows of people, which exceeds one machine. "
+            "Use fewer rows per person, or one: `unit: {id: COLUMN}`."
+        )
+    return people.number_people(rows.get_column("p")), people.code_columns(
+        [rows.get_column(name) for name in inner], [coders[name] for name in columns]
+    )

@@ -1,0 +1,216 @@
+"""Sentences of a statement about classes: k-anonymity, rules inside classes, noise inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.release.noise_sentences import format_exact
+from incrowd.release.parameters import (
+    RULES,
+    Parameters,
+    has_wildcards,
+    list_links,
+    list_rules,
+    list_subsets,
+)
+
+_EXTREMES = (
+    "The boundaries of classes depend on individual rows: an interval may end at the value of one "
+    "person, and an attacker who knows an extreme value may find it."
+)
+_ALGORITHMS = {
+    "ola": (
+        (
+            "Each generalized column shows labels of one level, chosen by a search over the input "
+            "unless it was fixed before."
+        ),
+        "A search reads the input, so the levels that it chooses may reveal information.",
+    ),
+    "mondrian": (
+        (
+            "Rows were divided into classes by cuts of the input; each class publishes labels that "
+            "cover its rows."
+        ),
+        _EXTREMES,
+    ),
+    "cluster": (
+        "Similar rows were combined into classes; each class publishes labels that cover its rows.",
+        _EXTREMES,
+    ),
+    "suppress": (
+        (
+            "Single cells were suppressed (*) where a combination of values was rare; all others "
+            "show values or labels of one fixed level per column."
+        ),
+        (
+            "Which cells are suppressed depends on the input: a suppressed cell reveals that its "
+            "value is rare among rows that show the same otherwise."
+        ),
+    ),
+    "duplicate": (
+        (
+            "One row of each class was drawn at random and is published unchanged in place of all "
+            "rows of the class."
+        ),
+        "Real records are published as they are. This is a baseline for comparison, not for use.",
+    ),
+}
+_RULES = dict(
+    zip(
+        RULES,
+        (
+            "'{}' has at least {} distinct values",
+            "the entropy of '{}' is at least that of {} equally frequent values",
+            "the distribution of '{}' is within {} of that in the input (equal distance)",
+            "the distribution of '{}' is within {} of that in the input (ordered distance)",
+        ),
+        strict=True,
+    )
+)
+
+
+def write_k_anonymity(facts: Facts) -> Iterator[Sentence]:
+    """Write what holds of a table of classes."""
+    (parameters,) = facts.tables
+    if has_wildcards(parameters):
+        yield from _write_wildcards(parameters)
+    else:
+        yield make_sentence(
+            "k_anonymity",
+            f"This release is {int(parameters['k'])}-anonymous: {_classes_hold(parameters)}.",
+        )
+    yield make_sentence(
+        "not_differential_privacy",
+        "This is NOT differential privacy. Nothing is guaranteed about what the release as a whole "
+        "reveals about one person, about other columns, or about several releases together.",
+    )
+    yield from _write_classes(facts, parameters)
+
+
+def _write_wildcards(parameters: Parameters) -> Iterator[Sentence]:
+    k = int(parameters["k"])
+    parts = [f"in all generalized columns, at least {k} rows"] if k > 1 else []
+    for size, least in list_subsets(parameters).items():
+        plural = "s" if size > 1 else ""
+        parts.append(f"in any {size} generalized column{plural}, at least {least} rows")
+    yield make_sentence(
+        "wildcards",
+        "A suppressed cell (*) may be any value. Read in this way, each published row fits rows of "
+        f"the input: {'; '.join(parts) or 'at least 1 row'}. So many published rows are compatible "
+        "with it, too.",
+    )
+    yield make_sentence(
+        "not_k_anonymity",
+        "This is weaker than k-anonymity by classes: rows that show the same, suppressed cells "
+        "included, may be fewer than k. An attacker who knows that a person is in the input, and "
+        "all values of that person, may find that one row alone is compatible with them.",
+    )
+
+
+def _classes_hold(parameters: Parameters) -> str:
+    rows = "rows" if int(parameters["k"]) > 1 else "row"
+    stars = {
+        "starred": ", suppressed rows aside",
+        "cells": ", with a suppressed cell (*) as a value of its own",
+    }.get(str(parameters.get("suppressed")), "")
+    return (
+        "each published combination of values in the generalized columns occurs in at least "
+        f"{int(parameters['k'])} {rows}{stars}"
+    )
+
+
+def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    how, weakness = _ALGORITHMS[str(parameters["algorithm"])]
+    yield make_sentence("generalization", how)
+    if parameters.get("suppressed") == "starred":
+        yield make_sentence(
+            "suppressed_rows",
+            "Rows that contain * in every generalized column stand for suppressed rows and belong "
+            "to no class.",
+        )
+    links = list_links(parameters)
+    if links:
+        listed = "; ".join(f"'{name}' with '{linked}'" for name, linked in links.items())
+        yield make_sentence(
+            "linked_columns", f"Suppressed, and shown as missing, together: {listed}."
+        )
+    rules = list_rules(parameters)
+    if rules:
+        listed = "; ".join(
+            _RULES[kind].format(column, repr(value).removesuffix(".0"))
+            for column, kind, value in rules
+        )
+        unseen = any("distance" in kind for _, kind, _ in rules)
+        yield make_sentence(
+            "rules",
+            f"In each class, {listed}."
+            + (" The release alone does not suffice to verify distances." if unseen else ""),
+        )
+    if facts.by_person:
+        yield make_sentence("unit", "One row per person was used, chosen at random.")
+    else:
+        yield make_sentence(
+            "unit", "The unit is a row: several rows of a class may belong to one person."
+        )
+    if facts.without_id:
+        yield make_sentence("without_id", "Rows without an id were not used.")
+    yield make_sentence(
+        "known_attacks",
+        "Known attacks: a class whose rows share a sensitive value reveals it. An attacker who "
+        "knows more about a person can exclude other rows of the class. "
+        f"{weakness}",
+    )
+
+
+def write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
+    """Write what holds of a table of classes with noise inside each."""
+    (parameters,) = facts.tables
+    k, epsilon = int(parameters["k"]), parameters["epsilon"]
+    yield make_sentence(
+        "k_epsilon_anonymity",
+        f"This release is (k, ε)-anonymous with k = {k} and ε = {format_exact(epsilon)}: "
+        f"{_classes_hold(parameters)}, and the noisy columns carry random noise.",
+    )
+    yield make_sentence(
+        "not_differential_privacy",
+        "This is NOT differential privacy of the input. Nothing is guaranteed about what the "
+        "release as a whole reveals about one person, about other columns, or about several "
+        "releases together.",
+    )
+    yield from _write_value_noise(facts, parameters)
+    yield from _write_classes(facts, parameters)
+
+
+def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    delta = f" and δ = {format_exact(parameters['delta'])}" if "delta" in parameters else ""
+    kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
+    yield make_sentence(
+        "noise",
+        f"Columns with {kind} noise: {quote_names(sorted(facts.noisy))}. ε = "
+        f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
+    )
+    if parameters["bounds"] == "declared":
+        yield make_sentence(
+            "noise_scale",
+            "The noise is scaled to the declared bounds. For each row, any two sets of values "
+            "within the bounds lead to any set of published values with probabilities that differ "
+            f"by a factor of at most e^ε{', plus δ' if delta else ''}. This is local differential "
+            "privacy of these values, not of the rest of the row. Missing values are published as "
+            "missing.",
+        )
+    else:
+        yield make_sentence(
+            "noise_scale",
+            "The noise is scaled to the range of values in each class. It obscures which row of "
+            "the class a value came from, but the range of a class, and an extreme value in "
+            "particular, can be estimated from the release. A class in which all values are equal "
+            "carries no noise and publishes that value.",
+        )
+    if "confidence" in parameters:
+        yield make_sentence(
+            "confidence",
+            "Rows were suppressed whose published value would have pointed, with confidence "
+            f"{parameters['confidence']!r}, to at least one but fewer than k rows of their class; "
+            "then classes with fewer than k remaining rows were suppressed.",
+        )

@@ -1,0 +1,406 @@
+"""Counts of people with several rows, enumerated: rows are chosen, a scheme is chosen, cells are
+drawn. All of it stays within the accounted delta and reaches it; planted faults do not stay there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.exact import compute_choice_law
+from support.people import (
+    People,
+    PeopleProblem,
+    Person,
+    count_people_by_cell,
+    list_bounded,
+    list_neighbor_people,
+)
+from support.search_law import (
+    FOUR,
+    THREE,
+    TWO,
+    Cells,
+    Distribution,
+    compute_divergence,
+)
+
+from incrowd.anonymize import safe_counts, safe_search
+from incrowd.anonymize.lattice import Lattice, Node
+from incrowd.anonymize.safe_counts import draw_noisy_counts
+from incrowd.anonymize.safe_search import W, make_ramp, search_scheme
+from incrowd.arrays import Counts
+from incrowd.codes.frequency import Frequencies
+from incrowd.privacy.accountant import Accountant
+from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent
+from incrowd.privacy.events import (
+    Composition,
+    Event,
+    GaussianCounts,
+    GeometricCounts,
+    PersonCounts,
+    Selection,
+)
+from incrowd.privacy.randomness import Randomness, SeededRandomness
+from incrowd.privacy.selection import sample_one_sided_noise
+from incrowd.privacy.split import split_for_counts
+
+
+@pytest.mark.parametrize(("rows", "r"), [(1, 14), (2, 27), (3, 39), (4, 45), (11, 75)])
+def test_the_bound_of_the_noise_by_rows_per_person(rows: int, r: int) -> None:
+    split = split_for_counts(epsilon=1.0, delta=1e-6, rows=rows)
+    assert split.draws[-1].r == r  # type: ignore[union-attr]
+    assert Accountant(split.events).delta(epsilon=1.0) <= 1e-6
+    if rows > 1:
+        (event,) = split.events
+        assert isinstance(event, PersonCounts)
+        assert event.rows == rows
+        assert isinstance(event.event, GeometricCounts if rows == 2 else GaussianCounts)
+
+
+def test_several_rows_cost_as_many_tables_of_one_row() -> None:
+    event = GaussianCounts(20, 30.0)
+    for epsilon in (0.2, 1.0, 3.0):
+        together = Accountant(PersonCounts(event, 3)).delta(epsilon=epsilon)
+        assert together == Accountant([event] * 3).delta(epsilon=epsilon)
+    sampled = Accountant([Selection(0.1), PersonCounts(event, 3)]).epsilon(delta=1e-4)
+    assert sampled == Accountant([Selection(0.1), *[event] * 3]).epsilon(delta=1e-4)
+
+
+# The whole: rows of each person, scheme, cells.
+
+
+class PeopleLaw:
+    """A release of counts of people: the distribution of (node, cells) for each table."""
+
+    charged = 1  # tables that are accounted
+
+    def __init__(self, problem: PeopleProblem, epsilon: Fraction, event: CountsEvent, k: int):
+        self.problem, self.event, self.k = problem, event, k
+        self.epsilon = epsilon
+        self._known: dict[People, Distribution] = {}
+        self._choices: dict[tuple[int, ...], list[float]] = {}
+        self._shown: dict[Cells, dict[Cells, float]] = {}
+        self.rate = find_rate(problem, epsilon)
+
+    def bound_rows(self, people: People) -> Iterable[tuple[People, float]]:
+        return list_bounded(people, self.problem.rows)
+
+    def count_cells(self, people: People, node: Node) -> Cells:
+        """The counts by the code itself."""
+        if not people:
+            return ()
+        rollups = self.problem.make_people_rollups(people)
+        keys, counts = rollups.count_cells(node)
+        codes = rollups.decode_keys(node, keys)
+        return tuple(
+            (tuple(code), count)
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
+        )
+
+    def score_table(self, people: People) -> People:
+        """The rows by which schemes are scored."""
+        return people
+
+    def compute_choices(self, people: People) -> list[float]:
+        scores = tuple(
+            score_cells(self.problem, self.count_cells(self.score_table(people), node), node)
+            for node in self.problem.nodes
+        )
+        if scores not in self._choices:
+            self._choices[scores] = compute_choice_law(list(scores), self.rate)
+        return self._choices[scores]
+
+    def show_cells(self, cells: Cells) -> dict[Cells, float]:
+        """What the code shows of cells, whatever noise it is given."""
+        if cells in self._shown:
+            return self._shown[cells]
+        tail = build_event_law(self.event).tail.tolist()
+        each = {x: tail[abs(x)] for x in range(-self.event.r, self.event.r + 1)}
+        frequencies = Frequencies(
+            np.array([code for code, _ in cells], np.int32).reshape(-1, 1),
+            np.array([count for _, count in cells], np.int64),
+        )
+        outcome: dict[Cells, float] = {}
+        with pytest.MonkeyPatch.context() as patch:
+            for noise in itertools.product(each, repeat=len(cells)):
+                patch.setattr(
+                    safe_counts, "_sample_noise", lambda *_, x=noise: np.array(x, np.int64)
+                )
+                published = draw_noisy_counts(
+                    frequencies, self.event, k=self.k, bits=SeededRandomness(0)
+                )
+                result = tuple(
+                    (tuple(code), count)
+                    for code, count in zip(
+                        published.codes.tolist(), published.counts.tolist(), strict=True
+                    )
+                )
+                outcome[result] = outcome.get(result, 0.0) + math.prod(each[x] for x in noise)
+        self._shown[cells] = outcome
+        return outcome
+
+    def __call__(self, people: People) -> Distribution:
+        if people in self._known:
+            return self._known[people]
+        distribution: Distribution = {}
+        for bounded, weight in self.bound_rows(people):
+            choices = zip(self.problem.nodes, self.compute_choices(bounded), strict=True)
+            for number, (node, share) in enumerate(choices):
+                for cells, chance in self.show_cells(self.count_cells(bounded, node)).items():
+                    key = number, cells
+                    distribution[key] = distribution.get(key, 0.0) + weight * share * chance
+        self._known[people] = distribution
+        return distribution
+
+    @property
+    def events(self) -> list[Event]:
+        events: list[Event] = [PersonCounts(self.event, self.problem.rows)]
+        return [Selection(float(self.epsilon)), *events] if len(self.problem.nodes) > 1 else events
+
+    def compute_usage(self, pairs: Iterable[tuple[People, People]]) -> float:
+        """The largest divergence over the claimed delta, in either direction."""
+        accountant, listed, usage = Accountant(self.events), list(pairs), 0.0
+        for epsilon in (0.0, 0.3, 0.8, 1.4, 2.0, 2.6):
+            claimed = accountant.delta(epsilon=epsilon)
+            for first, other in listed:
+                for p, q in ((first, other), (other, first)):
+                    usage = max(usage, compute_divergence(self(p), self(q), epsilon) / claimed)
+        return usage
+
+
+def find_rate(problem: PeopleProblem, epsilon: Fraction) -> mpmath.mpf:
+    """epsilon / sensitivity as the search itself asks for its noise."""
+    request: list[tuple[int, Fraction]] = []
+
+    def none(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
+        request.append((sensitivity, epsilon))
+        return np.zeros(count, dtype=np.int64)
+
+    person = (((0,) * len(problem.hierarchies)),)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(safe_search, "sample_one_sided_noise", none)
+        run_search(problem, (person,), epsilon, SeededRandomness(0))
+    ((sensitivity, used),) = request
+    return mpmath.mpf(used.numerator) / used.denominator / sensitivity
+
+
+def run_search(
+    problem: PeopleProblem, people: People, epsilon: Fraction, bits: Randomness
+) -> safe_search.ChosenScheme:
+    return search_scheme(
+        problem.make_people_rollups(people), problem.lattice, problem.ramps, epsilon=epsilon,
+        power=problem.power, weights=problem.shares, bits=bits, target=problem.target,
+        rows=problem.rows,
+    )  # fmt: skip
+
+
+def score_cells(problem: PeopleProblem, cells: Cells, node: Node) -> int:
+    """The score of a node from the people of its cells, by the code's own weights."""
+    if not cells:
+        return 0
+    (ramp,) = problem.ramps
+    detail = problem.make_detail((((0,) * len(problem.hierarchies)),))
+    codes = np.array([code for code, _ in cells], dtype=np.int32)
+    psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
+    return detail.compute_score(codes, detail.weigh_cells(codes, node), psi)
+
+
+A, B, C, D = (0,), (1,), (2,), (3,)
+KINDS: list[Person] = [(A,), (B,), (A, B), (A, A), (A, A, B)]
+RAMPS = (make_ramp(2, 1.0),)
+FIXED = PeopleProblem((TWO,), Lattice((0,), (0,)), RAMPS)
+CHOSEN = PeopleProblem((TWO,), Lattice((0,), (1,)), RAMPS)
+TREE = PeopleProblem((THREE,), Lattice((0,), (2,)), RAMPS)
+WIDE = PeopleProblem((FOUR,), Lattice((0,), (1,)), RAMPS)
+
+
+@pytest.mark.parametrize(
+    ("problem", "event", "kinds", "most", "least"),
+    [
+        (FIXED, GeometricCounts(1, 1.0), KINDS, 4, 0.999),
+        (FIXED, GaussianCounts(1, 1.5), KINDS, 4, 0.999),
+        (FIXED, GeometricCounts(2, 0.7), [(A, B), (A,)], 6, 0.999),
+        (CHOSEN, GeometricCounts(1, 1.0), KINDS, 4, 0.6),
+        (TREE, GaussianCounts(1, 1.0), [(A, B), (A, C), (C,), (A, B, C)], 3, 0.3),
+    ],
+)
+def test_counts_of_people_stay_within_the_accounted_delta_and_reach_it(
+    problem: PeopleProblem, event: CountsEvent, kinds: list[Person], most: int, least: float
+) -> None:
+    law = PeopleLaw(problem, Fraction(1, 2), event, 1)
+    assert least < law.compute_usage(list_neighbor_people(kinds, most)) <= 1 + 1e-9
+
+
+def test_every_published_cell_has_k_different_people() -> None:
+    law, k = PeopleLaw(FIXED, Fraction(1, 2), GeometricCounts(1, 1.0), 2), 2
+    shown_with_fewest = math.inf
+    for size in range(1, 5):
+        for people in itertools.combinations_with_replacement([(A,), (A, A), (A, B), (B, B)], size):
+            for bounded, _ in list_bounded(people, 2):
+                true = dict(count_people_by_cell(FIXED, bounded, (0,)))
+                for cells in law.show_cells(law.count_cells(bounded, (0,))):
+                    for code, _ in cells:
+                        shown_with_fewest = min(shown_with_fewest, true[code])
+    assert shown_with_fewest == k
+
+
+class RowsCounted(PeopleLaw):
+    """No deduplication: two rows of a person in one cell count twice."""
+
+    def count_cells(self, people: People, node: Node) -> Cells:
+        single = tuple((row,) for person in people for row in person)
+        return count_people_by_cell(self.problem, single, node)
+
+
+class RowsChosenLater(PeopleLaw):
+    """Schemes are scored by all rows of a person, and rows are chosen for the cells alone."""
+
+    def __call__(self, people: People) -> Distribution:
+        distribution: Distribution = {}
+        choices = list(zip(self.problem.nodes, self.compute_choices(people), strict=True))
+        for bounded, weight in self.bound_rows(people):
+            for number, (node, share) in enumerate(choices):
+                for cells, chance in self.show_cells(self.count_cells(bounded, node)).items():
+                    key = number, cells
+                    distribution[key] = distribution.get(key, 0.0) + weight * share * chance
+        return distribution
+
+
+class RowsUnbounded(PeopleLaw):
+    """All rows of each person are used."""
+
+    def bound_rows(self, people: People) -> Iterable[tuple[People, float]]:
+        return [(people, 1.0)]
+
+
+class OneRowCharged(PeopleLaw):
+    """The noise of the cells is charged as if each person were in one."""
+
+    @property
+    def events(self) -> list[Event]:
+        return [self.event]
+
+
+class OneRowSearched(PeopleLaw):
+    """The noise of the search is that of one row per person."""
+
+    def __init__(self, problem: PeopleProblem, epsilon: Fraction, event: CountsEvent, k: int):
+        super().__init__(problem, epsilon, event, k)
+        self.rate *= problem.rows
+
+
+MANY: Person = (A, B, C, D)
+QUIET = GaussianCounts(1, 200.0)  # its delta is large, so that a choice must be seen beside it
+
+
+@pytest.mark.parametrize(
+    ("planted", "problem", "kinds", "most"),
+    [
+        (RowsCounted, FIXED, [(A, A), (B,)], 4),
+        (RowsUnbounded, PeopleProblem((THREE,), Lattice((0,), (0,)), RAMPS), [(A, B, C)], 4),
+        (OneRowCharged, FIXED, KINDS, 4),
+    ],
+)
+def test_planted_faults_are_not_covered(
+    planted: Callable[..., PeopleLaw], problem: PeopleProblem, kinds: list[Person], most: int
+) -> None:
+    event, pairs = GeometricCounts(1, 1.0), list(list_neighbor_people(kinds, most))
+    assert planted(problem, Fraction(1, 2), event, 1).compute_usage(pairs) > 1.02
+    assert PeopleLaw(problem, Fraction(1, 2), event, 1).compute_usage(pairs) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("planted", [RowsChosenLater, OneRowSearched])
+def test_a_search_by_more_rows_than_are_charged_is_not_covered(
+    planted: Callable[..., PeopleLaw],
+) -> None:
+    """The choice alone: the largest change of its log-probabilities, against its epsilon."""
+    epsilon, kinds = Fraction(2), [MANY, (A, B)]
+    pairs = list(list_neighbor_people(kinds, 3))
+
+    def measure_loss(law: PeopleLaw) -> float:
+        def choose(people: People) -> list[float]:
+            if isinstance(law, RowsChosenLater):
+                return law.compute_choices(people)
+            parts = [(law.compute_choices(x), weight) for x, weight in law.bound_rows(people)]
+            return [sum(part[at] * w for part, w in parts) for at in range(len(WIDE.nodes))]
+
+        return max(
+            abs(math.log(p / q))
+            for first, other in pairs
+            for p, q in zip(choose(first), choose(other), strict=True)
+        )
+
+    assert measure_loss(PeopleLaw(WIDE, epsilon, QUIET, 1)) <= float(epsilon) + 1e-9
+    assert measure_loss(planted(WIDE, epsilon, QUIET, 1)) > float(epsilon) * 1.02
+
+
+def test_rows_per_person_are_charged_in_every_table_of_a_release() -> None:
+    """Two slices: whoever is in two cells of each moves four."""
+    event, others = GeometricCounts(1, 1.0), ((A, B),) * 3
+    law = PeopleLaw(FIXED, Fraction(1, 2), event, 1)
+    with_person, without = law((*others, (A, B))), law(others)
+
+    def square(p: Distribution) -> Distribution:
+        pairs = itertools.product(p.items(), repeat=2)
+        return {(0, (*a[1], ((9,), 9), *b[1])): x * y for (a, x), (b, y) in pairs}
+
+    split = split_for_counts(epsilon=1.0, delta=1e-3, rows=2, tables=2)
+    assert [part.rows for part in split.events] == [2, 2]  # type: ignore[union-attr]
+    for epsilon in (0.5, 1.5):
+        true = compute_divergence(square(with_person), square(without), epsilon)
+        assert true <= Accountant([PersonCounts(event, 2)] * 2).delta(epsilon=epsilon) * (1 + 1e-9)
+        assert true > Accountant([PersonCounts(event, 2)]).delta(epsilon=epsilon) * 1.1
+        composed = Composition([PersonCounts(event, 2)] * 2)
+        assert true > Accountant(composed).delta(epsilon=epsilon) * 0.999
+
+
+# The search finds what full evaluation finds, whatever it passes over.
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataObject) -> None:
+    trees = tuple(data.draw(st.lists(st.sampled_from([TWO, THREE, FOUR]), min_size=1, max_size=3)))
+    high = tuple(tree.height - 1 for tree in trees)
+    rows = data.draw(st.integers(2, 9))
+    target = data.draw(st.sampled_from([None, 0])) if len(trees) > 1 else None
+    ramps = tuple(
+        make_ramp(k, 1.0)
+        for k in data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=2, unique=True))
+    )
+    problem = PeopleProblem(
+        trees, Lattice((0,) * len(trees), high), ramps, data.draw(st.integers(1, 3)),
+        target=target, rows=rows,
+    )  # fmt: skip
+    row = st.tuples(*(st.integers(0, len(tree.values) - 1) for tree in trees))
+    kinds = data.draw(st.lists(st.lists(row, min_size=1, max_size=rows), min_size=1, max_size=6))
+    people = tuple(tuple(kind) for kind in kinds for _ in range(data.draw(st.integers(1, 12))))
+    epsilon = data.draw(st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(10**8)]))
+    seed = data.draw(st.integers(0, 99))
+    choice = run_search(problem, people, epsilon, SeededRandomness(seed))
+    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (6 if target is not None else 1)
+    noise = sample_one_sided_noise(
+        len(ramps) * len(problem.nodes), sensitivity=sensitivity, epsilon=epsilon,
+        bits=SeededRandomness(seed),
+    )  # fmt: skip
+    detail = problem.make_detail(people[0])
+    best = None
+    for number, (ramp, node) in enumerate(itertools.product(ramps, problem.nodes)):
+        cells = count_people_by_cell(problem, people, node)
+        codes = np.array([code for code, _ in cells], dtype=np.int32)
+        psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
+        score = detail.compute_score(codes, detail.weigh_cells(codes, node), psi)
+        noisy = score + int(noise[number])
+        if best is None or noisy > best[0]:
+            best = (noisy, node, ramp)
+    assert best is not None
+    assert (choice.levels, choice.ramp) == best[1:]
