@@ -26,7 +26,7 @@ def test_entries_stand_for_rows() -> None:
 
 
 def test_standard_error_is_the_spread_of_estimates() -> None:
-    """2,000 samples of 200 people drawn with replacement, with unequal chances: within 8 %.
+    """2,000 samples of 200 people chosen with replacement, with unequal chances: within 8 %.
 
     The standard deviation of the estimates has a relative error of about 1.6 %, the mean of the
     standard errors less: a false alarm is beyond four standard deviations.
@@ -37,8 +37,8 @@ def test_standard_error_is_the_spread_of_estimates() -> None:
     chances /= chances.sum()
     means, errors = [], []
     for _ in range(2000):
-        drawn = rng.choice(5000, 200, p=chances)
-        mean, error = estimate_mean(values[drawn], 1 / chances[drawn], np.ones(200, dtype=int))
+        chosen = rng.choice(5000, 200, p=chances)
+        mean, error = estimate_mean(values[chosen], 1 / chances[chosen], np.ones(200, dtype=int))
         means.append(mean)
         errors.append(error)
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.08)
@@ -52,13 +52,13 @@ def test_effective_rows() -> None:
 
 def test_estimates_before_and_after() -> None:
     """One quasi column, weights, an amount with a null, and answers; the last row is suppressed."""
-    kept: dict[str, list[object]] = {
+    columns: dict[str, list[object]] = {
         "w": [10.0, 20.0], "amount": [1, 5, None], "answer": ["no", "yes", None],
     }  # fmt: skip
     rows = np.array([[0, 0, 0, 1], [0, 1, 1, 0], [0, 1, 2, 2], [0, 0, 1, 1]], dtype=np.int32)
     before = merge_tuples(rows, np.ones(4, dtype=np.int64))
     after = merge_tuples(rows[:3], np.ones(3, dtype=np.int64))
-    result = evaluate_weighted("w", kept, before, after, 1)
+    result = evaluate_weighted("w", columns, before, after, 1)
     assert result is not None
     assert (result.total_before, result.total_after) == (60, 50)
     amount, no, yes = result.estimates

@@ -59,7 +59,7 @@ def risk(
         spec: The spec; its quasi-identifiers are the columns that an attacker knows.
         columns: These columns instead. Needed without a spec.
         weight: A column of survey weights: how many people of the population each record stands
-            for.
+            for. By default the column with the role ``weight``.
         household: A column that tells the household of each record.
         population: The population: its size, or a table of all its people with the same columns.
         k: The k of the sets of columns; by default that of the spec, or 3.
@@ -85,6 +85,7 @@ def risk(
     file = None if spec is None else load_spec(spec)
     source = _open_source(table, file, engine)
     names = _choose_columns(file, columns)
+    weight = weight or _find_weight(file, source)
     if weight is not None and not isinstance(population, int | float | None):
         raise ParameterError(
             "population", "be a number where there are weights", population,
@@ -144,6 +145,12 @@ def _choose_columns(file: SpecFile | None, columns: Sequence[str] | None) -> tup
     if not names:
         raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
     return names
+
+
+def _find_weight(file: SpecFile | None, table: Table) -> str | None:
+    """Return the column with the role `weight`, if the table has it."""
+    names = () if file is None else file.spec.columns_with_role("weight")
+    return next((name for name in names if name in table.columns), None)
 
 
 class _TableReader:

@@ -105,13 +105,13 @@ def calibrate(
     rows = frequencies.counts
     if COUNT in names:
         rows = rows * read_positive_numbers(COUNT, values[COUNT])[codes[COUNT]].astype(np.int64)
-    given = np.ones(len(rows))
+    start_weights = np.ones(len(rows))
     if weight is not None:
-        given = read_positive_numbers(weight, values[weight])[codes[weight]]
+        start_weights = read_positive_numbers(weight, values[weight])[codes[weight]]
     margins = [
         _make_margin(name, source, values[name], codes[name]) for name, source in totals.items()
     ]
-    raked = rake_weights(given, rows, margins)
+    raked = rake_weights(start_weights, rows, margins)
     columns: dict[str, Any] = {
         name: np.repeat(np.array(values[name], dtype=object)[codes[name]], frequencies.counts)
         .tolist()
@@ -152,9 +152,9 @@ def _make_margin(name: str, source: Any, values: list[object], codes: Codes) -> 
     bad = np.flatnonzero(members[codes] < 0)
     if len(bad):
         value = values[int(codes[bad[0]])]
-        shown = "null" if value is None else f"'{value}'"
+        text_of = "null" if value is None else f"'{value}'"
         raise IncrowdError(
-            f"Column '{name}': rows show {shown}, which has no total. Add its total."
+            f"Column '{name}': rows show {text_of}, which has no total. Add its total."
         )
     sums: Floats = np.array([by_text[text] for text in labels])
     return Margin(name, members[codes], labels, sums)

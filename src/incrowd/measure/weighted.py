@@ -89,31 +89,31 @@ def count_effective_rows(weights: Floats, rows: Counts) -> float:
 
 def evaluate_weighted(
     weight: str,
-    kept: Mapping[str, Sequence[object]],
+    columns: Mapping[str, Sequence[object]],
     before: Frequencies,
     after: Frequencies,
     first: int,
 ) -> WeightedEvaluation | None:
     """Return what the weights estimate of all other kept columns; None if they are no numbers.
 
-    ``kept`` lists the values behind the codes of each kept column; theirs are the columns of both
-    tables from ``first`` on.
+    ``columns`` lists the values behind the codes of each column that is kept; theirs are the
+    columns of both tables from ``first`` on.
     """
-    places = {name: first + at for at, name in enumerate(kept)}
-    weights = _read_numbers(kept[weight])
+    places = {name: first + at for at, name in enumerate(columns)}
+    weights = _read_numbers(columns[weight])
     tables = [_select_rows(table, places[weight], weights) for table in (before, after)]
     (codes, w, rows), (codes_after, w_after, rows_after) = tables
     if not rows.sum():
         return None
     estimates: list[SurveyEstimate] = []
-    for name, values in kept.items():
+    for name, values in columns.items():
         if name == weight:
             continue
         for value, numbers in _list_variables(values, codes[:, places[name]]):
-            result = _estimate(numbers[codes[:, places[name]]], w, rows)
+            estimate = _estimate(numbers[codes[:, places[name]]], w, rows)
             later = _estimate(numbers[codes_after[:, places[name]]], w_after, rows_after)
-            if result is not None:
-                mean, error = result
+            if estimate is not None:
+                mean, error = estimate
                 estimates.append(SurveyEstimate(name, value, mean, error, *(later or (None, None))))
     return WeightedEvaluation(
         weight=weight,

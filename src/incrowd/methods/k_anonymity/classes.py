@@ -46,7 +46,7 @@ class KAnonymityColumns:
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         refuse_unconfirmed(file, roles_suffice=True)
         self.quasi = published_columns(file.spec, "quasi")
-        self.kept = published_columns(file.spec, "sensitive")
+        self.kept = published_columns(file.spec, "sensitive", "weight")
         self.declared = ColumnHierarchies(self.quasi, file.folder)
         self.release, self.reasons = _choose_algorithm(release, self.declared)
         if release.k is None:
@@ -83,6 +83,11 @@ class KAnonymityColumns:
                     f"Column '{name}': `linked` names '{column.linked}', which is no quasi column. "
                     "Name one."
                 )
+
+    @property
+    def weight(self) -> str | None:
+        """The column of survey weights; None without one."""
+        return next((name for name, column in self.kept.items() if column.role == "weight"), None)
 
     @property
     def planned_release(self) -> PlannedRelease:

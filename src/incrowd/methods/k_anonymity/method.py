@@ -220,7 +220,7 @@ class KAnonymity:
             findings=columns.findings(kept_values, rows.frequencies.total),
             beside=None
             if isinstance(counts, RemoteRows)
-            else KeptRows(kept_values, rows.frequencies, published),
+            else KeptRows(kept_values, rows.frequencies, published, columns.weight),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons
@@ -252,7 +252,9 @@ class KAnonymity:
             kept=tuple(columns.kept),
             suppression=suppressed.suppression,
             findings=columns.findings(rows.kept, rows.frequencies.total),
-            beside=KeptRows(suppressed.kept_values, rows.frequencies, published),
+            beside=KeptRows(
+                suppressed.kept_values, rows.frequencies, published, self._columns.weight
+            ),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons
