@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.draft.arx_project import read_arx_project
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.count import make_value_coder
@@ -38,7 +39,8 @@ class Draft:
 
     ``sheet``, ``header`` and ``notes`` are what is known of the table's origin. ``identifying`` is
     the set of up to three quasi-identifiers by which most rows are unique, with their share, if it
-    is worth telling.
+    is worth telling. ``release`` is what is published, as YAML, and ``unmatched`` lists what a
+    project of another tool says that has no equal here.
     """
 
     table: str | None
@@ -49,6 +51,8 @@ class Draft:
     header: int | None = None
     notes: tuple[str, ...] = ()
     identifying: tuple[tuple[str, ...], float] | None = None
+    release: str = "{method: safe, epsilon: 1.0, delta: 1.0e-6}"
+    unmatched: tuple[str, ...] = ()
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -65,7 +69,8 @@ class Draft:
             *self._format_identifying(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
-            "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
+            f"release: {self.release}",
+            *(f"# Without an equal: {' '.join(entry.split())}" for entry in self.unmatched),
         ]
         return "\n".join(lines) + "\n"
 
@@ -256,6 +261,23 @@ def draft_from_arx(
         sheet=opened.origin.sheet,
         header=opened.origin.header,
         notes=opened.origin.notes,
+    )
+
+
+def draft_from_arx_project(path: Path, *, beside: Path) -> Draft:
+    """Draft a spec from a project file of ARX; its parts are unpacked beside the spec.
+
+    Roles are those that the project declares. Where hierarchies come from nobody knows, so that
+    they are to be confirmed.
+    """
+    folder = beside / f"{path.stem}.arx"
+    project = read_arx_project(path, folder)
+    return Draft(
+        format_source(str(project.table), beside),
+        project.guesses,
+        used=project.used,
+        release=project.release,
+        unmatched=project.unmatched,
     )
 
 

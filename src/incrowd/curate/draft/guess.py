@@ -60,7 +60,8 @@ class Guess:
     """The guess for a column: the YAML of its entry, the reason, and what came from the data.
 
     ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
-    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
+    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like. Further
+    entries are ``settings``, as YAML.
     """
 
     column: str
@@ -74,6 +75,7 @@ class Guess:
     nulls: bool = False
     written: ValueFormat | None = None
     origin: str = ""
+    settings: tuple[str, ...] = ()
 
     @property
     def explanation(self) -> str:
@@ -103,6 +105,7 @@ class Guess:
             parts.append(f"written: {forms.format_as_yaml(self.written)}")
         if self.hierarchy:
             parts.append(f"hierarchy: {self.hierarchy}")
+        parts += self.settings
         if self.confirm:
             parts.append(f"confirm: [{', '.join(self.confirm)}]")
         reason = " ".join(self.reason.split())
