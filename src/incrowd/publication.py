@@ -24,6 +24,7 @@ from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
 from incrowd.evaluation.report.origin import LedgerStatus, ReleaseOrigin
+from incrowd.evaluation.report.private_dossier import write_private_dossier
 from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import MakeContext, Method, refuse_outside_domain
 from incrowd.methods.expect import expect
@@ -43,9 +44,11 @@ from incrowd.release.folder import fill_folders, locate_curator_folder
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import Booking
+from incrowd.release.metadata.assertions import Assertions, total_ledger
 from incrowd.release.product import MethodResult
 from incrowd.release.release import Release
 from incrowd.release.write import write_release
+from incrowd.spec.about import About
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
 from incrowd.spec.release import ReleaseSpec
@@ -201,9 +204,10 @@ def make_release(run: RunContext) -> Release:
         outcome = method.make(counts, context)
 
         run.step("write")
+        assertions = _collect_assertions(run, spent.booking)
         certificate = write_release(
             draft, outcome, _get_release_spec(run.file), private=run.bits.private, key=run.key,
-            rehearsal=run.rehearsal,
+            rehearsal=run.rehearsal, assertions=assertions, metadata=run.file.spec.describe,
         )  # fmt: skip
         if people.key is not None:
             write_key(private, certificate, people.key)
@@ -220,6 +224,8 @@ def make_release(run: RunContext) -> Release:
             findings=findings,
             origin=origin,
         )
+        if "dossier" in run.file.spec.describe:
+            write_private_dossier(private, certificate, assertions)
         run.step("appear")
         findings += history.remember_release(findings)
     return Release(
@@ -281,6 +287,14 @@ def _find_weaknesses(run: RunContext, source: Table, outcome: MethodResult) -> l
     )
     expected = expect(source, run.file).warnings() if run.file.spec.size is not None else []
     return [*weak, *expected]
+
+
+def _collect_assertions(run: RunContext, booking: Booking | None) -> Assertions:
+    """Collect what the curator says of the release; of a described one, what the ledger says."""
+    spec, total = run.file.spec, None
+    if spec.describe and run.ledger is not None and booking is not None:
+        total = total_ledger(run.ledger)
+    return Assertions(about=spec.about or About(), ledger=total)
 
 
 def _get_release_spec(file: SpecFile) -> ReleaseSpec:

@@ -98,13 +98,15 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     )  # fmt: skip
     noisy = [
         score + int(x)
-        for score, x in zip(compute_defined_scores(problem, table), noise, strict=True)
+        for score, x in zip(
+            compute_defined_scores(problem, table), noise[problem.places], strict=True
+        )
     ]
     first = noisy.index(max(noisy))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
         search = problem.run_search(table, epsilon, SeededRandomness(seed))
-    at = divmod(first, problem.lattice.size)
+    at = divmod(first, len(problem.nodes))
     assert (search.ramp, search.levels) == (problem.ramps[at[0]], problem.nodes[at[1]])
     assert 1 <= search.scored <= problem.lattice.size
 
@@ -117,13 +119,13 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     true = compute_defined_scores(problem, table := data.draw(tables(problem)))
     size = len(true)
     equal = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).filter(any))
-    noise = [max(true) - score if level else 0 for score, level in zip(true, equal, strict=True)]
-    noisy = [score + more for score, more in zip(true, noise, strict=True)]
-    number, place = divmod(noisy.index(max(true)), problem.lattice.size)
+    added = [max(true) - score if level else 0 for score, level in zip(true, equal, strict=True)]
+    noisy = [score + more for score, more in zip(true, added, strict=True)]
+    number, place = divmod(noisy.index(max(true)), len(problem.nodes))
+    noise = np.zeros(len(problem.ramps) * problem.lattice.size, dtype=np.int64)
+    noise[problem.places] = added
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            module, "sample_one_sided_noise", lambda *_, **__: np.array(noise, dtype=np.int64)
-        )
+        patch.setattr(module, "sample_one_sided_noise", lambda *_, **__: noise)
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
         patch.setattr(module, "_FEWER", data.draw(st.sampled_from([0, 2])))  # 0: always in stages
         search = problem.run_search(table, USUAL, SeededRandomness(0))
@@ -141,7 +143,7 @@ def test_a_row_raises_every_score_by_zero_to_the_sensitivity(data: st.DataObject
     before, after = compute_scores(problem, table), compute_scores(problem, (*table, row))
     assert before == compute_defined_scores(problem, table)
     for number, first in enumerate(problem.ramps):
-        span = slice(number * problem.lattice.size, (number + 1) * problem.lattice.size)
+        span = slice(number * len(problem.nodes), (number + 1) * len(problem.nodes))
         for low, high in zip(before[span], after[span], strict=True):
             assert isinstance(low, int)
             assert 0 <= high - low <= W * first.d
@@ -183,9 +185,8 @@ def test_the_ramp_is_what_the_docstring_says(k: int, beta: float) -> None:
 def test_bounds_never_fall_below_scores_whatever_was_scored(data: st.DataObject) -> None:
     problem = data.draw(problems())
     table = data.draw(tables(problem))
-    true = np.array(compute_scores(problem, table)).reshape(
-        len(problem.ramps), *problem.lattice.shape
-    )
+    true = np.zeros((len(problem.ramps), *problem.lattice.shape))
+    true.flat[problem.places] = compute_scores(problem, table)
     state = problem.make_state(table)
     assert np.all(state._bound >= true)
     with pytest.MonkeyPatch.context() as patch:

@@ -21,6 +21,7 @@ from incrowd.anonymize import safe_search as search
 from incrowd.methods.safe import draw as drawing
 from incrowd.privacy import k_epsilon
 from incrowd.release.verify import verify
+from incrowd.spec.about import METADATA_FORMATS
 
 LEVELS = "levels: {zip: 2, kind: 0, age: 1, tail: 1}"
 FIXED = "levels: {zip: [2, 2], kind: [0, 0], age: [1, 1], tail: [1, 1]}"
@@ -46,6 +47,7 @@ FORMS = (
     "format: parquet, rows: expanded", "format: parquet, rows: counted",
     "format: csv, rows: expanded", "format: csv, rows: counted", "format: csv, formulas: escape",
 )  # fmt: skip
+DESCRIBED = FORMS[0], FORMS[3]  # with metadata, which take their time
 COLUMNS = """
 columns:
   id: {role: identifier}
@@ -121,7 +123,11 @@ def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: s
         "{role: noisy, bounds: [0, 500]}", "{role: drop}"
     )  # fmt: skip
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"unit: {{id: id}}\n{columns}\nrelease: {{{METHODS[method]}, {form}}}\n")
+    more = "unit: {id: id}\n"
+    if form in DESCRIBED:
+        formats = [name for name in METADATA_FORMATS if name != "registry" or "safe" in method]
+        more += f"about: {{title: People}}\ndescribe: [{', '.join(formats)}]\n"
+    spec.write_text(f"{more}{columns}\nrelease: {{{METHODS[method]}, {form}}}\n")
     base = people()
     publish_unjudged(base, spec, output=tmp_path / "without")
     assert verify(tmp_path / "without") == []
@@ -132,5 +138,6 @@ def test_one_suppressed_row_changes_no_byte(tmp_path: Path, method: str, form: s
         assert release.evaluation.rows_original == len(base) + 1
         assert release.certificate.tables[0].release.rows > 100
         assert list_files(folder) == list_files(tmp_path / "without")
+        assert ("metadata/dossier.html" in list_files(folder)) is ("about" in more)
         for name in list_files(folder):
             assert (folder / name).read_bytes() == (tmp_path / "without" / name).read_bytes(), name

@@ -24,6 +24,7 @@ from incrowd.anonymize.safe_search import (
     W,
     _SchemeScorer,
     _SearchState,
+    find_balanced,
     make_ramp,
     search_scheme,
 )
@@ -55,24 +56,61 @@ class SearchProblem:
 
     @property
     def nodes(self) -> list[Node]:
+        """The schemes that take part."""
+        return [node for node in self.list_all_nodes() if self.is_candidate(node)]
+
+    def list_all_nodes(self) -> list[Node]:
         pairs = zip(self.lattice.low, self.lattice.high, strict=True)
         return list(itertools.product(*(range(low, high + 1) for low, high in pairs)))
+
+    @property
+    def places(self) -> list[int]:
+        """Where the candidates stand among all schemes of all ramps."""
+        every = self.list_all_nodes()
+        first = [place for place, node in enumerate(every) if self.is_candidate(node)]
+        return [number * len(every) + place for number in range(len(self.ramps)) for place in first]
+
+    def is_suppressed(self, at: int, level: int) -> bool:
+        tree, low, high = self.hierarchies[at], self.lattice.low[at], self.lattice.high[at]
+        return low < high and level == tree.height - 1 and len(tree.labels[-1]) == 1
+
+    def is_candidate(self, node: Node) -> bool:
+        """Whether no column is suppressed for the finest of several levels of another."""
+        for at, level in enumerate(node):
+            for other, fine in enumerate(node):
+                low, high = self.lattice.low[other], self.lattice.high[other]
+                levels = range(low, high + 1)
+                informative = [up for up in levels if not self.is_suppressed(other, up)]
+                if (
+                    self.is_suppressed(at, level)
+                    and other != self.target
+                    and len(informative) > 1
+                    and fine == low
+                    and self.shares[other] <= (0.0 if at == self.target else self.shares[at])
+                ):
+                    return False
+        return True
+
+    @property
+    def weights_of_search(self) -> Floats:
+        weights = self.shares
+        if self.target is not None:
+            weights[self.target] = 0.0
+        return weights
 
     def make_rollups(self, table: Table) -> Rollups:
         codes = np.array(table, dtype=np.int32).reshape(-1, len(self.hierarchies))
         return Rollups(self.hierarchies, merge_tuples(codes, np.ones(len(codes), dtype=np.int64)))
 
     def make_detail(self, table: Table) -> _SchemeScorer:
-        weights = self.shares
-        if self.target is not None:
-            weights[self.target] = 0.0
         return _SchemeScorer(
-            self.make_rollups(table), self.lattice, self.power, weights, self.target
+            self.make_rollups(table), self.lattice, self.power, self.weights_of_search, self.target
         )
 
     def make_state(self, table: Table) -> _SearchState:
         noise = np.zeros((len(self.ramps), *self.lattice.shape), dtype=np.int64)
-        return _SearchState(self.make_detail(table), self.lattice, self.ramps, noise)
+        candidates = find_balanced(self.lattice, self.hierarchies, self.weights_of_search)
+        return _SearchState(self.make_detail(table), self.lattice, self.ramps, noise, candidates)
 
     def run_search(self, table: Table, epsilon: Fraction, bits: Randomness) -> ChosenScheme:
         return search_scheme(
@@ -86,8 +124,7 @@ def compute_scores(problem: SearchProblem, table: Table) -> list[int]:
     scores = []
     for ramp in problem.ramps:
         for node in problem.nodes:
-            alone = replace(problem, lattice=Lattice(node, node), ramps=(ramp,))
-            state = alone.make_state(table)
+            state = replace(problem, ramps=(ramp,)).make_state(table)
             state.score_node(node)
             assert state._best is not None
             scores.append(state._best[0])
@@ -113,14 +150,17 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
             score = 0
             parts_by_region: dict[Row, list[tuple[int, int]]] = {}
             for cell, rows in cells.items():
-                detail = 0.0
+                detail, hidden = 0.0, 0.0
                 for at, (hierarchy, level) in enumerate(
                     zip(problem.hierarchies, node, strict=True)
                 ):
                     covered = float(hierarchy.count_covered(level)[cell[at]])
                     lost = (covered - 1) / max(hierarchy.size - 1, 1)
                     detail += float(shares[at]) / total * (1 - lost)
-                weight = math.floor(min(max(detail, 0.0), 1.0) ** problem.power * W)
+                    if problem.is_suppressed(at, level):
+                        hidden += float(shares[at]) / total / 2
+                kept_detail = min(max(detail, 0.0), 1.0) ** problem.power
+                weight = math.floor(kept_detail * (1 - hidden) * W)
                 psi = min(max(0, ramp.d * (rows - ramp.a)), ramp.b * rows)
                 if target is None:
                     score += weight * psi

@@ -75,9 +75,16 @@ class Lattice:
 
         Each column lists them from its lowest level on, up to some level.
         """
-        grid = np.zeros(())
+        return self.fold_levels(columns, np.add, 0.0)
+
+    def fold_levels(
+        self, columns: Sequence[Sequence[float] | Floats], combine: np.ufunc, start: float
+    ) -> Floats:
+        """Return the same with another operation in place of the sum, from ``start`` on."""
+        grid = np.full((), start)
         for at, values in enumerate(columns):
-            grid = np.add.outer(grid, values) if at in self._free_columns else grid + values[0]
+            free = at in self._free_columns
+            grid = combine.outer(grid, values) if free else combine(grid, values[0])
         return grid
 
     def get_node(self, place: int) -> Node:

@@ -2,9 +2,15 @@
 
 **Score.** A scheme x with crowd size k and sampling rate beta scores the sum over its cells of
 w(cell) psi(rows of the cell). The weight w, from 0 to W, is the detail that the cell's labels
-keep; it depends on the scheme alone. psi is a ramp: 0 up to a = 0.7 k / beta rows, then
-steeper than a cell that surely survives, until it meets the line B c, where B stands for beta.
-So it is close to the number of rows that will be released, but never jumps.
+keep, less half the share (by weight) of the columns that x suppresses: the last label of a column
+is worth more than a further label of another. It depends on the scheme alone. psi is a ramp: 0 up
+to a = 0.7 k / beta rows, then steeper than a cell that surely survives, until it meets the line
+B c, where B stands for beta. So it is close to the number of rows that will be released, but never
+jumps.
+
+**Candidates.** Left out is every scheme that suppresses a column while another, of the same weight
+or less, has the finest of several levels: see :func:`find_balanced`. That follows from the spec
+alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
@@ -49,6 +55,7 @@ import numpy.typing as npt
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import number_tuples
+from incrowd.codes.hierarchy import Hierarchy
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import sample_one_sided_noise
@@ -126,9 +133,9 @@ def search_scheme(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
     )
     noise = noise_values.reshape(len(ramps), *lattice.shape)
-    state = _SearchState(
-        _SchemeScorer(rollups, lattice, power, weights, target), lattice, ramps, noise
-    )
+    scorer = _SchemeScorer(rollups, lattice, power, weights, target)
+    candidates = find_balanced(lattice, rollups.hierarchies, weights)
+    state = _SearchState(scorer, lattice, ramps, noise, candidates)
     state.climb()
     while nodes := state.find_open_nodes(progress):
         for node in nodes:
@@ -137,8 +144,35 @@ def search_scheme(
     return state.build_choice()
 
 
-def weigh_detail(detail: Floats, power: int) -> Counts:
-    """Return w for each detail: its power, from 0 to W, cut to a whole number.
+def find_balanced(
+    lattice: Lattice, hierarchies: Sequence[Hierarchy], weights: Floats
+) -> npt.NDArray[np.bool_]:
+    """Return over the lattice which schemes suppress no column for the finest level of another.
+
+    A scheme is left out if it suppresses a column, which has other levels to choose from, while a
+    column of the same weight or less has the finest of the levels that it may have, and a coarser
+    one besides that shows something. The top of the lattice is always left in, and what is left in
+    depends on the spec alone.
+    """
+    suppressed, finest = [], []
+    for at, (low, high) in enumerate(zip(lattice.low, lattice.high, strict=True)):
+        informative = _count_informative_levels(hierarchies[at], low, high)
+        levels = np.arange(high - low + 1)
+        suppressed.append(np.where((levels >= informative) & (low < high), weights[at], -np.inf))
+        is_finest = (levels == 0) & (informative > 1) & (weights[at] > 0)  # a target has no weight
+        finest.append(np.where(is_finest, weights[at], np.inf))
+    most_suppressed = lattice.fold_levels(suppressed, np.maximum, -np.inf)
+    return lattice.fold_levels(finest, np.minimum, np.inf) > most_suppressed
+
+
+def _count_informative_levels(hierarchy: Hierarchy, low: int, high: int) -> int:
+    """Return how many of the levels, counted from the lowest, show something of a column."""
+    is_root_allowed = high == hierarchy.height - 1 and hierarchy.is_rooted
+    return high - low + 1 - int(is_root_allowed)
+
+
+def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
+    """Return w for each detail: its power, times ``factor``, from 0 to W, cut to a whole number.
 
     By multiplications alone, which give the same float for the same detail wherever it stands
     (and details are summed column by column, for the same reason): a cell's weight must be the
@@ -148,7 +182,7 @@ def weigh_detail(detail: Floats, power: int) -> Counts:
     product = within
     for _ in range(power - 1):
         product = product * within
-    return np.floor(product * W).astype(np.int64)
+    return np.floor(product * factor * W).astype(np.int64)
 
 
 class _SchemeScorer:
@@ -180,19 +214,29 @@ class _SchemeScorer:
                 for at, (low, high) in spans
             ]
         )
+        self._shown = self._weigh_shown(shares)
         self.cells = lattice.sum_levels(
             [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
         )
-        self._most = grid ** (power - 1)
-        self._best = grid**power
+        self._most = grid ** (power - 1) * self._shown
+        self._best = grid**power * self._shown
         self._parts: dict[tuple[int, int], list[Floats]] = {}
+
+    def _weigh_shown(self, shares: Floats) -> Floats:
+        """Return over the lattice 1, less half the share of the columns that are suppressed."""
+        columns = []
+        for at, (low, high) in enumerate(zip(self._lattice.low, self._lattice.high, strict=True)):
+            informative = _count_informative_levels(self.rollups.hierarchies[at], low, high)
+            is_suppressed = (np.arange(high - low + 1) >= informative) & (low < high)
+            columns.append(np.where(is_suppressed, shares[at] / 2, 0.0))
+        return 1 - self._lattice.sum_levels(columns)
 
     def weigh_cells(self, codes: Codes, node: Node) -> Counts:
         """Return w of each cell of a node, a whole number from 0 to W."""
         detail = np.zeros(len(codes))
         for at, level in enumerate(node):
             detail += self._kept[at][level][codes[:, at]]
-        return weigh_detail(detail, self._power)
+        return weigh_detail(detail, self._power, self._shown[self._lattice.locate_node(node)])
 
     def compute_score(self, codes: Codes, weights: Counts, psi: Counts) -> int:
         """Return the score of a node, from the codes of its cells, their weights and psi."""
@@ -274,11 +318,12 @@ class _SearchState:
         lattice: Lattice,
         ramps: Sequence[Ramp],
         noise: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.bool_],
     ) -> None:
         self._detail, self._lattice, self._ramps, self._noise = detail, lattice, ramps, noise
         self._least = min(ramp.a for ramp in ramps)
         self._bound = np.full(noise.shape, np.inf)
-        self._closed = np.zeros(noise.shape, dtype=bool)
+        self._closed = np.broadcast_to(~candidates, noise.shape).copy()
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
         self._stages = _RollupCache(detail.rollups)

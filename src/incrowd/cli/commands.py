@@ -24,8 +24,7 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
     "Publish": {
         "rehearse": "cli.specs", "publish": "cli.releases", "synthesize": "cli.synthesize",
-        "calibrate": "cli.calibrate",
-        "studio": "studio.command",
+        "calibrate": "cli.calibrate", "describe": "cli.metadata", "studio": "studio.command",
     },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},
     "Judge": {

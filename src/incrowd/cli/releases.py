@@ -156,7 +156,7 @@ def verify(
 
     Exit status 1: something is not as certified.
     """
-    from incrowd.release.verify import read_certificate
+    from incrowd.release.verify import read_assertions, read_certificate
     from incrowd.verification import verify as check_release
 
     findings = check_release(folder, key=key)
@@ -168,6 +168,7 @@ def verify(
             document["randomness"] = sealed.randomness
             document["format"] = sealed.format
             document["signed_by"] = sealed.signature.public_key if sealed.signature else None
+            document["asserted"] = list(read_assertions(folder, sealed).list_stated())
         terminal.print_json(document)
         return int(bool(findings))
     terminal.print_findings(findings)
@@ -189,6 +190,8 @@ def verify(
         ("Meaning", guarantee.describe_protection(certificate)),
         ("Signature", signature),
     ]
+    if stated := read_assertions(folder, certificate).list_stated():
+        facts.append(("Asserted", f"by the curator, and not proved: {', '.join(stated)}"))
     if verbose:
         texts = [sentence.text for sentence in certificate.guarantee.statement]
         facts += [("" if at else "Statement", text) for at, text in enumerate(texts)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -117,6 +118,13 @@ def confirm(
             metavar="COLUMN", help="Confirm that its range or list is public. Repeatable."
         ),
     ] = None,
+    about: Annotated[
+        bool,
+        typer.Option(
+            "--about",
+            help="Answer what catalogs and registries ask, on one screen, and nothing else.",
+        ),
+    ] = False,
 ) -> int:
     """Confirm what a draft read from the data, one question at a time.
 
@@ -127,6 +135,9 @@ def confirm(
     from incrowd.spec.file import read_spec_file
 
     file = read_spec_file(spec)
+    if about:
+        _describe_release(file)
+        return 0
     named = values_are_public or []
     answers = [
         *(task.list_harmless_entries(file) if every else ()),
@@ -141,6 +152,8 @@ def confirm(
     if not (every or named or unit):
         file, refused = _ask_questions(file)
     if file.spec.is_confirmed:
+        if sys.stdin.isatty() and not (every or named or unit):
+            _offer_questions(file)
         print(f"All entries are confirmed. Next: incrowd check {file.shell_name}")
         return 0
     if refused:
@@ -151,6 +164,30 @@ def confirm(
     _print_unconfirmed(file, {(question.column, question.entry) for question in refused})
     print(f"Next: incrowd confirm {file.shell_name}")
     return 1
+
+
+def _offer_questions(file: SpecFile) -> None:
+    """Offer the questions about the release, unless those of a registry's record are answered."""
+    from incrowd.curate.questionnaire import list_about_questions
+
+    if all(question.is_stated for question in list_about_questions(file) if question.in_record):
+        return
+    answers = {
+        "y": "yes: answer some of ten questions on one screen",
+        "n": "no: nothing is stated; `incrowd confirm --about` asks later",
+    }
+    if terminal.ask_choice("Describe the release for catalogs and registries?", answers) == "y":
+        _describe_release(file)
+
+
+def _describe_release(file: SpecFile) -> None:
+    """Ask what catalogs and registries ask; say which formats there are if none is named."""
+    from incrowd.cli.metadata import ask_about
+
+    file = ask_about(file)
+    if file.spec.about is not None and not file.spec.describe:
+        print("To publish metadata with the release, add to the spec, for example:")
+        print("  describe: [croissant, dcat, frictionless, dossier]")
 
 
 def _ask_questions(file: SpecFile) -> tuple[SpecFile, list[Question]]:

@@ -180,19 +180,30 @@ def write_judgment(
     ):
         text = json.dumps(content, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
+    page = None
     if certificate.synthetic is not None:
-        from incrowd.evaluation.report.synthetic import report_synthetic
-        from incrowd.measure.synthetic import SyntheticEvaluation
-
-        assert isinstance(judgment.evaluation, SyntheticEvaluation)
-        page = report_synthetic(
-            certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
-            origin,
+        page = _report_synthetic(certificate, judgment, findings, origin)
+    if page is None:
+        page = render_report(
+            certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
+            judgment.examples, judgment.attacked, origin,
         )  # fmt: skip
-        (folder / "report.html").write_text(page, encoding="utf-8")
-        return
-    page = render_report(
-        certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
-        judgment.examples, judgment.attacked, origin,
-    )  # fmt: skip
     (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def _report_synthetic(
+    certificate: Certificate,
+    judgment: Judgment,
+    findings: Sequence[Finding],
+    origin: ReleaseOrigin | None,
+) -> str | None:
+    """Return the report on synthetic rows; None where nothing of them was measured."""
+    from incrowd.evaluation.report.synthetic import report_synthetic
+    from incrowd.measure.synthetic import SyntheticEvaluation
+
+    if not isinstance(judgment.evaluation, SyntheticEvaluation):
+        return None
+    return report_synthetic(
+        certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
+        origin,
+    )  # fmt: skip

@@ -19,9 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.release.guarantee_terms import (
+    Adjacency,
+    ParameterChoice,
+    TrustModel,
+    derive_terms,
+)
 from incrowd.release.parameters import METHODS, Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.spec.about import MetadataFormat
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -39,7 +46,10 @@ class _CertificatePart(BaseModel):
 
 
 class CertifiedGuarantee(_CertificatePart):
-    """What is guaranteed, in numbers and in words."""
+    """What is guaranteed, in numbers and in words.
+
+    The terms of the guarantee follow from the rest; see :mod:`incrowd.release.guarantee_terms`.
+    """
 
     kind: str
     statement: list[Sentence] = []
@@ -47,6 +57,11 @@ class CertifiedGuarantee(_CertificatePart):
     delta: float | None = None
     unit: Literal["one row", "one person"]
     without_id: Literal["dropped"] | None = None
+    adjacency: Adjacency | None = None
+    trust_model: TrustModel | None = None
+    unprotected: list[str] = []
+    post_processing: list[str] = []
+    parameter_choice: ParameterChoice | None = None
 
     @property
     def text(self) -> str:
@@ -152,6 +167,8 @@ class Certificate(_CertificatePart):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
     at the top, are those of all together. A ``rehearsal`` is of a table that was made up.
+    ``assertions`` is the hash of the file with what the curator says about the release,
+    ``metadata`` names the formats in which the release is described.
     """
 
     format: Literal[1]
@@ -167,6 +184,8 @@ class Certificate(_CertificatePart):
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
+    assertions: Hash | None = None
+    metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
     rehearsal: Literal[True] | None = None
     seal: str = ""
@@ -310,32 +329,36 @@ class Certificate(_CertificatePart):
         )
         return text.encode() + b"\n"
 
-    def make_statement(self) -> list[Sentence]:
-        """Return the sentences that follow from the rest of the certificate."""
-        sentences = self.guarantee
+    def collect_facts(self) -> Facts:
+        """Return the facts that the statement and the terms follow from."""
+        guarantee = self.guarantee
         columns = [pair for table in self.tables for pair in table.scheme.items()]
-        return write_statement(
-            Facts(
-                method=self.method,
-                tables=[table.parameters for table in self.tables],
-                unit=sentences.unit,
-                shared=self.parameters if self.slices is not None else {},
-                epsilon=sentences.epsilon,
-                delta=sentences.delta,
-                without_id=sentences.without_id,
-                local=sorted({name for name, column in columns if column.level is None}),
-                noisy=tuple(self.noisy),
-                kept=sorted(self.kept),
-                seeded=self.randomness == SEEDED,
-                rehearsal=bool(self.rehearsal),
-                synthetic=self.synthetic,
-            )
+        return Facts(
+            method=self.method,
+            tables=[table.parameters for table in self.tables],
+            unit=guarantee.unit,
+            shared=self.parameters if self.slices is not None else {},
+            epsilon=guarantee.epsilon,
+            delta=guarantee.delta,
+            without_id=guarantee.without_id,
+            local=sorted({name for name, column in columns if column.level is None}),
+            noisy=tuple(self.noisy),
+            kept=sorted(self.kept),
+            seeded=self.randomness == SEEDED,
+            rehearsal=bool(self.rehearsal),
+            synthetic=self.synthetic,
+            assertions=self.assertions,
         )
 
     def with_statement(self) -> Certificate:
-        """Return the certificate with its statement."""
-        update = {"statement": self.make_statement()}
+        """Return the certificate with the statement and the terms that follow from the rest."""
+        facts = self.collect_facts()
+        update = {"statement": write_statement(facts), **derive_terms(facts)}
         return self.model_copy(update={"guarantee": self.guarantee.model_copy(update=update)})
+
+    def has_own_statement(self) -> bool:
+        """Return whether statement and terms are those that follow from the rest."""
+        return self.guarantee == self.with_statement().guarantee
 
     def _compute_hash(self) -> str:
         bare = self.model_copy(update={"seal": "", "signature": None})

@@ -27,7 +27,7 @@ class Facts:
 
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
-    are published unchanged.
+    are published unchanged, ``assertions`` is the hash of what the curator says besides.
     """
 
     method: str
@@ -43,6 +43,7 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    assertions: str | None = None
 
     @property
     def by_person(self) -> bool:

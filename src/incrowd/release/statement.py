@@ -35,7 +35,13 @@ def write_statement(facts: Facts) -> list[Sentence]:
         "safe": _write_safe, "k-anonymity": write_k_anonymity, "k-epsilon": write_k_epsilon,
         "synthetic": _synthetic,
     }[facts.method]  # fmt: skip
-    return [*_write_reservations(facts), *write(facts), *_write_columns(facts), *_technical(facts)]
+    return [
+        *_write_reservations(facts),
+        *write(facts),
+        *_write_columns(facts),
+        *_write_assertions(facts),
+        *_technical(facts),
+    ]
 
 
 def _write_reservations(facts: Facts) -> Iterator[Sentence]:
@@ -261,4 +267,13 @@ def _write_columns(facts: Facts) -> Iterator[Sentence]:
             "The "
             "level of a label may depend on the other values of the row, so rows with a fine label "
             "need not represent all people whom it describes: compare rows at a common level.",
+        )
+
+
+def _write_assertions(facts: Facts) -> Iterator[Sentence]:
+    if facts.assertions is not None:
+        yield make_sentence(
+            "assertions",
+            "The file metadata/assertions.json holds what the curator says about this release "
+            f"(SHA-256 {facts.assertions}). {_ASSERTED}",
         )

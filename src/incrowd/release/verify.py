@@ -25,6 +25,8 @@ from incrowd.release.certificate import (
     Certificate,
     hash_file,
 )
+from incrowd.release.metadata.assertions import ASSERTIONS, Assertions, parse_assertions
+from incrowd.release.metadata.assertions import FOLDER as METADATA
 from incrowd.release.pages import make_pages
 from incrowd.release.synthetic_part import FOLDER as MEASURED
 from incrowd.release.verify_data import check_data
@@ -86,7 +88,12 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
         return findings
     try:
         return [
-            finding for table in certificate.split_tables() for finding in check_data(folder, table)
+            *_check_metadata(folder, certificate),
+            *(
+                finding
+                for table in certificate.split_tables()
+                for finding in check_data(folder, table)
+            ),
         ]
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -121,7 +128,43 @@ def read_certificate(folder: Path) -> Certificate:
     return certificate
 
 
+def read_assertions(folder: Path, certificate: Certificate) -> Assertions:
+    """Read what the curator asserts of a release; nothing where the certificate holds no hash."""
+    if certificate.assertions is None:
+        return Assertions()
+    return parse_assertions((folder / ASSERTIONS).read_bytes())
+
+
+def _check_metadata(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Check that the metadata are what follows from the certificate and the assertions."""
+    if certificate.assertions is None and not certificate.metadata:
+        return []
+    from incrowd.release.metadata.files import make_metadata  # which few releases need
+
+    try:
+        assertions = read_assertions(folder, certificate)
+        expected = make_metadata(folder, certificate, assertions, certificate.metadata or ())
+    except IncrowdError as error:
+        return [make_finding("METADATA_NOT_MADE", problem=str(error))]
+    return [
+        make_finding("METADATA_DIFFERS", file=name)
+        for name, content in expected.items()
+        if (folder / name).read_bytes() != content
+    ]
+
+
+def _list_metadata(certificate: Certificate) -> list[str]:
+    """Return the metadata files that a certificate names."""
+    if not certificate.metadata:
+        return []
+    from incrowd.release.metadata.files import list_metadata_files
+
+    return list_metadata_files(certificate.metadata)
+
+
 def _list_files(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    if certificate.assertions is not None:
+        yield ASSERTIONS, certificate.assertions
     for part in certificate.synthetic.measured if certificate.synthetic else ():
         yield part.file, part.sha256
     for table in certificate.tables:
@@ -160,8 +203,11 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
         for name, column in table.scheme.items():
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
+    described = _list_metadata(certificate)
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
-    expected = {FILE, README, PAGE, *folders, *(path for path, _ in _list_files(certificate))}
+    folders |= {METADATA} if certificate.assertions or described else set()
+    covered = (path for path, _ in _list_files(certificate))
+    expected = {FILE, README, PAGE, *folders, *covered, *described}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":
@@ -174,7 +220,8 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
             or not (path.is_dir() if name in folders else _is_regular_file(path))
         ):
             foreign_files.append(make_finding("FILE_NOT_COVERED", file=name))
-    return foreign_files
+    missing = [name for name in described if not _is_regular_file(folder / name)]
+    return [*foreign_files, *(make_finding("FILE_MISSING", file=name) for name in missing)]
 
 
 def _check_pages(folder: Path, certificate: Certificate) -> list[Finding]:

@@ -115,7 +115,7 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
     kind = terms.kind if terms.noisy else get_class_kind(certificate.parameters)
     if (
         guarantee.kind != kind
-        or guarantee.statement != certificate.make_statement()
+        or not certificate.has_own_statement()
         or terms.noisy != bool(certificate.noisy)
     ):
         return [make_finding("STATEMENT_DIFFERS", what=kind, plural=1)]
@@ -145,7 +145,7 @@ def _check_statement(certificate: Certificate, follows: bool) -> list[Finding]:
     """Check that the statement follows from the parameters, if these follow from the events."""
     if not follows:
         return [make_finding("PARAMETERS_DIFFER")]
-    if certificate.guarantee.statement != certificate.make_statement():
+    if not certificate.has_own_statement():
         return [make_finding("STATEMENT_DIFFERS", what="the events", plural=None)]
     return []
 

@@ -6,6 +6,7 @@ The numbers are in evaluation.json and attacks.json.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,10 +29,12 @@ from incrowd.release.certificate import (
     hash_file,
 )
 from incrowd.release.formulas import escape_formula
+from incrowd.release.metadata.assertions import Assertions
 from incrowd.release.pages import make_pages
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
+from incrowd.spec.about import MetadataFormat
 from incrowd.spec.arx import format_rows
 from incrowd.spec.build import is_open
 from incrowd.spec.release import CommonSpec
@@ -48,11 +51,15 @@ def write_release(
     private: bool,
     key: Ed25519PrivateKey | None,
     rehearsal: bool = False,
+    assertions: Assertions | None = None,
+    metadata: Sequence[MetadataFormat] = (),
 ) -> Certificate:
     """Write data, scheme, certificate and the pages for readers.
 
     ``private`` if the random bits were nobody's to know; a ``rehearsal`` if the table was made up.
+    ``assertions`` are what the curator says, ``metadata`` the formats to describe the release in.
     """
+    assertions = assertions or Assertions()
     (draft / "scheme").mkdir()
     several = len(outcome.products) > 1
     tables = [
@@ -78,12 +85,18 @@ def write_release(
         randomness=SYSTEM if private else SEEDED,
         rehearsal=rehearsal or None,
         synthetic=synthetic,
+        assertions=None if assertions.is_empty else assertions.compute_hash(),
+        metadata=list(dict.fromkeys(metadata)) or None,
         **fields,
     ).with_statement()
     certificate = certificate.with_seal() if key is None else certificate.with_signature(key)
     (draft / FILE).write_bytes(certificate.to_canonical_json())
     for name, page in make_pages(certificate).items():
         (draft / name).write_bytes(page)
+    if certificate.assertions is not None or certificate.metadata:
+        from incrowd.release.metadata.files import write_metadata  # which few releases need
+
+        write_metadata(draft, certificate, assertions)
     return certificate
 
 

@@ -23,6 +23,7 @@ from ruamel.yaml.error import CommentMark, MarkedYAMLError, YAMLError
 from ruamel.yaml.tokens import CommentToken
 
 from incrowd.errors import IncrowdError, ParameterError
+from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
 from incrowd.spec.model import (
     NOISY_UNDER_SAFE,
@@ -426,6 +427,8 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
             pass
         case "model_type" | "dict_type" | "model_attributes_type":
             message = f"must be a mapping of keys to values, got {value!r}."
+        case "tuple_type":
+            message = f"must be a list, got {value!r}."
         case "string_pattern_mismatch":
             message = f"has characters or a length that are not allowed, got {value!r}."
         case _:
@@ -439,7 +442,8 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
 def _list_known_keys(place: Place) -> list[str]:
     """Return the keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
-        "": Spec, "release": build_combined_model(), "hierarchy": HierarchyChoice, **list_kinds(),
+        "": Spec, "about": About, "release": build_combined_model(),
+        "hierarchy": HierarchyChoice, **list_kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 
 from incrowd.privacy.events import LARGEST_ROWS
+from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.release import ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -32,6 +33,10 @@ KEY_ELSEWHERE = (
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
 SECOND_WEIGHT = "only one column can have the role `weight`. Drop the other."
+REGISTRY_ELSEWHERE = (
+    "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
+    "none. Remove it."
+)
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
 SEVERAL_ROWS = "`rows` above 1 is for `method: safe`. Remove it: one row per person is then used."
@@ -136,7 +141,8 @@ class Spec(SpecModel):
     how many people the curator says there are, or that their true number is public; what to expect
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
-    has guessed; every method refuses to run until it is confirmed.
+    has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
+    asserts of the release, ``describe`` the metadata files that are written from it.
     """
 
     table: Text | None = None
@@ -148,6 +154,8 @@ class Spec(SpecModel):
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
+    about: About | None = None
+    describe: tuple[MetadataFormat, ...] = ()
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
@@ -160,6 +168,8 @@ class Spec(SpecModel):
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         release = self.release
+        if "registry" in self.describe and isinstance(release, ClassesSpec):
+            raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
         if release is None:
             return self
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1

@@ -1,10 +1,10 @@
-"""Made-up rows whose tables come near to targets: values of rows are exchanged for better ones.
+"""Made-up rows whose tables come near to targets: rows exchange a value for another.
 
 The distance is the sum over targets of weight times squared difference. A row that changes its
-value of one column moves one person from a cell to another, in every target with this column. For a
-batch of rows the gain of every value is found at once; rows that gain take their best value. Moves
-of one batch are looked at apart from each other, so together they may go too far: the distance is
-computed again, and a batch that has made it larger is taken back.
+value of one column moves its people from a cell to another, in every target with this column. Many
+rows are tried at once, each with one other value; those that would bring the distance down move.
+Together they may go too far: along the way that they go the distance is a parabola, and only the
+share of them that ends at its lowest point moves.
 
 What is counted from rows adds up, is whole, and is not negative.
 """
@@ -12,7 +12,7 @@ What is counted from rows adds up, is whole, and is not negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +21,19 @@ import numpy.typing as npt
 from incrowd.anonymize.tables.workload import Columns, Levels, Workload
 from incrowd.arrays import Codes, Counts, Floats, Places
 
-_WORK = 1_500_000_000  # numbers looked up before the search ends, however far it is
-_BATCH = 16_384
-_FEWEST = 1 / 2_000  # of all rows: if fewer change in a round, the search ends
+_MOST_WORK = 1_200_000_000  # places looked up before the search ends, however far it is
+_FEWEST = 2_000  # rows tried at once
+_LEAST_GAIN = 0.005  # of the distance: a round that gains less is the last
+_NEAR = 0.02  # mean squared differences in multiples of the noise: nearer is of no use
+_DENSE = 8  # a table of so many times more cells than moves is changed place by place
 
 
 @dataclass(frozen=True, eq=False)
 class TargetTable:
-    """A table that counts should be near: ``maps`` lead from codes of rows to its groups."""
+    """A table that counts should be near.
+
+    ``maps`` lead from codes of rows to its groups; ``weight`` is 1 over the mean variance.
+    """
 
     columns: Columns
     levels: Levels
@@ -46,123 +51,169 @@ def find_finest_levels(workload: Workload) -> Levels:
     return tuple(finest)
 
 
+@dataclass(frozen=True, eq=False)
+class _Excess:
+    """A target, and by how much the rows' counts exceed it, cell by cell."""
+
+    target: TargetTable
+    places: dict[int, Places]  # by column: what each code adds to a place in ``cells``
+    cells: npt.NDArray[np.float32]
+
+
 class RowExchange:
     """Rows of codes at the finest level asked for, how many people each stands for, and targets."""
 
     def __init__(
-        self, workload: Workload, codes: Codes, weights: Counts, targets: Sequence[TargetTable]
+        self,
+        workload: Workload,
+        codes: Sequence[Codes],
+        weights: Counts,
+        targets: Sequence[TargetTable],
     ) -> None:
         self._workload = workload
         self._finest = find_finest_levels(workload)
-        self.codes = codes
-        self._weights = weights
-        self._targets = [x for x in targets if x.columns]
-        self._excess = [
-            self._count(x.columns, x.maps, x.estimate.shape) - x.estimate for x in self._targets
-        ]
+        self.codes = [x.astype(np.int64) for x in codes]
+        self.weights = weights
+        self._is_light = bool((weights == 1).all())
+        self._people = weights.astype(np.float32)
+        self._excess = [self._subtract(target) for target in targets if target.columns]
         self._work = 0
 
-    def count(self, columns: Columns, levels: Levels) -> Counts:
-        """Return the whole counts of some columns at some levels."""
+    def count(self, columns: Columns, levels: Levels, numbers: Counts | None = None) -> Counts:
+        """Return the counts of some columns at some levels, or sums of other whole numbers."""
         maps = tuple(
             self._workload.axes[x].ancestors(self._finest[x], level)
             for x, level in zip(columns, levels, strict=True)
         )
-        return self._count(columns, maps, self._workload.shape(columns, levels))
-
-    def _count(self, columns: Columns, maps: Sequence[Codes], shape: tuple[int, ...]) -> Counts:
-        places = np.zeros(len(self.codes), dtype=np.int64)
+        shape = self._workload.shape(columns, levels)
+        places = np.zeros(len(self.weights), dtype=np.int64)
         for column, groups, size in zip(columns, maps, shape, strict=True):
             places *= size
-            places += groups[self.codes[:, column]]
-        sums = np.bincount(places, self._weights, minlength=math.prod(shape))
-        counts: Counts = np.rint(sums).astype(np.int64).reshape(shape)
-        return counts
+            places += groups[self.codes[column]]
+        if numbers is None and self._is_light:
+            return np.bincount(places, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+        sums = np.bincount(
+            places,
+            (self.weights if numbers is None else numbers).astype(np.float64),
+            minlength=math.prod(shape),
+        )
+        return np.rint(sums).astype(np.int64).reshape(shape)
+
+    def _subtract(self, target: TargetTable) -> _Excess:
+        """Return how much the rows exceed a target."""
+        shape = target.estimate.shape
+        places = {
+            column: groups.astype(np.int64) * math.prod(shape[at + 1 :])
+            for at, (column, groups) in enumerate(zip(target.columns, target.maps, strict=True))
+        }
+        cells = self.count(target.columns, target.levels) - target.estimate
+        return _Excess(target, places, cells.ravel().astype(np.float32))
 
     def run(self, rng: np.random.Generator) -> None:
-        """Exchange values until hardly a row changes, or the work is done."""
+        """Exchange values until a round gains little, or the work is done."""
         columns = [
             x for x, axis in enumerate(self._workload.axes)
-            if axis.sizes[self._finest[x]] > 1 and any(x in y.columns for y in self._targets)
+            if axis.sizes[self._finest[x]] > 1 and any(x in y.target.columns for y in self._excess)
         ]  # fmt: skip
-        shares = dict.fromkeys(columns, 0.5)
-        changed = len(self.codes)
-        while columns and self._work < _WORK and changed > len(self.codes) * _FEWEST:
-            changed = 0
-            order = rng.permutation(len(self.codes))
-            for start in range(0, len(order), _BATCH):
-                rows = order[start : start + _BATCH]
-                for column in rng.permutation(columns).tolist():
-                    moved = self._exchange(column, rows, shares[column], rng)
-                    shares[column] = min(shares[column] * (1.1 if moved >= 0 else 0.5), 1.0)
-                    changed += max(moved, 0)
-                if self._work >= _WORK:
-                    break
+        if not columns or not len(self.weights):
+            return
+        batches = dict.fromkeys(columns, max(len(self.weights) // 16, _FEWEST))
+        near = _NEAR * sum(len(x.cells) for x in self._excess)
+        distance, gain = self._measure_distance(), math.inf
+        while self._work < _MOST_WORK and distance > near and gain > _LEAST_GAIN * distance:
+            gain = 0.0
+            for column in rng.permutation(columns).tolist():
+                tried = 0
+                while tried < len(self.weights) and self._work < _MOST_WORK:
+                    gained, share = self._exchange(column, batches[column], rng)
+                    gain += gained
+                    tried += batches[column]
+                    size = batches[column] * (1.3 if share >= 1 else 0.7)
+                    batches[column] = int(min(max(size, _FEWEST), len(self.weights)))
+            distance -= gain
 
-    def _exchange(self, column: int, rows: Places, share: float, rng: np.random.Generator) -> int:
-        """Give rows better values of a column; return how many changed, -1 if none should."""
-        members = [x for x, target in enumerate(self._targets) if column in target.columns]
-        old = self.codes[rows, column]
-        costs, step = self._compute_costs(column, rows, members)
-        best = costs.argmin(axis=1).astype(np.int32)
-        every = np.arange(len(rows))
-        gains = costs[every, old] - costs[every, best] - step * self._weights[rows]
-        picked = np.flatnonzero((gains > 0) & (rng.random(len(rows)) < share))
-        if not len(picked):
-            return 0
-        rows, old, new = rows[picked], old[picked], best[picked]
-        before = self._move(column, rows, old, new, members)
-        if before <= 0:
-            return len(rows)
-        self._move(column, rows, new, old, members)
-        return -1
+    def _measure_distance(self) -> float:
+        """Return the distance from all targets."""
+        return sum(x.target.weight * float(x.cells @ x.cells) for x in self._excess)
 
-    def _compute_costs(
-        self, column: int, rows: Places, members: Sequence[int]
-    ) -> tuple[npt.NDArray[np.float32], float]:
-        """Return what each value costs each row, and what a move costs besides, per person."""
-        size = self._workload.axes[column].sizes[self._finest[column]]
-        costs = np.zeros((len(rows), size), dtype=np.float32)
-        step = 0.0
-        for x in members:
-            target, excess = self._targets[x], self._excess[x]
-            at = target.columns.index(column)
-            others = np.zeros(len(rows), dtype=np.int64)
-            for axis, (name, groups) in enumerate(zip(target.columns, target.maps, strict=True)):
-                if axis != at:
-                    others *= excess.shape[axis]
-                    others += groups[self.codes[rows, name]]
-            slopes = np.moveaxis(excess, at, -1).reshape(-1, excess.shape[at])
-            if len(slopes) > 4 * len(rows):
-                costs += slopes[others][:, target.maps[at]] * np.float32(target.weight)
-            else:
-                slopes = (slopes[:, target.maps[at]] * target.weight).astype(np.float32)
-                costs += slopes[others]
-            step += target.weight
-        self._work += costs.size * len(members)
-        return costs, step
+    def _exchange(self, column: int, size: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Offer other values of a column to some rows; return what is gained, by which share."""
+        rows = rng.integers(0, len(self.weights), size)
+        others = rng.integers(0, len(self.weights), size)
+        new = self.codes[column][others]
+        number = self._workload.axes[column].sizes[self._finest[column]]
+        new[: size // 4] = rng.integers(0, number, size // 4)
+        differs = new != self.codes[column][rows]
+        rows, new = rows[differs], new[differs]
+        people = self._people[rows]
+        gains = np.zeros(len(rows), dtype=np.float32)
+        for excess, sources, goals in self._find_places(column, rows, new):
+            step = excess.cells[sources] - excess.cells[goals]
+            step -= people * (sources != goals)
+            step *= np.float32(excess.target.weight)
+            gains += step
+            self._work += len(rows)
+        chosen = np.flatnonzero(gains > 0)
+        # A row that was drawn twice moves once.
+        rows, first = np.unique(rows[chosen], return_index=True)
+        new = new[chosen][first]
+        if not len(rows):
+            return 0.0, 1.0
+        order = rng.permutation(len(rows))
+        return self._move(column, rows[order], new[order])
 
-    def _move(
-        self, column: int, rows: Places, old: Codes, new: Codes, members: Sequence[int]
-    ) -> float:
-        """Change values, and return by how much the distance grows."""
-        growth = 0.0
-        weights = self._weights[rows].astype(np.float64)
-        for x in members:
-            target, excess = self._targets[x], self._excess[x].reshape(-1)
-            sources = np.zeros(len(rows), dtype=np.int64)
-            goals = np.zeros(len(rows), dtype=np.int64)
-            for name, groups, size in zip(
-                target.columns, target.maps, self._excess[x].shape, strict=True
-            ):
-                codes = groups[self.codes[rows, name]]
-                for places, value in ((sources, old), (goals, new)):
-                    places *= size
-                    places += groups[value] if name == column else codes
-            touched = np.unique(np.concatenate([sources, goals]))
-            before = float((excess[touched] ** 2).sum())
-            np.subtract.at(excess, sources, weights)
-            np.add.at(excess, goals, weights)
-            growth += target.weight * (float((excess[touched] ** 2).sum()) - before)
-        self.codes[rows, column] = new
-        return growth
+    def _find_places(
+        self, column: int, rows: Places, new: Places
+    ) -> Iterator[tuple[_Excess, Places, Places]]:
+        """Yield each target of a column with the cells that rows would leave and go to."""
+        old = self.codes[column][rows]
+        codes: dict[int, Places] = {}
+        for excess in self._excess:
+            if column not in excess.places:
+                continue
+            sources, goals = excess.places[column][old], excess.places[column][new]
+            for other, places in excess.places.items():
+                if other != column:
+                    if other not in codes:
+                        codes[other] = self.codes[other][rows]
+                    base = places[codes[other]]
+                    sources += base
+                    goals += base
+            yield excess, sources, goals
+
+    def _move(self, column: int, rows: Places, new: Places) -> tuple[float, float]:
+        """Move the share of the rows that gains most; return what is gained, and the share."""
+        share = 1.0
+        while True:
+            changes = [
+                (excess, *_sum_changes(sources, goals, self._people[rows], len(excess.cells)))
+                for excess, sources, goals in self._find_places(column, rows, new)
+            ]
+            slope = curve = 0.0
+            for excess, places, numbers in changes:
+                slope -= 2 * excess.target.weight * float(excess.cells[places] @ numbers)
+                curve += excess.target.weight * float(numbers @ numbers)
+            best = slope / (2 * curve) if curve else 1.0
+            if best >= 0.75:
+                break
+            if best <= 0 or len(rows) == 1:
+                return 0.0, 0.0
+            share *= best
+            fewer = max(int(len(rows) * best), 1)
+            rows, new = rows[:fewer], new[:fewer]
+        for excess, places, numbers in changes:
+            excess.cells[places] += numbers
+        self.codes[column][rows] = new
+        return slope - curve, share
+
+
+def _sum_changes(
+    sources: Places, goals: Places, people: npt.NDArray[np.float32], size: int
+) -> tuple[Places | slice, npt.NDArray[np.float32]]:
+    """Return the cells that change, and by how much."""
+    if size <= _DENSE * len(sources):
+        change = np.bincount(goals, people, size) - np.bincount(sources, people, size)
+        return slice(None), change.astype(np.float32)
+    places, inverse = np.unique(np.concatenate([sources, goals]), return_inverse=True)
+    change = np.bincount(inverse.ravel(), np.concatenate([-people, people]), len(places))
+    return places, change.astype(np.float32)

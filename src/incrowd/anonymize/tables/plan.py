@@ -49,6 +49,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -242,7 +243,9 @@ def find_scale(workload: Workload, quantity: int, part: int) -> float:
     return column.step / 2 if part else column.middle
 
 
-def plan_tables(workload: Workload, information: float, objective: str = "sum") -> TablesPlan:
+def plan_tables(
+    workload: Workload, information: float, objective: str = "sum", *, totals: bool = False
+) -> TablesPlan:
     """Return the residuals of all tables, and their parts of the information.
 
     Args:
@@ -252,6 +255,8 @@ def plan_tables(workload: Workload, information: float, objective: str = "sum") 
         objective: "sum" for the least sum of the variances of all cells, each times its table's
             weight; "max" for the least largest product of a table's weight and mean variance. The
             error of a sum counts in multiples of the largest absolute value of its column.
+        totals: whether the objective counts the totals of each table as well: its tables at all
+            coarser levels, and without some of its columns. They add up either way.
 
     """
     check_choice("objective", objective, ("sum", "max"))
@@ -260,13 +265,15 @@ def plan_tables(workload: Workload, information: float, objective: str = "sum") 
         key=lambda key: (len(key[1]), key),
     )
     centered = [_choose_centered(workload, key) for key in keys]
-    costs = _compute_costs(workload, keys, centered)
-    weights = np.array([table.weight for table in workload.tables])
     if objective == "max":
-        shares, gap = _balance(costs * weights[:, None])
+        tables = _list_totals(workload) if totals else workload.tables
+        costs = _sum_variances(workload, tables, keys, centered, totals=False)
+        cells = np.array([math.prod(workload.shape(x.columns, x.levels)) for x in tables])
+        weights = np.array([table.weight for table in tables])
+        shares, gap = _balance(costs * (weights / cells)[:, None])
     else:
-        sizes = [math.prod(workload.shape(x.columns, x.levels)) for x in workload.tables]
-        roots = np.sqrt(costs.T @ (weights * sizes))
+        costs = _sum_variances(workload, workload.tables, keys, centered, totals=totals)
+        roots = np.sqrt(costs.T @ np.array([table.weight for table in workload.tables]))
         shares, gap = roots / roots.sum(), 0.0
     budget = InformationBudget(information)
     residuals = []
@@ -275,6 +282,23 @@ def plan_tables(workload: Workload, information: float, objective: str = "sum") 
         part = budget.spend(Fraction(information) * Fraction(float(share)), numbers)
         residuals.append(Residual(*key, axes, _find_unit(workload, key[0]), part))
     return TablesPlan(workload, information, objective, tuple(residuals), gap)
+
+
+def _list_totals(workload: Workload) -> tuple[RequestedTable, ...]:
+    """Return all tables with all of their totals, each once, with its largest weight."""
+    weights: dict[ResidualKey, float] = {}
+    for table in workload.tables:
+        choices = [
+            range(level, workload.axes[x].root + 1)
+            for x, level in zip(table.columns, table.levels, strict=True)
+        ]
+        for levels in product(*choices):
+            key = table.quantity, *workload.leave_out_roots(table.columns, levels)
+            weights[key] = max(weights.get(key, 0.0), table.weight)
+    return tuple(
+        RequestedTable(columns, levels, weight, quantity)
+        for (quantity, columns, levels), weight in weights.items()
+    )
 
 
 def compare_independent(
@@ -316,32 +340,43 @@ def _choose_centered(workload: Workload, key: ResidualKey) -> tuple[int, ...]:
     return tuple(widths)
 
 
-def _compute_costs(
-    workload: Workload, keys: Sequence[ResidualKey], centered: Sequence[tuple[int, ...]]
+def _sum_variances(
+    workload: Workload,
+    tables: Sequence[RequestedTable],
+    keys: Sequence[ResidualKey],
+    centered: Sequence[tuple[int, ...]],
+    *,
+    totals: bool,
 ) -> csr_array:
-    """Return, by table and residual, what the mean variance is for a part of 1."""
+    """Return, by table and residual, what a part of 1 adds to the sum of the cells' variances.
+
+    With ``totals`` cells at all coarser levels count, too: the sum is a product over the axes.
+    """
     from scipy.sparse import csr_array
 
     places = {key: at for at, key in enumerate(keys)}
-    classes = {
-        (x, level): _CellClasses.build(axis, level)
-        for x, axis in enumerate(workload.axes)
-        for level in range(axis.root)
-    }
 
     @cache
-    def compute_mean(x: int, level: int, component: int, most_centered: int) -> float:
-        cells = classes[x, level]
-        scales, lengths = cells.list_factors(component - level, most_centered)
-        return float((scales * lengths) @ cells.numbers / cells.numbers.sum())
+    def build_classes(x: int, level: int) -> _CellClasses:
+        return _CellClasses.build(workload.axes[x], level)
+
+    @cache
+    def sum_axis(x: int, low: int, component: int, most_centered: int) -> float:
+        root = workload.axes[x].root
+        total = 1.0 if totals and component == root else 0.0
+        for level in range(low, min(component, root - 1) + 1 if totals else low + 1):
+            cells = build_classes(x, level)
+            scales, lengths = cells.list_factors(component - level, most_centered)
+            total += float((scales * lengths) @ cells.numbers)
+        return total
 
     rows, columns, values = [], [], []
-    for row, table in enumerate(workload.tables):
+    for row, table in enumerate(tables):
         for key in workload.list_residuals(table):
             at = places[key]
             below = dict(zip(key[1], zip(key[2], centered[at], strict=True), strict=True))
             factors = [
-                compute_mean(x, level, *below.get(x, (workload.axes[x].root, 0)))
+                sum_axis(x, level, *below.get(x, (workload.axes[x].root, 0)))
                 for x, level in zip(table.columns, table.levels, strict=True)
             ]
             unit = find_scale(workload, table.quantity, key[0]) * _find_unit(workload, key[0])
@@ -350,7 +385,7 @@ def _compute_costs(
             rows.append(row)
             columns.append(at)
             values.append(unit**2 * math.prod(factors))
-    return csr_array((values, (rows, columns)), shape=(len(workload.tables), len(keys)))
+    return csr_array((values, (rows, columns)), shape=(len(tables), len(keys)))
 
 
 def _balance(costs: csr_array) -> tuple[Floats, float]:

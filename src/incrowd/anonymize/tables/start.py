@@ -12,7 +12,7 @@ from incrowd.arrays import Codes, Counts, Floats
 
 def draw_start(
     sizes: Sequence[int], targets: Sequence[TargetTable], number: int, rng: np.random.Generator
-) -> Codes:
+) -> list[Codes]:
     """Draw rows whose columns, and pairs along the tree, have the estimated shares.
 
     Args:
@@ -25,19 +25,19 @@ def draw_start(
     finest = [x for x in targets if x.estimate.shape == tuple(sizes[y] for y in x.columns)]
     ones = {x.columns[0]: x.estimate for x in finest if len(x.columns) == 1}
     pairs = {(x.columns[0], x.columns[1]): x.estimate for x in finest if len(x.columns) == 2}
-    codes = np.zeros((number, len(sizes)), dtype=np.int32)
+    codes = [np.zeros(number, dtype=np.int32) for _ in sizes]
     parents = _find_tree(len(sizes), {key: _compute_information(x) for key, x in pairs.items()})
     for column, parent in parents:
         if parent is None:
             shares = ones.get(column, np.ones(sizes[column]))
-            codes[:, column] = _draw_values(shares, number, rng)
+            codes[column][:] = _draw_values(shares, number, rng)
             continue
         table = pairs[column, parent] if column < parent else pairs[parent, column].T
-        order = np.argsort(codes[:, parent], kind="stable")
-        ends = np.cumsum(np.bincount(codes[:, parent], minlength=sizes[parent]))
+        order = np.argsort(codes[parent], kind="stable")
+        ends = np.cumsum(np.bincount(codes[parent], minlength=sizes[parent]))
         start = 0
         for value, end in enumerate(ends.tolist()):
-            codes[order[start:end], column] = _draw_values(table[:, value], end - start, rng)
+            codes[column][order[start:end]] = _draw_values(table[:, value], end - start, rng)
             start = end
     return codes
 

@@ -1,48 +1,66 @@
 """Whole, nonnegative counts near the estimates, all of which add up.
 
 Everything here is post-processing of the estimates: it costs nothing, and no guarantee rests on it.
-Tables add up because they are all counted from the same thing: where one table covers all others,
-from its cells; elsewhere from rows that are made up for this (:mod:`.exchange`).
+Tables add up because they are all counted from the same people. Where one table covers all others,
+these are the people of its cells, rounded from the nearest nonnegative table
+(:mod:`.nonnegative`). Elsewhere they are made up along the strongest pairs (:mod:`.start`). Either
+way they exchange values until the margins are near (:mod:`.exchange`). Then each table by itself is
+moved nearer to its estimate, by moves that keep its margins (:mod:`.refine`), so those that it
+shares with other tables stay the same in both.
 
-Near means: in the distance of generalized least squares, which counts a difference by how precisely
-it was measured. Setting negative numbers to 0 one by one would add people to every total; this does
-not. It leaves a bias in small cells, which can only err upward from 0.
+Near means: a difference counts by how precisely it was measured. Counts cannot be negative, so
+those near 0 are biased upward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
 from incrowd.anonymize.tables.estimate import estimate_tables
 from incrowd.anonymize.tables.exchange import RowExchange, TargetTable, find_finest_levels
 from incrowd.anonymize.tables.measure import MeasuredResidual
+from incrowd.anonymize.tables.nonnegative import fit_nonnegative
 from incrowd.anonymize.tables.plan import TablesPlan
+from incrowd.anonymize.tables.refine import refine_table
 from incrowd.anonymize.tables.start import draw_start
-from incrowd.anonymize.tables.workload import Columns, Levels, RequestedTable
+from incrowd.anonymize.tables.workload import Columns, Levels, RequestedTable, Workload
 from incrowd.arrays import Counts, Floats
+from incrowd.errors import ParameterError
 
-WholeCounter: TypeAlias = Callable[[Columns, Levels], Counts]
-
-MOST_ROWS = 1_000_000  # made-up rows; where there are more people, each stands for several
-_STEPS = 60
-_LARGE_STEPS = 12  # of tables past _LARGE cells
-_LARGE = 5_000_000
-_EXCHANGED = 200_000  # cells up to which one table's totals are improved by moves
+MOST_ROWS = 250_000  # made-up rows; where there are more people, some stand for several
+_LIGHT = 0.3  # of the rows then stand for fewer than the others
 
 
 @dataclass(frozen=True, eq=False)
 class WholeTables:
-    """Whole counts of any columns at any levels that were asked for: all add up."""
+    """Whole counts of any columns at any levels that were asked for: all add up.
 
-    counter: WholeCounter
+    Each of ``tables`` has its counts in ``cells``; what two of them cover is the same in both.
+    """
+
+    workload: Workload
+    tables: tuple[RequestedTable, ...]
+    cells: tuple[Counts, ...]
 
     def count(self, columns: Columns, levels: Levels) -> Counts:
         """Return the counts of some columns at some levels."""
-        return self.counter(columns, levels)
+        requested = RequestedTable(columns, levels)
+        self.workload.check_table(requested)
+        covering = [
+            (cells.size, at)
+            for at, (table, cells) in enumerate(zip(self.tables, self.cells, strict=True))
+            if self.workload.covers(table, requested)
+        ]
+        if not covering:
+            raise ParameterError(
+                "columns", "be covered by a table that was asked for", (columns, levels)
+            )
+        _, at = min(covering)
+        low = self.tables[at].columns, self.tables[at].levels
+        return self.workload.roll_up(self.cells[at], low, (columns, levels))
 
 
 def make_whole(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> WholeTables:
@@ -51,110 +69,52 @@ def make_whole(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> WholeT
     Among counts that are equally near, a generator of fixed seed chooses; nothing rests on that.
     """
     rng = np.random.default_rng(0)
-    workload = plan.workload
-    largest = workload.largest_tables
-    estimates = estimate_tables(plan, measured, largest)
+    largest = plan.workload.largest_tables
     (number,) = estimate_tables(plan, measured, (RequestedTable((), ()),))
     total = max(round(float(number)), 0)
-    if len(largest) > 1:
-        return WholeTables(_count_rows(plan, measured, total, rng))
-    table, estimate = largest[0], estimates[0]
-    near = fit_nonnegative(plan, table, estimate)
-    cells = round_cells(near, total, rng)
-    if 0 < cells.size <= _EXCHANGED and table.columns:
-        cells = _improve_cells(plan, measured, cells, rng)
-
-    def count(columns: Columns, levels: Levels) -> Counts:
-        low = table.columns, table.levels
-        return workload.roll_up(cells, low, (columns, levels))
-
-    return WholeTables(count)
+    if len(largest) == 1:
+        cells: tuple[Counts, ...] = (_round_table(plan, measured, largest[0], total, rng),)
+    else:
+        cells = _fit_tables(plan, measured, total, rng)
+    return WholeTables(plan.workload, largest, cells)
 
 
 # One table ------------------------------------------------------------------------------------
 
 
-def fit_nonnegative(plan: TablesPlan, table: RequestedTable, estimate: Floats) -> Floats:
-    """Return the nonnegative table that is nearest to an estimate, by the plan's precisions.
+def _round_table(
+    plan: TablesPlan,
+    measured: Sequence[MeasuredResidual],
+    table: RequestedTable,
+    total: int,
+    rng: np.random.Generator,
+) -> Counts:
+    """Return whole cells of the one table that covers all others."""
+    (estimate,) = estimate_tables(plan, measured, (table,))
+    cells = round_cells(fit_nonnegative(plan, table, estimate), total, rng)
+    if not cells.any() or not table.columns:
+        return cells
+    movable = _choose_movable(cells)
+    fixed = cells - movable
+    places = np.repeat(np.arange(cells.size), movable.ravel())
+    codes = [np.zeros(len(places), dtype=np.int32) for _ in plan.workload.axes]
+    for column, values in zip(table.columns, np.unravel_index(places, cells.shape), strict=True):
+        codes[column] = values.astype(np.int32)
+    low = table.columns, table.levels
+    targets = [
+        replace(x, estimate=x.estimate - plan.workload.roll_up(fixed, low, (x.columns, x.levels)))
+        for x in list_targets(plan, measured)
+    ]
+    exchange = RowExchange(plan.workload, codes, np.ones(len(places), dtype=np.int64), targets)
+    exchange.run(rng)
+    cells = fixed + exchange.count(*low)
+    return refine_table(plan.workload, table, cells, estimate, (), rng)
 
-    It minimizes (x - e)' M (x - e) over x >= 0 by alternating directions, M being the sum over
-    components of their precision times the projection on them. The unconstrained step is exact:
-    in every component it is one division.
-    """
-    components = _Components(plan, table)
-    rho = components.balance
-    nearest: Floats = np.maximum(estimate, 0.0)
-    if np.array_equal(nearest, estimate):
-        return nearest
-    dual = np.zeros_like(estimate)
-    for _ in range(_STEPS if estimate.size <= _LARGE else _LARGE_STEPS):
-        free = nearest - dual
-        free -= estimate
-        free = components.scale(free, rho)
-        free += estimate
-        free += 0.6 * (free - nearest)  # over-relaxed
-        dual += free
-        np.maximum(dual, 0.0, out=nearest)
-        dual -= nearest
-    return nearest
 
-
-class _Components:
-    """Orthogonal components of a table, axis by axis, with the precision of each.
-
-    Along an axis, a component of level l is what is constant in the groups of level l, less what is
-    constant in those of level l + 1.
-    """
-
-    def __init__(self, plan: TablesPlan, table: RequestedTable) -> None:
-        self._axes = [plan.workload.axes[column] for column in table.columns]
-        self._low = table.levels
-        self._precision: dict[Levels, float] = {}
-        size = float(np.prod(plan.workload.shape(table.columns, table.levels)))
-        for residual, variance in plan.mean_variances(table).items():
-            below = dict(zip(residual.columns, residual.components, strict=True))
-            key = tuple(
-                below.get(column, axis.root)
-                for column, axis in zip(table.columns, self._axes, strict=True)
-            )
-            numbers = [
-                axis.sizes[x] - (axis.sizes[x + 1] if x < axis.root else 0)
-                for axis, x in zip(self._axes, key, strict=True)
-            ]
-            self._precision[key] = float(np.prod(numbers)) / (variance * size)
-
-    @property
-    def balance(self) -> float:
-        """The geometric mean of the extreme precisions."""
-        values = list(self._precision.values())
-        return float(np.sqrt(min(values) * max(values)))
-
-    def scale(self, table: Floats, rho: float) -> Floats:
-        """Return the table with each component times rho / (its precision + rho)."""
-        return self._scale(table, 0, (), rho)
-
-    def _scale(self, table: Floats, at: int, key: Levels, rho: float) -> Floats:
-        if at == len(self._axes):
-            return table * (rho / (self._precision[key] + rho))
-        axis, low = self._axes[at], self._low[at]
-        sums, sizes = [table], [np.ones(axis.sizes[low])]
-        for level in range(low, axis.root):
-            link = axis.links[level]
-            sums.append(link.sum_children(sums[-1], at))
-            sizes.append(np.bincount(link.parents, sizes[-1]).astype(np.float64))
-        shape = [1] * table.ndim
-        shape[at] = -1
-        means = [x / size.reshape(shape) for x, size in zip(sums, sizes, strict=True)]
-        scaled = self._scale(means[-1], at + 1, (*key, axis.root), rho)
-        for level in range(axis.root - 1, low - 1, -1):
-            link, place = axis.links[level], level - low
-            scaled = link.spread_parents(scaled, at)
-            if axis.carries(level):
-                part = means[place] - link.spread_parents(means[place + 1], at)
-                scaled = scaled + self._scale(part, at + 1, (*key, level), rho)
-            elif scaled.shape[at] == 1 < axis.sizes[level]:
-                scaled = np.repeat(scaled, axis.sizes[level], axis=at)
-        return scaled
+def _choose_movable(cells: Counts) -> Counts:
+    """Return how many people of each cell may move: enough for the margins to come near."""
+    most = max(MOST_ROWS // max(int(np.count_nonzero(cells)), 1), 1)
+    return np.minimum(cells, most)
 
 
 def round_cells(near: Floats, total: int, rng: np.random.Generator) -> Counts:
@@ -186,44 +146,43 @@ def round_run(numbers: Floats, total: int) -> Counts:
     return np.diff(ends, prepend=0)
 
 
-def _improve_cells(
-    plan: TablesPlan, measured: Sequence[MeasuredResidual], cells: Counts, rng: np.random.Generator
-) -> Counts:
-    """Return cells whose totals are nearer to theirs, by moves of single people."""
-    table = plan.workload.largest_tables[0]
-    flat = cells.ravel()
-    movable = np.minimum(flat, 3)
-    places = np.repeat(np.arange(flat.size), movable)
-    codes = np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int32)
-    fixed = cells - movable.reshape(cells.shape)
-    low = table.columns, table.levels
-    targets = [
-        replace(x, estimate=x.estimate - plan.workload.roll_up(fixed, low, (x.columns, x.levels)))
-        for x in list_targets(plan, measured)
-    ]
-    all_codes = np.zeros((len(codes), len(plan.workload.axes)), dtype=np.int32)
-    all_codes[:, list(table.columns)] = codes
-    exchange = RowExchange(plan.workload, all_codes, np.ones(len(codes), np.int64), targets)
-    exchange.run(rng)
-    return fixed + exchange.count(*low)
-
-
 # Several tables -------------------------------------------------------------------------------
 
 
-def _count_rows(
+def _fit_tables(
     plan: TablesPlan, measured: Sequence[MeasuredResidual], total: int, rng: np.random.Generator
-) -> WholeCounter:
-    """Return what counts made-up rows, whose tables are near all estimates."""
+) -> tuple[Counts, ...]:
+    """Return whole cells of the largest tables: of made-up rows, and then each nearer by itself."""
     workload = plan.workload
-    number = min(total, MOST_ROWS)
-    weights = np.full(number, total // max(number, 1), dtype=np.int64)
-    weights[: total - int(weights.sum())] += 1
+    largest = workload.largest_tables
+    shapes = {(x.columns, x.levels) for x in largest}
     targets = list_targets(plan, measured)
+    weights = _weigh_rows(total)
     sizes = [a.sizes[x] for a, x in zip(workload.axes, find_finest_levels(workload), strict=True)]
-    exchange = RowExchange(workload, draw_start(sizes, targets, number, rng), weights, targets)
+    codes = draw_start(sizes, targets, len(weights), rng)
+    # What tables share are margins of them; the tables themselves are refined one by one.
+    margins = [x for x in targets if (x.columns, x.levels) not in shapes]
+    exchange = RowExchange(workload, codes, rng.permutation(weights), margins)
     exchange.run(rng)
-    return exchange.count
+    cells = []
+    for table, estimate in zip(largest, estimate_tables(plan, measured, largest), strict=True):
+        others = (other for other in largest if other is not table)
+        counts = exchange.count(table.columns, table.levels)
+        cells.append(refine_table(workload, table, counts, estimate, others, rng))
+    return tuple(cells)
+
+
+def _weigh_rows(total: int) -> Counts:
+    """Return for how many people each made-up row stands: some for few, so that sums come near."""
+    if total <= MOST_ROWS:
+        return np.ones(total, dtype=np.int64)
+    most = total / MOST_ROWS / (1 - _LIGHT)
+    light = np.floor(np.geomspace(1, most, int(MOST_ROWS * _LIGHT))).astype(np.int64)
+    heavy = MOST_ROWS - len(light)
+    left = total - int(light.sum())
+    weights = np.full(heavy, left // heavy, dtype=np.int64)
+    weights[: left - int(weights.sum())] += 1
+    return np.concatenate([light, weights])
 
 
 def list_targets(plan: TablesPlan, measured: Sequence[MeasuredResidual]) -> tuple[TargetTable, ...]:

@@ -291,9 +291,20 @@ class Workload:
     def find_largest(self, quantity: int) -> tuple[RequestedTable, ...]:
         """Return the tables of a quantity that cannot be summed up from another one, each once."""
         largest: list[RequestedTable] = []
-        tables = [x for x in self.tables if quantity in (0, x.quantity)]
-        for table in sorted(tables, key=lambda x: (-len(x.columns), x.levels)):
-            if not any(self.covers(other, table) for other in largest):
-                largest = [x for x in largest if not self.covers(table, x)]
-                largest.append(replace(table, quantity=quantity))
+        by_columns: dict[Columns, list[RequestedTable]] = {}
+        tables = {
+            (x.columns, x.levels): replace(x, quantity=quantity)
+            for x in self.tables
+            if quantity in (0, x.quantity)
+        }
+        for table in sorted(tables.values(), key=lambda x: (-len(x.columns), sum(x.levels))):
+            wider = (x for x in largest if len(x.columns) > len(table.columns))
+            equal = by_columns.setdefault(table.columns, [])
+            columns = set(table.columns)
+            if any(self.covers(x, table) for x in equal) or any(
+                columns <= set(x.columns) and self.covers(x, table) for x in wider
+            ):
+                continue
+            largest.append(table)
+            equal.append(table)
         return tuple(largest)

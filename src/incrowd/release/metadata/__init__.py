@@ -1,0 +1,1 @@
+"""Files that describe a release to catalogs, registries, repositories and regulators."""
