@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
+    from incrowd.curate.survey_weights import calibrate
     from incrowd.curate.synthesize import synthesize
-    from incrowd.curate.weighting import calibrate
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -72,7 +72,7 @@ _HOMES = {
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
-    "curate.weighting": ("calibrate",),
+    "curate.survey_weights": ("calibrate",),
     "curate.synthesize": ("synthesize",),
 }  # fmt: skip
 

@@ -35,7 +35,7 @@ def calibrate(
 
     It reads nothing but the release and the totals, so the guarantee of the release holds.
     """
-    from incrowd.curate.weighting import calibrate as rake
+    from incrowd.curate.survey_weights import calibrate as rake
 
     files = {}
     for entry in totals:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
+from incrowd.measure.k_map import derive_sample_threshold
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
@@ -52,6 +54,7 @@ class KAnonymityColumns:
         if release.k is None:
             raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
+        self.population: tuple[int, int] | None = None  # the k of people, and their number
         if not self.quasi:
             raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
         self._refuse_links()
@@ -84,6 +87,24 @@ class KAnonymityColumns:
                     "Name one."
                 )
 
+    def at_size(self, total: int) -> KAnonymityColumns:
+        """Return the same for a sample of so many rows, where k counts people of a population.
+
+        Classes then need as many rows as stand for k people; see :mod:`incrowd.measure.k_map`.
+        """
+        population = getattr(self.release, "population", None)
+        if population is None:
+            return self
+        if population < total:
+            raise IncrowdError(
+                f"Table: {total:,} rows, more than `population: {population}`. Correct the number."
+            )
+        columns = copy(self)
+        columns.k = derive_sample_threshold(self.k, total / max(population, 1))
+        columns.release = self.release.model_copy(update={"k": columns.k})
+        columns.population = (self.k, population)
+        return columns
+
     @property
     def weight(self) -> str | None:
         """The column of survey weights; None without one."""
@@ -115,6 +136,8 @@ class KAnonymityColumns:
             for name, column in self.kept.items():
                 if column.linked is not None:
                     entries[f"linked {name}"] = column.linked
+        if self.population is not None:
+            entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
         for name, column in self.kept.items():
             for kind, value in _list_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)

@@ -7,6 +7,7 @@ counts, recoded there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -182,8 +183,24 @@ class KAnonymity:
                 raise
             return remote_rows
 
+    def at_size(self, total: int) -> KAnonymity:
+        """Return the method for a table of so many rows; they decide where k counts people."""
+        columns = self._columns.at_size(total)
+        if columns is self._columns:
+            return self
+        method = copy(self)
+        method._columns, method._release = columns, columns.release
+        return method
+
     def make(self, counts: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
+        rows = counts.rows if isinstance(counts, RemoteRows) else counts
+        return self.at_size(rows.frequencies.total)._make_classes(counts, context)
+
+    def _make_classes(
+        self, counts: DistinctRows | RemoteRows, context: MakeContext
+    ) -> MethodResult:
+        """Search, recode, for as many rows as a class needs."""
         rows = counts.rows if isinstance(counts, RemoteRows) else counts
         columns, original = self._columns, rows.counted
         context.step("search")

@@ -10,7 +10,7 @@ import pytest
 from support.cli import run_command, run_successfully
 
 import incrowd as ic
-from incrowd.curate.weighting import calibrate, read_totals
+from incrowd.curate.survey_weights import calibrate, read_totals
 
 RELEASED = pl.DataFrame(
     {
