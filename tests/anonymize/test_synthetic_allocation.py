@@ -123,6 +123,33 @@ def test_few_rows_and_many_columns_are_no_worse_than_independent_ones(
     assert (compare(domain, related_rows(domain, rows, 3)) <= LARGEST).all()
 
 
+def test_a_stated_size_that_is_too_small_for_relations_pays_for_no_choice() -> None:
+    """Then the rows are those of independent columns with the whole budget, bit by bit."""
+    domain = make_domain(7)
+    codes = related_rows(domain, 500, 3)
+    plan = synthesize.plan_synthesis(len(domain), epsilon=1.0, delta=1e-6, size=500)
+    assert plan == plan_information(epsilon=1.0, delta=1e-6, choices=0)
+    for seed in range(3):
+        rows = synthesize_rows(domain, codes, plan, seed)
+        assert np.array_equal(rows, synthesize_alone(domain, codes, seed))
+
+
+def test_a_larger_stated_size_pays_for_all_choices() -> None:
+    for size in (3_000, None):
+        plan = synthesize.plan_synthesis(7, epsilon=1.0, delta=1e-6, size=size)
+        assert plan.choices == count_choices(7).total
+
+
+def test_tables_that_are_asked_for_are_measured_without_choices() -> None:
+    domain = make_domain(7)
+    plan = synthesize.plan_synthesis(7, epsilon=1.0, delta=1e-6, size=500)
+    count = TableCounter(domain, related_rows(domain, 500, 3))
+    done = synthesize.synthesize(domain, count, plan, bits=SeededRandomness(1), tables=[(0, 3)])
+    measured = {measurement.columns for measurement in done.measurements}
+    assert {columns for columns in measured if len(columns) > 1} == {(0, 3)}
+    assert sum(measurement.information for measurement in done.measurements) <= plan.information
+
+
 def test_enough_rows_are_much_better_than_independent_ones() -> None:
     domain = make_domain(7)
     one_way, two_way = compare(domain, related_rows(domain, 3000, 3))

@@ -77,6 +77,20 @@ def test_check_counts_people() -> None:
     assert people.values == {"people": 2, "rows": 4, "median": 1.5, "largest": 2}
 
 
+def test_check_warns_of_a_second_id_that_repeats() -> None:
+    people = [f"p{at // 3:04d}" for at in range(900)]
+    homes = [f"h{at // 9:04d}" for at in range(900)]
+    table = local_engine().from_columns({"person_id": people, "hhid": homes})
+    for role in ("drop", "identifier"):
+        columns = f"{{person_id: {{role: identifier}}, hhid: {{role: {role}}}}}"
+        file = parse_spec(f"unit: {{id: person_id}}\ncolumns: {columns}")
+        codes = {finding.code: finding for finding in check(table, file)}
+        assert codes["ID_REPEATED_BESIDE"].column == "hhid"
+        assert "100 values" in codes["ID_REPEATED_BESIDE"].message
+    other = parse_spec("unit: {id: hhid}\ncolumns: " + columns)
+    assert "ID_REPEATED_BESIDE" not in {finding.code for finding in check(table, other)}
+
+
 def test_a_hierarchy_that_cannot_be_built_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;x\na;y\n")
     (tmp_path / "spec.yaml").write_text("columns: {c: {role: quasi, hierarchy: {csv: h.csv}}}")

@@ -95,3 +95,20 @@ def test_a_booked_release_states_the_ledger_and_its_private_part_is_private(tmp_
     write_deposit(tmp_path / "out", tmp_path / "later", formats=["dossier"])
     again = (tmp_path / "out.curator/dossier-private.html").read_text(encoding="utf-8")
     assert again == first
+    attacks = json.loads((tmp_path / "out.curator/attacks.json").read_bytes())
+    more = {**attacks, "people": 77, "control": 55}
+    more["attacks"] = [
+        {**attack, "attack": "singling-out", "name": "by a guess", "control": attack["guess"]}
+        for attack in attacks["attacks"][:1]
+    ]
+    (tmp_path / "more.json").write_text(json.dumps(more))
+    write_deposit(
+        tmp_path / "out", tmp_path / "more", formats=["dossier"], attacks=tmp_path / "more.json"
+    )
+    page = (tmp_path / "out.curator/dossier-private.html").read_text(encoding="utf-8")
+    assert "singling-out: by a guess" in page
+    assert "77 random people of the table and on 55 people who are not in it" in page
+    assert all(f"{attack['attack']}: {attack['name']}" in page for attack in attacks["attacks"])
+    with pytest.raises(IncrowdError, match="cannot be read"):
+        write_deposit(tmp_path / "out", tmp_path / "none", attacks=tmp_path / "none.json")
+    assert not (tmp_path / "none").exists()

@@ -52,6 +52,33 @@ def test_other_ids_leave_one_row_to_each(name: str, values: list[str], rows: int
     assert parse_spec(Draft("t.csv", (guess,)).yaml()).spec.unit == "one row per person"
 
 
+@pytest.mark.parametrize("name", ["x", "key1", "ward", "who"])
+@pytest.mark.parametrize("often", [1, 30, 400])
+def test_serial_codes_are_never_taken_for_diagnoses(name: str, often: int) -> None:
+    """P00123 has the form of an ICD-10 code; so have whole blocks of serial numbers."""
+    for texts in (
+        [f"P{at:05d}" for at in range(100, 9000, 3)],
+        [f"C{at:04d}" for at in range(1, 120)],
+        [f"E{at:06d}" for at in range(0, 900_000, 3001)],
+    ):
+        guess = guess_column(name, texts, often * len(texts))
+        assert "icd" not in (guess.hierarchy or "")
+        assert guess.role in ("identifier", "drop") or name == "ward", guess
+
+
+def test_diagnoses_and_zones_are_still_what_they_are() -> None:
+    codes = ["E11.9", "I10", "J45.909", "M54.5", "K21.9", "F32.9", "E78.5", "J06.9", "N39.0"]
+    assert "ICD" in guess_column("code", codes * 9, 900).reason
+    assert guess_column("code", [f"E{at}" for at in range(100, 170)], 9000).role != "identifier"
+    assert guess_column("ward_zone", ["Z01", "Z02", "Z03"], 900).role == "quasi"
+
+
+def test_an_id_by_name_is_an_identifier_however_few_it_has() -> None:
+    for name in ("patient_id", "hhid", "id", "subject_no"):
+        guess = guess_column(name, ["P1", "P2", "P3", "P4"], 400)
+        assert (guess.role, guess.hierarchy) == ("identifier", None)
+
+
 @pytest.mark.parametrize("first", [0, 1, 1000])
 def test_row_numbers_are_dropped(first: int) -> None:
     guess = guess_column("n", list(range(first, first + 200)), 200)

@@ -111,7 +111,7 @@ def test_a_certificate_that_charges_fewer_rows_is_refused(
         ({"draw": "sample"}, "needs `draw: counts`"),
         ({"beta": 0.2}, "needs `draw: counts`"),
         ({"scheme": "mondrian"}, "needs `draw: counts`"),
-        ({"method": "synthetic"}, "`rows` above 1 is for `method: safe`"),
+        ({"method": "synthetic"}, "`rows` above 1 is for `safe`"),
     ],
 )
 def test_what_has_no_tight_bound_is_refused_with_the_reason(

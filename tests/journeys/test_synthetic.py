@@ -418,6 +418,19 @@ def test_a_check_forecasts_the_error() -> None:
     assert "±" in ic.expect(None, spec).summarize()
 
 
+def test_a_small_stated_size_pays_for_no_choice_and_is_certified(tmp_path: Path) -> None:
+    ic.publish(make_patients(300), make_spec(more="size: 300"), output=tmp_path / "out")
+    certificate = load_certificate(tmp_path / "out")
+    assert certificate.parameters["size"] == 300
+    assert [event["kind"] for event in certificate.events] == ["gaussian measurements"]
+    assert "assumption_size" in {sentence.key for sentence in certificate.guarantee.statement}
+    assert ic.verify(tmp_path / "out") == []
+    planned = plan_guarantee(make_spec(more="size: 300")).statement
+    assert [sentence.text for sentence in planned] == [
+        sentence.text for sentence in certificate.guarantee.statement
+    ]
+
+
 BIRTHS = """
 columns:
   sex: {role: quasi, hierarchy: {flat: {values: [female, male]}}}

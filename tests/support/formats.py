@@ -23,6 +23,7 @@ NOISE = "method: k-epsilon, k: 5, epsilon: 1"
 RULE = "diversity: {distinct: 2}"
 SPECS = {
     "counts-fixed": f"{SAFE}, {LEVELS}",
+    "counts-described": f"{SAFE}, {LEVELS}",
     "counts-search-signed": f"{SAFE}, scheme: search",
     "counts-target": f"{SAFE}, scheme: search, target: s",
     "counts-slices": f"{SAFE}, {SLICES}",
@@ -53,6 +54,14 @@ SPECS = {
 }
 
 
+DESCRIBED = """
+about: {title: Readers, description: Fictional readers, publisher: Example, contact: a@example.org,
+  theme: health, region: Nowhere, language: en, license: CC-BY-4.0, source: made by a test,
+  intended_use: tests, epsilon_reason: chosen for tests, misuse: nobody, refresh: none}
+describe: [croissant, dcat, registry, ddi, frictionless, dossier]
+"""
+
+
 def make_format_release(name: str, folder: Path) -> None:
     """Make one of the releases."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -73,6 +82,8 @@ def make_format_release(name: str, folder: Path) -> None:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
+    if "described" in name:
+        more += DESCRIBED
     spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
     if name == "rehearsal":
         rehearse(spec, size=1500, output=folder)

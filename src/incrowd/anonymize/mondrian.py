@@ -10,6 +10,9 @@ An ordered column is cut between two of its values; a tree is cut into the parts
 smallest group that holds the class. Parts of fewer than k rows stay together, and the
 smallest of the others joins them where even together they are too few.
 
+Where people may have several rows, every part keeps the rows of at least k different people; for
+that, too, one cut of each column is tried.
+
 All classes of one generation are cut at once, by arrays. This is k-anonymity and no more:
 where the cuts fall depends on single people, and so do the boxes.
 """
@@ -25,6 +28,8 @@ import numpy.typing as npt
 
 from incrowd.arrays import Codes, Counts, Floats, Members, Places
 from incrowd.codes.axis import Axis
+from incrowd.codes.frequency import pack_columns
+from incrowd.codes.person_sets import PersonSets
 from incrowd.measure.diversity import SensitiveColumn, check_rules
 
 Cut = Literal["balanced", "median"]
@@ -39,18 +44,44 @@ def partition_points(
     weights: Floats | None = None,
     cut: Cut = "balanced",
     sensitive_columns: Sequence[SensitiveColumn] = (),
+    people: PersonPoints | None = None,
 ) -> Members:
     """Return the class of each point, numbered from 0; all points in one if they are too few.
 
     ``cut`` says where ordered columns are cut: ``balanced`` makes the parts as even as
     possible, ``median`` keeps the median and all below it on one side. ``weights`` make
-    columns count more in what is widest.
+    columns count more in what is widest. ``people`` has those whose number k means, where it does
+    not mean rows.
     """
     shares = np.ones(len(axes)) if weights is None else weights
     partition = _Partition(list(axes), points, counts, k, shares, cut, sensitive_columns)
+    partition.people = people
     while len(partition.starts):
         partition.cut_classes()
     return partition.members
+
+
+@dataclass(frozen=True, eq=False)
+class PersonPoints:
+    """People by their points: the numbers of people with each set of points, and where points are.
+
+    ``starts`` is where the entries of each point begin, with one more for the end; ``members`` has
+    the number of the set of each entry, ``counts`` the people who have it.
+    """
+
+    starts: Places
+    members: Members
+    counts: Counts
+
+
+def make_person_points(sets: PersonSets, owner: Places) -> PersonPoints:
+    """Return people by points, where several points may belong to one tuple: their owner."""
+    tuples, members, counts = sets.list_entries()
+    order = np.argsort(tuples, kind="stable")
+    starts = np.searchsorted(tuples[order], np.arange(sets.tuples + 1))
+    lengths = np.diff(starts)[owner]
+    places = order[_concatenate_ranges(starts[owner], lengths)]
+    return PersonPoints(np.append(0, np.cumsum(lengths)), members[places], counts[places])
 
 
 @dataclass(eq=False)
@@ -78,6 +109,7 @@ class _Partition:
     ) -> None:
         self._axes, self._k, self._shares, self._cut = axes, k, shares, cut
         self._protected = sensitive_columns
+        self.people: PersonPoints | None = None
         self._columns = [np.ascontiguousarray(column) for column in points.T]
         self._counts = counts
         self._all_counts = counts
@@ -143,6 +175,8 @@ class _Partition:
             parts, good = _cut_by_code(codes, counts, group, totals, self._k)
         if self._protected and good.any():
             good &= self._check_rules(places, counts, group, parts, len(classes))
+        if self.people is not None and good.any():
+            good &= self._check_people(places, group, parts, len(classes))
         fill = good[group]
         part[places[fill]] = parts[fill]
         return good
@@ -192,6 +226,27 @@ class _Partition:
         good = check_rules(at, counts, classes=number, sensitive_columns=part_columns)
         bad = np.zeros(groups, dtype=bool)
         bad[group[~good[at]]] = True
+        return ~bad
+
+    def _check_people(
+        self, places: Places, group: Places, parts: Places, groups: int
+    ) -> npt.NDArray[np.bool_]:
+        """Return which classes have only parts of at least k people."""
+        assert self.people is not None
+        width = int(parts.max()) + 1
+        part_keys, at = np.unique(group * width + parts, return_inverse=True)
+        points = self._rows[places]
+        starts, lengths = self.people.starts[points], np.diff(self.people.starts)[points]
+        entries = _concatenate_ranges(starts, lengths)
+        pairs = pack_columns([np.repeat(at, lengths), self.people.members[entries]], len(entries))
+        _, first = np.unique(pairs, return_index=True)
+        in_part = np.bincount(
+            np.repeat(at, lengths)[first],
+            weights=self.people.counts[entries][first],
+            minlength=len(part_keys),
+        )
+        bad = np.zeros(groups, dtype=bool)
+        bad[part_keys[in_part < self._k] // width] = True
         return ~bad
 
     def _divide_classes(

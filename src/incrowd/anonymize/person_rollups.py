@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.lattice import Node, Rollups
+from incrowd.anonymize.lattice import Node, NodeClasses, Rollups
 from incrowd.arrays import Codes, Counts, Places
 from incrowd.codes.counted_table import CountedTable
 from incrowd.codes.frequency import Frequencies
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.person_sets import PeopleTable, PersonSets, merge_codes
+from incrowd.measure.diversity import SensitiveColumn
 
 _DENSEST = 1 << 22  # so many cells are counted in place
 
@@ -67,6 +69,41 @@ class PeopleRollups(Rollups):
         codes, places = merge_codes(np.column_stack(columns).astype(np.int32))
         entries = _sum_by_place(places, self._entries, len(codes))
         return PeopleRollups(self.hierarchies, codes, self._sets.merge(places, len(codes)), entries)
+
+
+class ClassRollups(Rollups):
+    """Classes of rows, in which k counts people: a class needs the rows of k different ones.
+
+    ``base`` has the rows of each tuple, of which several may share one of ``codes``; ``owner``
+    says which. A class never has more people than rows, and a part of it no more than the whole, so
+    what is too small by rows is too small, and what has too few people has too few at any finer
+    node.
+    """
+
+    def __init__(
+        self,
+        hierarchies: Sequence[Hierarchy],
+        base: Frequencies,
+        sensitive_columns: Sequence[SensitiveColumn],
+        codes: Codes,
+        sets: PersonSets,
+    ) -> None:
+        super().__init__(hierarchies, base, sensitive_columns)
+        self._sets = sets
+        self._tuples = Rollups(hierarchies, Frequencies(codes, sets.counts))
+
+    def count_classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
+        """Return the classes at a node; None if over ``limit`` rows surely must be suppressed."""
+        classes = super().count_classes(node, k=k, limit=limit)
+        if classes is None:
+            return None
+        keys, _ = self._tuples._make_keys(node)
+        places = np.searchsorted(classes.keys, keys)
+        few = self._sets.count_by_key(places, len(classes.keys)) < k
+        by_people = replace(classes, lost=classes.lost | few, surely=classes.surely | few)
+        if limit is not None and by_people.surely_suppressed > limit:
+            return None
+        return by_people
 
 
 def _sum_by_place(places: Places, counts: Counts, size: int) -> Counts:

@@ -38,6 +38,13 @@ def describe(
             help="croissant, dcat, registry, ddi, frictionless or dossier; repeatable. Default: all.",  # noqa: E501
         ),
     ] = None,
+    attacks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Output of `incrowd attack --json`, for the private part of the dossier.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Describe a release to catalogs, registries, repositories and regulators.
@@ -47,7 +54,9 @@ def describe(
     """
     from incrowd.curate.deposit import write_deposit
 
-    deposit = write_deposit(release, output, spec=spec, ledger=ledger, formats=formats)
+    deposit = write_deposit(
+        release, output, spec=spec, ledger=ledger, formats=formats, attacks=attacks
+    )
     if as_json:
         terminal.print_json(deposit.as_dict())
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from incrowd.arrays import Codes, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.frequency import Frequencies, map_levels, merge_tuples
 from incrowd.codes.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from incrowd.codes.person_sets import PersonSets
 
 COUNT = "count"  # the column of a table with counts that says how many rows each row stands for
 
@@ -81,13 +84,15 @@ class DistinctRows:
 
     ``counted`` has the generalized columns alone. ``frequencies`` has all; its i-th tuple
     belongs to tuple ``owner[i]`` of ``counted``. ``kept`` lists the values behind the codes
-    of each kept column, in their order.
+    of each kept column, in their order. Where people may have several rows, ``people`` has them by
+    their sets of tuples of ``counted``.
     """
 
     counted: CountedTable
     frequencies: Frequencies
     owner: Places
     kept: dict[str, list[object]]
+    people: PersonSets | None = None
 
 
 @dataclass(frozen=True)

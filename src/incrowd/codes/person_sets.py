@@ -64,6 +64,24 @@ class PersonSets:
                     counts -= _sum_people(column[repeats], people[repeats], self.tuples)
         return counts
 
+    def count_by_key(self, keys: npt.NDArray[np.int64], size: int) -> Counts:
+        """Return how many people have each key, for keys of the tuples from 0 to ``size`` - 1."""
+        return _sum_people(keys, self.count_once(keys), size)
+
+    def list_entries(self) -> tuple[Places, Members, Counts]:
+        """Return for each tuple of each set: the tuple, a number of the set, and its people."""
+        tuples, members, numbers, first = [], [], [], 0
+        for places, people in self.parts:
+            width = places.shape[1]
+            tuples.append(places.ravel())
+            members.append(first + np.repeat(np.arange(len(places)), width))
+            numbers.append(np.repeat(people, width))
+            first += len(places)
+        if not tuples:
+            empty = np.zeros(0, dtype=np.int64)
+            return empty, empty, empty
+        return np.concatenate(tuples), np.concatenate(members), np.concatenate(numbers)
+
     def merge(self, places: Places, tuples: int) -> PersonSets:
         """Return the same people after tuples were merged: ``places`` has the new one of each."""
         merged: dict[int, list[tuple[Places, Counts]]] = {}

@@ -35,6 +35,7 @@ from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
+from incrowd.methods.synthetic.method import Synthetic
 from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
@@ -196,7 +197,7 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
     weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
-    asserted = method.asserted.get("size") if isinstance(method, Safe) else None
+    asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
     return [*weak, *printed, *_check_ledger(file, method)]
@@ -222,6 +223,7 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
             yield from find_missing_ids(spec, table)
+            yield from _find_other_ids(spec.unit.id, counts.ids, table)
         return
     repeated = {name: id_counts for name, id_counts in find_ids(table).items() if id_counts.is_unit}
     for name, id_counts in repeated.items():
@@ -239,6 +241,17 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
             yield make_finding(
                 "IDENTIFIERS_REPEATED", repeated=rows - distinct, rows=rows, columns=identifiers
             )
+
+
+def _find_other_ids(unit: str, people: int, table: Table) -> Iterator[Finding]:
+    """Find ids besides that of the unit that fewer people or households have."""
+    for name, id_counts in find_ids(table).items():
+        if name != unit and id_counts.is_unit and id_counts.ids < people:
+            yield make_finding(
+                "ID_REPEATED_BESIDE", name, ids=id_counts.ids, rows=id_counts.rows,
+                median=id_counts.counts.median, largest=id_counts.counts.largest, unit=unit,
+                people=people,
+            )  # fmt: skip
 
 
 def _find_noisy_problems(name: str, column: Column, table: Table) -> Iterator[Finding]:

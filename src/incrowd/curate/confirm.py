@@ -92,7 +92,13 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
     ids = find_ids(table)
     if isinstance(spec.unit, PersonId):
         rows, chosen = table.rows(), spec.unit.id
-        says = f"one person, identified by '{chosen}'; one row of each person is used"
+        used = (
+            "one row of each person is used"
+            if spec.unit.rows == 1
+            else f"up to {spec.unit.rows} rows of each person are used, a number that must not "
+            "depend on the table"
+        )
+        says = f"one person, identified by '{chosen}'; {used}"
         seen = []
         if chosen in table.columns:
             counts = table.count_rows_per_id(chosen)

@@ -67,6 +67,7 @@ def write_deposit(
     spec: SpecSource | None = None,
     ledger: Ledger | Path | str | None = None,
     formats: Sequence[str] | None = None,
+    attacks: Path | str | None = None,
 ) -> Deposit:
     """Describe the release in a folder; the files are written into a new folder.
 
@@ -76,6 +77,8 @@ def write_deposit(
         spec: Spec whose ``about`` is used; by default what the release itself holds.
         ledger: Ledger whose present total is stated; by default what the release itself holds.
         formats: Names of formats; by default all that the release can be described in.
+        attacks: File with further attacks, as ``incrowd attack --json`` prints them, for the
+            private part of the dossier.
 
     Returns:
         The files, and what is not stated.
@@ -97,10 +100,13 @@ def write_deposit(
     files = make_metadata(folder, certificate, assertions, chosen, flat=True)
     if not assertions.is_empty:
         files = {"assertions.json": assertions.to_bytes(), **files}
+    private = None
+    if "dossier" in chosen:
+        extra = None if attacks is None else Path(attacks)
+        private = _write_private_part(folder, certificate, assertions, extra)
     with fill_folder(Path(output)) as draft:
         for name, content in files.items():
             (draft / name).write_bytes(content)
-    private = _write_private_part(folder, certificate, assertions) if "dossier" in chosen else None
     stated = {*assertions.about.list_stated()}
     return Deposit(
         Path(output),
@@ -144,11 +150,16 @@ def _choose_formats(
 
 
 def _write_private_part(
-    folder: Path, certificate: Certificate, assertions: Assertions
+    folder: Path, certificate: Certificate, assertions: Assertions, attacks: Path | None
 ) -> Path | None:
     """Write the private part of the dossier again, where the curator's folder is at hand."""
     private = locate_curator_folder(folder)
     if not (private / "evaluation.json").is_file() or not (private / "attacks.json").is_file():
+        if attacks is not None:
+            raise IncrowdError(
+                f"Folder '{private}': the figures of the release are not there. Leave out "
+                "`attacks`, or put the curator's folder back."
+            )
         return None
-    write_private_dossier(private, certificate, assertions)
+    write_private_dossier(private, certificate, assertions, attacks=attacks)
     return private / FILE

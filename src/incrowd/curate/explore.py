@@ -88,6 +88,7 @@ class Exploration:
     loss: LossName
     chosen: Node | None
     one_row_each: bool = False
+    people: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -176,7 +177,8 @@ def explore_schemes(
         ),
         size=lattice.size,
         rows=search.rollups.total,
-        one_row_each=isinstance(file.spec.unit, PersonId),
+        one_row_each=isinstance(file.spec.unit, PersonId) and file.spec.unit.rows == 1,
+        people=rows.people is not None,
         k=search.k,
         limit=search.limit,
         loss=release.loss or "normalized",

@@ -89,7 +89,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
         )  # fmt: skip
         return write_statement(facts), ""
     if isinstance(method, Synthetic):
-        parameters = synthetic_parameters(list(method.events)) or {}
+        parameters = {**(synthetic_parameters(list(method.events)) or {}), **method.asserted}
         return write_statement(Facts(tables=[parameters], synthetic=method.part, **common)), ""
     assert isinstance(release, SafeSpec)
     implied = parameters_from_events(list(method.events))

@@ -23,6 +23,7 @@ _HEAD = 20_000  # rows whose values are looked at
 _SAMPLED = 1000
 _MOST = 0.9  # of the values must have the form of an id
 _OFTEN = 20  # rows per value, on average, from which codes are categories
+_SERIAL_DIGITS, _MANY_SERIAL = 4, 200  # from which digits, and values, codes are serial numbers
 _NUMBER = r"(id|ids|idnum|idno|nr|no|num|number|uuid|guid|identifier)"
 _PERSON = (
     r"(p|pt|pat|patient|person|pers|subj|usubj|subject|part|participant|proband|case|resp|"
@@ -57,6 +58,7 @@ _NAMES: tuple[tuple[Kind | None, str], ...] = (  # the first that fits decides; 
 _WORD = rf"^({_PERSON}|{_HOUSEHOLD})s?$"  # an id only if its values are codes
 _MEASURED = r"zip|post_?code|postal|plz|icd|diag|date|year|phone|salary|income|price|amount|cost"
 _CODE = re.compile(r"([A-Za-z]{1,6})[-_]?(\d{3,})(?:[-_]\d+)?")
+_IDS = ("person", "household", "id")
 _ID_KINDS = ("e-mail addresses", "social security numbers", "any other unique number")
 
 
@@ -101,8 +103,21 @@ def identify_kind(
     value_kind = identifiers.identify_by_values(texts, rows)
     if value_kind in _ID_KINDS:
         return "id"
+    if is_serial_code(texts):
+        return "id"
     rare = len(texts) * _OFTEN > rows
     return "id" if rare and (_has_code_form(sample) or _has_serial_form(texts, rows)) else None
+
+
+def is_named_id(simple: str, texts: Sequence[str]) -> bool:
+    """Return whether a column is called like an id and holds codes, however few they are.
+
+    >>> is_named_id("patient_id", ["P1", "P2", "P3"]), is_named_id("ward", ["P1", "P2", "P3"])
+    (True, False)
+    """
+    sample = texts[:: max(len(texts) // _SAMPLED, 1)][:_SAMPLED]
+    is_coded = sum(map(_has_digit, sample)) >= _MOST * len(sample)
+    return is_coded and len(texts) > 2 and identify_kind_by_name(simple) in _IDS
 
 
 def _has_digit(text: str) -> bool:
@@ -114,6 +129,28 @@ def _has_code_form(sample: Sequence[str]) -> bool:
     matches = [match for text in sample if (match := _CODE.fullmatch(text))]
     prefixes, lengths = {match[1] for match in matches}, {len(match[2]) for match in matches}
     return len(matches) >= _MOST * len(sample) and len(prefixes) <= 3 and len(lengths) <= 2
+
+
+def is_serial_code(texts: Sequence[str]) -> bool:
+    """Return whether values are one prefix and numbers of one length, as no list of codes has.
+
+    A public list of codes, such as the ICD, has several letters, or few digits, or gaps.
+
+    >>> is_serial_code([f"P{number:05d}" for number in range(300)])
+    True
+    >>> is_serial_code([f"E{number:03d}" for number in range(100, 200)])
+    False
+    """
+    matches = [match for text in texts if (match := _CODE.fullmatch(text))]
+    forms = {(match[1], len(match[2])) for match in matches}
+    if len(texts) < FEWEST or len(matches) < len(texts) or len(forms) != 1:
+        return False
+    (_, digits) = forms.pop()
+    numbers = [int(match[2]) for match in matches]
+    dense = max(numbers) - min(numbers) < 3 * len(numbers)
+    return (digits >= _SERIAL_DIGITS and dense) or (
+        digits > _SERIAL_DIGITS and len(texts) >= _MANY_SERIAL
+    )
 
 
 def _has_serial_form(texts: Sequence[str], rows: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incrowd.measure.k_map import SIGNIFICANCE
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
@@ -124,9 +125,12 @@ def _classes_hold(parameters: Parameters) -> str:
         "starred": ", suppressed rows aside",
         "cells": ", with a suppressed cell (*) as a value of its own",
     }.get(str(parameters.get("suppressed")), "")
+    number = f"at least {int(parameters['k'])} {rows}"
+    if ROWS_PER_PERSON in parameters:
+        people = "different people" if int(parameters["k"]) > 1 else "person"
+        number = f"rows of at least {int(parameters['k'])} {people}"
     return (
-        "each published combination of values in the generalized columns occurs in at least "
-        f"{int(parameters['k'])} {rows}{stars}"
+        f"each published combination of values in the generalized columns occurs in {number}{stars}"
     )
 
 
@@ -157,7 +161,14 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
             f"In each class, {listed}."
             + (" The release alone does not suffice to verify distances." if unseen else ""),
         )
-    if facts.by_person:
+    if facts.rows_per_person > 1:
+        yield make_sentence(
+            "unit",
+            f"Up to {facts.rows_per_person} rows per person were used, chosen at random. k counts "
+            "people: the rows of each class belong to at least k different people. The release "
+            "alone does not suffice to verify this. Rows of one person are not linked.",
+        )
+    elif facts.by_person:
         yield make_sentence("unit", "One row per person was used, chosen at random.")
     else:
         yield make_sentence(

@@ -54,16 +54,17 @@ class Terms:
 
 
 _CLASSES = frozenset({"k", "algorithm", "suppressed"})
+_PEOPLE = frozenset({ROWS_PER_PERSON})  # where k counts people
 METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms(
-        "k-anonymity", required=_CLASSES, optional=frozenset({"map_k", "population"})
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
     ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
         required=_CLASSES | {"epsilon", "noise", "bounds"},
-        optional=frozenset({"delta", "confidence"}),
+        optional=_PEOPLE | {"delta", "confidence"},
         noisy=True,
     ),
 }
@@ -330,6 +331,7 @@ def check_parameters(
             raise ValueError(f"a rule names '{column}', which is not kept")
     check_whole_number("k", parameters.get("k"))
     _check_population(parameters)
+    check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))
     if terms.noisy:
         _check_noise(parameters)
 

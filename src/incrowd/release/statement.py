@@ -274,6 +274,6 @@ def _write_assertions(facts: Facts) -> Iterator[Sentence]:
     if facts.assertions is not None:
         yield make_sentence(
             "assertions",
-            "The file metadata/assertions.json holds what the curator says about this release "
-            f"(SHA-256 {facts.assertions}). {_ASSERTED}",
+            "What the curator says besides about this release is in metadata/assertions.json; the "
+            f"certificate holds the hash of that file. {_ASSERTED}",
         )

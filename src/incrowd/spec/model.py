@@ -39,7 +39,10 @@ REGISTRY_ELSEWHERE = (
 )
 PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the role `identifier`."
 
-SEVERAL_ROWS = "`rows` above 1 is for `method: safe`. Remove it: one row per person is then used."
+SEVERAL_ROWS = (
+    "`rows` above 1 is for `safe`, `k-anonymity` and `k-epsilon`. Remove it: one row per person is "
+    "then used."
+)
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
@@ -173,7 +176,7 @@ class Spec(SpecModel):
         if release is None:
             return self
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
-        if several > 1 and not isinstance(release, SafeSpec):
+        if several > 1 and not isinstance(release, SafeSpec | ClassesSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices

@@ -71,6 +71,16 @@ def limit_choices(most: int, information: float, rows: float, columns: int) -> i
     return 0 if worth < least else min(most, max(3, int(worth)))
 
 
+def allows_relations(rows: float, columns: int, information: float) -> bool:
+    """Say whether a table of so many rows has enough of them to choose even one table.
+
+    The rule of :func:`limit_choices` for the first stage, before anything is measured.
+    """
+    one_ways = share_one_ways(columns, rows, information)
+    left = PAIR_SHARE * (1 - TOTAL_SHARE - one_ways) * information
+    return columns > 1 and limit_choices(1, left, rows, columns) > 0
+
+
 def limit_cells(rows: float, information: float) -> int:
     """Return the largest number of cells of a model; it grows with the information."""
     strength = rows * information**0.5

@@ -40,6 +40,8 @@ from incrowd.anonymize.synthetic.allocation import (
     PAIR_SHARE,
     TOTAL_SHARE,
     TRIPLE_SHARE,
+    ChoiceCounts,
+    allows_relations,
     count_choices,
     fill_up,
     limit_cells,
@@ -89,9 +91,20 @@ class Synthesis:
     events: tuple[Event, ...]
 
 
-def plan_synthesis(columns: int, *, epsilon: float, delta: float) -> InformationPlan:
-    """Return the budget of a synthesis of so many columns within (epsilon, delta)."""
+def plan_synthesis(
+    columns: int, *, epsilon: float, delta: float, size: int | None = None
+) -> InformationPlan:
+    """Return the budget of a synthesis of so many columns within (epsilon, delta).
+
+    Where a size that is public knowledge leaves no relation worth measuring, no choice is planned
+    or paid for: the rows then are those of independent columns, with the whole budget.
+    """
+    independent = plan_information(epsilon=epsilon, delta=delta, choices=0)
     choices = count_choices(columns).total
+    if not choices or (
+        size is not None and not allows_relations(size, columns, independent.information)
+    ):
+        return independent
     return plan_information(epsilon=epsilon, delta=delta, choices=choices)
 
 
@@ -109,7 +122,8 @@ def synthesize(
     Args:
         domain: the columns, and the rules that every row obeys.
         count: the private table; see :class:`~incrowd.anonymize.synthetic.domain.TableCounter`.
-        plan: the budget, of :func:`plan_synthesis` for this number of columns.
+        plan: the budget, of :func:`plan_synthesis` for this number of columns. Without choices,
+            only one-way tables and ``tables`` are measured.
         bits: the source of randomness.
         tables: sets of columns whose table is measured in any case.
         target: a column whose relations matter more than others.
@@ -142,8 +156,8 @@ def measure_tables(
     Its arguments are those of :func:`synthesize`.
     """
     choices = count_choices(len(domain))
-    if plan.choices != choices.total:
-        raise ParameterError("plan", f"have {choices.total} choices", plan.choices)
+    if plan.choices not in (0, choices.total):
+        raise ParameterError("plan", f"have {choices.total} choices, or none", plan.choices)
     request = [tuple(sorted(set(columns))) for columns in tables]
     _check_rules(domain)
     _check_tables(domain, request, target)
@@ -156,9 +170,16 @@ def measure_tables(
         bits,
         target,
     )
-    _measure_first(bench, released, required)
-    cells = limit_cells(released.model.rows, plan.information)
-    left = float(bench.budget.left)
+    _measure_first(bench, released, required, chooses=plan.choices > 0)
+    if plan.choices:
+        _run_stages(bench, released, choices, limit_cells(released.model.rows, plan.information))
+    _top_up(bench, released)
+    return released
+
+
+def _run_stages(bench: Bench, released: Released, choices: ChoiceCounts, cells: int) -> None:
+    """Choose and measure pairs, then triples, for a model of so many cells."""
+    domain, left = released.domain, float(bench.budget.left)
     if len(domain) > 1:
         most = min(TABLE_CELLS, COUNTED_CELLS // math.comb(len(domain), 2))
         pairs = Stage(
@@ -178,8 +199,6 @@ def measure_tables(
             information=TRIPLE_SHARE * left,
         )
         triples.run(batch=choices.batch, cells=cells, grow=False)
-    _top_up(bench, released)
-    return released
 
 
 def check_request(domain: Domain, tables: Sequence[Columns], target: int | None) -> None:
@@ -239,12 +258,18 @@ def _hold_required(released: Released, tables: Sequence[Columns]) -> list[Candid
     return candidates
 
 
-def _measure_first(bench: Bench, released: Released, required: Sequence[Candidate]) -> None:
+def _measure_first(
+    bench: Bench, released: Released, required: Sequence[Candidate], *, chooses: bool
+) -> None:
     """Measure the number of rows, the one-way tables and those asked for; fit a first model."""
     domain = released.domain
     total = float(bench.budget.total)
     bench.measure(released, (), (), TOTAL_SHARE * total)
-    share = share_one_ways(len(domain), released.count_rows(), total) * total
+    share = (
+        share_one_ways(len(domain), released.count_rows(), total)
+        if chooses or required
+        else 1.0 - TOTAL_SHARE
+    ) * total
     one_ways = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
     needs = sum(way.need for way in one_ways)
     for first in one_ways:

@@ -16,6 +16,7 @@ from typing import Any
 from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.arx_project import read_arx_project
 from incrowd.curate.draft.guess import Guess, guess_column
+from incrowd.curate.person_rows import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.count import make_value_coder
 from incrowd.engine.source import open_table
@@ -93,8 +94,10 @@ class Draft:
             drop = ", without_id: drop" if guess.nulls else ""
             left = ", rows without an id are dropped" if guess.nulls else ""
             rows = describe_rows(guess.counts, "id")
+            most = propose_rows(guess.counts.median)
+            more = f"; `rows: {most}` would use up to {most}" if most > 1 else ""
             unit = f"unit: {{id: {quote_scalar(guess.column)}{drop}}}"
-            unit += f"  # {rows}; one row of each is used{left}"
+            unit += f"  # {rows}; one row of each is used{more}{left}"
         return [unit, "confirm: [unit]"]
 
     def _format_identifying(self) -> list[str]:

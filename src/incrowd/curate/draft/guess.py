@@ -17,7 +17,14 @@ from incrowd.curate.draft import hierarchy_proposal
 from incrowd.curate.draft import value_format as forms
 from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.engine.table import UNNAMED, RowsPerId
-from incrowd.methods.person_id import Kind, identify_kind, list_texts, simplify_name
+from incrowd.methods.person_id import (
+    Kind,
+    identify_kind,
+    is_named_id,
+    is_serial_code,
+    list_texts,
+    simplify_name,
+)
 from incrowd.spec import countries, icd, identifiers, postcodes
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.value_format import ValueFormat
@@ -222,6 +229,14 @@ def _guess_person_id(look: ColumnSummary) -> Guess | None:
     return replace(look.make_guess("identifier", reason), identifies=kind)
 
 
+def _guess_named_id(look: ColumnSummary) -> Guess | None:
+    """Recognize an id by its name alone, of too few people to be the unit."""
+    if not is_named_id(look.simple, look.raw):
+        return None
+    summary = replace(look, hipaa=look.hipaa or "any other unique number")
+    return summary.make_guess("identifier", "called like an id")
+
+
 def _guess_identifier(look: ColumnSummary) -> Guess | None:
     alike = identifiers.identify_by_values(look.raw, look.rows)
     if alike is not None:
@@ -289,7 +304,8 @@ def _propose_public_list(look: ColumnSummary) -> HierarchyProposal | None:
         return HierarchyProposal(
             f"{{countries: {{codes: {codes}}}}}", f"countries ({codes})", read=False
         )
-    version = icd.recognize_icd(look.texts)
+    serial = is_serial_code(look.raw) and not re.search(_SENSITIVE, look.simple)
+    version = None if serial else icd.recognize_icd(look.texts)
     if version is not None:
         return HierarchyProposal(
             f"{{icd: {{version: {version}}}}}", f"diagnoses (ICD-{version})", read=False
@@ -413,6 +429,7 @@ _RULES: tuple[Callable[[ColumnSummary], Guess | None], ...] = (
     _guess_row_number,
     _guess_survey_weight,
     _guess_person_id,
+    _guess_named_id,
     _guess_identifier,
     _guess_postcode,
     _guess_public_list,

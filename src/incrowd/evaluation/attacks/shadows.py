@@ -103,6 +103,11 @@ class ShadowReleases:
         file = load_spec(spec)
         source = open_spec_table(file, table, engine=engine)
         method = make_method(file)
+        if isinstance(file.spec.unit, PersonId) and file.spec.unit.rows > 1:
+            raise IncrowdError(
+                "Shadows remove one row, but the unit is a person with several rows. Attack the "
+                "release without `--shadows`, or one of a spec with `rows: 1`."
+            )
         if isinstance(file.spec.unit, PersonId):
             source = source.choose_row_per_person(file.spec.unit.id, _seed_bits(rng))
         return cls(method, require_local(method.count(source)), source.engine)

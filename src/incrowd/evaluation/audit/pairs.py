@@ -45,6 +45,7 @@ import numpy as np
 from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountedTable, DistinctRows
 from incrowd.codes.frequency import Frequencies
+from incrowd.errors import IncrowdError
 from incrowd.methods.base import MakeContext, Method, require_local
 from incrowd.methods.fictional import make_fictional_table
 from incrowd.privacy.accountant import Accountant
@@ -65,6 +66,7 @@ from incrowd.privacy.randomness import Randomness, sample_binomial
 from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, SyntheticSpec
 
 CELLS = 10_000  # so many outcomes of one run, at most
@@ -254,6 +256,11 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         return synthetic_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
+    if isinstance(file.spec.unit, PersonId) and file.spec.unit.rows > 1:
+        raise IncrowdError(
+            "An audit changes one row, but the unit is a person with several rows. Audit the spec "
+            "with `rows: 1` under `unit`."
+        )
     draw_events = list(_list_draw_events(method.events))
     rate = next(_list_rates(method.events), 1.0)
     crowd = int(method.planned_release.crowd)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,17 @@ _MOST_SUBGROUPS = 20
 _Figures = dict[str, Any]
 
 
-def write_private_dossier(folder: Path, certificate: Certificate, assertions: Assertions) -> None:
-    """Write the private part into the curator's folder, from the figures that lie there."""
-    figures, attacks = _read_figures(folder / "evaluation.json"), _read_figures(
-        folder / "attacks.json"
-    )  # fmt: skip
+def write_private_dossier(
+    folder: Path, certificate: Certificate, assertions: Assertions, *, attacks: Path | None = None
+) -> None:
+    """Write the private part into the curator's folder, from the figures that lie there.
+
+    ``attacks`` is a file of further attacks, as ``incrowd attack --json`` prints them.
+    """
+    figures = _read_figures(folder / "evaluation.json")
+    reports = [_read_figures(folder / "attacks.json")]
+    if attacks is not None:
+        reports.insert(0, _read_figures(attacks))
     page = render_page(
         "incrowd.evaluation.report",
         "private_dossier.html",
@@ -41,10 +48,10 @@ def write_private_dossier(folder: Path, certificate: Certificate, assertions: As
         facts=_list_facts(figures),
         subgroups=_list_subgroups(figures),
         findings=figures.get("findings", []),
-        questions=_group_attacks(attacks),
-        people=attacks.get("people", 0),
-        control=attacks.get("control", 0),
-        notes=attacks.get("notes", []),
+        questions=_group_attacks(reports),
+        reports=[report for report in reports if report.get("attacks")],
+        control=any(report.get("control") for report in reports),
+        notes=list(dict.fromkeys(note for report in reports for note in report.get("notes", []))),
     )
     (folder / FILE).write_text(page, encoding="utf-8")
 
@@ -54,14 +61,20 @@ def _read_figures(path: Path) -> _Figures:
         figures = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise IncrowdError(
-            f"File '{path}': cannot be read. Name the curator's folder of the release."
+            f"File '{path}': cannot be read. Name a file that `incrowd` has written as JSON."
         ) from error
     return figures if isinstance(figures, dict) else {}
 
 
-def _group_attacks(attacks: _Figures) -> list[tuple[str, list[_Figures]]]:
-    """Return the attacks that were tried by the question that they answer."""
-    tried = attacks.get("attacks", [])
+def _group_attacks(reports: Sequence[_Figures]) -> list[tuple[str, list[_Figures]]]:
+    """Return the attacks that were tried, by the question that they answer.
+
+    An attack that an earlier report has tried is not repeated from a later one.
+    """
+    tried: list[_Figures] = []
+    for report in reports:
+        kinds = {entry["attack"] for entry in tried}
+        tried += [entry for entry in report.get("attacks", []) if entry["attack"] not in kinds]
     return [
         (question, [entry for entry in tried if entry["attack"] in names])
         for question, names in _QUESTIONS.items()

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +17,28 @@ import numpy.typing as npt
 
 from incrowd.anonymize.cluster import cluster_points, duplicate_rows
 from incrowd.anonymize.lattice import MOST_NODES, SEARCH_SECONDS, Lattice, Rollups, build_lattice
-from incrowd.anonymize.mondrian import partition_points
+from incrowd.anonymize.mondrian import PersonPoints, make_person_points, partition_points
 from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
-from incrowd.arrays import Codes, Floats, Members, Progress
+from incrowd.anonymize.person_rollups import ClassRollups
+from incrowd.arrays import Codes, Floats, Members, Places, Progress
 from incrowd.codes.axis import bound_classes, locate_points
 from incrowd.codes.counted_table import DistinctRows
-from incrowd.codes.frequency import Frequencies, merge_tuples
+from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
+from incrowd.engine.count import count_people
+from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
-from incrowd.measure.k_map import derive_sample_threshold
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
+from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
 from incrowd.release.parameters import RULES, name_subset
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Closeness, Column, Diversity
+from incrowd.spec.model import Closeness, Column, Diversity, PersonId
 from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
@@ -55,6 +57,21 @@ class KAnonymityColumns:
             raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
         self.population: tuple[int, int] | None = None  # the k of people, and their number
+        unit = file.spec.unit
+        self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
+        if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
+            raise IncrowdError(
+                f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
+                "`mondrian`, or `rows: 1` under `unit`."
+            )
+        if self.person is not None and getattr(release, "population", None) is not None:
+            raise IncrowdError(
+                "`population` counts rows as people. Remove it, or use `rows: 1` under `unit`."
+            )
+        if self.person is not None and getattr(release, "confidence", None) is not None:
+            raise IncrowdError(
+                "`confidence` counts rows, not people. Remove it, or use `rows: 1` under `unit`."
+            )
         if not self.quasi:
             raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
         self._refuse_links()
@@ -87,24 +104,6 @@ class KAnonymityColumns:
                     "Name one."
                 )
 
-    def at_size(self, total: int) -> KAnonymityColumns:
-        """Return the same for a sample of so many rows, where k counts people of a population.
-
-        Classes then need as many rows as stand for k people; see :mod:`incrowd.measure.k_map`.
-        """
-        population = getattr(self.release, "population", None)
-        if population is None:
-            return self
-        if population < total:
-            raise IncrowdError(
-                f"Table: {total:,} rows, more than `population: {population}`. Correct the number."
-            )
-        columns = copy(self)
-        columns.k = derive_sample_threshold(self.k, total / max(population, 1))
-        columns.release = self.release.model_copy(update={"k": columns.k})
-        columns.population = (self.k, population)
-        return columns
-
     @property
     def weight(self) -> str | None:
         """The column of survey weights; None without one."""
@@ -129,6 +128,8 @@ class KAnonymityColumns:
             "algorithm": self.release.algorithm or "ola",
             "suppressed": self.release.suppressed or "dropped",
         }
+        if self.person is not None:
+            entries[ROWS_PER_PERSON] = float(self.person.rows)
         if isinstance(self.release, KAnonymitySpec) and self.release.algorithm == "suppress":
             entries |= {"suppressed": "cells", "reading": self.release.reading or "category"}
             for size, least in sorted((self.release.subsets or {}).items()):
@@ -142,6 +143,18 @@ class KAnonymityColumns:
             for kind, value in _list_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)
         return entries
+
+    def count_people(self, rows: DistinctRows, table: Table, *, by_row: bool) -> DistinctRows:
+        """Return the tuples with the people who have them, where k counts people."""
+        if self.person is None or by_row:
+            return rows
+        people = count_people(table, self.declared, self.person.id)
+        if not np.array_equal(people.frequencies.codes, rows.counted.frequencies.codes):
+            raise TableError(
+                "Table: it changed while it was read, or some rows have no id. Publish a copy that "
+                "stays as it is, or add `without_id: drop`."
+            )
+        return replace(rows, people=people.sets)
 
     def findings(
         self, kept_values: Mapping[str, Sequence[object]], total: int
@@ -228,6 +241,10 @@ def form_classes(
     total = rows.frequencies.total
     if total < k:
         raise IncrowdError(f"Table: {total} rows, fewer than k = {k}. Nothing was written.")
+    if rows.people is not None and rows.people.people < k:
+        raise IncrowdError(
+            f"Table: {rows.people.people} people, fewer than k = {k}. Nothing was written."
+        )
     weights = np.array([columns[name].weight for name in rows.counted.names])
     sensitive_columns = list_protected(rows, columns)
     _refuse_unsatisfiable(sensitive_columns)
@@ -267,6 +284,9 @@ def make_rollups(rows: DistinctRows, sensitive_columns: Sequence[SensitiveColumn
         if sensitive_columns
         else counted_table.frequencies
     )
+    if rows.people is not None:
+        codes = counted_table.frequencies.codes
+        return ClassRollups(counted_table.hierarchies, base, sensitive_columns, codes, rows.people)
     return Rollups(counted_table.hierarchies, base, sensitive_columns)
 
 
@@ -335,13 +355,14 @@ def _recode_locally(
         by_row = partition_points(
             axes, row_points, rows.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced",
-            sensitive_columns=sensitive_columns,
+            sensitive_columns=sensitive_columns, people=_locate_people(rows, rows.owner),
         )  # fmt: skip
         members = by_row[np.searchsorted(rows.owner, np.arange(len(points)))]
     else:
         members = partition_points(
             axes, points, counted_table.frequencies.counts,
             k=k, weights=weights, cut=release.cut or "balanced",
+            people=_locate_people(rows, np.arange(len(points))),
         )  # fmt: skip
     bounds = bound_classes(points, counted_table.frequencies.counts, members)
     labels, codes = [], []
@@ -350,6 +371,11 @@ def _recode_locally(
         labels.append(texts)
         codes.append(places[members])
     return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
+
+
+def _locate_people(rows: DistinctRows, owner: Places) -> PersonPoints | None:
+    """Return people by points, whose tuples are their owners; None where k counts rows."""
+    return None if rows.people is None else make_person_points(rows.people, owner)
 
 
 def _duplicate_rows(
@@ -435,3 +461,12 @@ def _check_class_sizes(rows: DistinctRows, classes: EquivalenceClasses, k: int) 
     sizes = merge_tuples(codes[is_published], counts[is_published]).counts
     if len(sizes) and int(sizes.min()) < k:
         raise AssertionError(f"a class of {sizes.min()} rows, fewer than k = {k}")
+    if rows.people is not None and is_published.any():
+        keys = np.zeros(len(is_published), dtype=np.int64)
+        _, keys[is_published] = np.unique(
+            number_tuples(classes.codes[is_published]), return_inverse=True
+        )
+        keys[~is_published] = (size := int(keys.max()) + 1)
+        people = rows.people.count_by_key(keys, size + 1)[:size]
+        if int(people.min()) < k:
+            raise AssertionError(f"a class of {people.min()} people, fewer than k = {k}")

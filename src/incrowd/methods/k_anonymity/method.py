@@ -38,6 +38,7 @@ from incrowd.methods.base import (
 )
 from incrowd.methods.k_anonymity.cells import make_suppressed_rows
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
+from incrowd.methods.k_anonymity.population import scale_to_population
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
@@ -90,7 +91,9 @@ class RemoteRows:
         )
 
 
-def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | None:
+def count_remote_rows(
+    table: Table, columns: KAnonymityColumns, *, by_row: bool = False
+) -> RemoteRows | None:
     """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
     if not isinstance(table, RemoteTable):
         return None
@@ -102,7 +105,8 @@ def count_remote_rows(table: Table, columns: KAnonymityColumns) -> RemoteRows | 
     rule_columns = tuple(
         name for name, column in columns.kept.items() if column.diversity or column.closeness
     )
-    return RemoteRows(count_tuples_with_kept(table, columns.declared, rule_columns), table)
+    rows = count_tuples_with_kept(table, columns.declared, rule_columns)
+    return RemoteRows(columns.count_people(rows, table, by_row=by_row), table)
 
 
 def _merge_tuples(
@@ -173,19 +177,20 @@ class KAnonymity:
         """Classes of at least k."""
         return self._columns.planned_release
 
-    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:
         """Count tuples of generalized and kept columns; of too many, those that decide classes."""
         try:
-            return count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+            rows = count_tuples_with_kept(table, self._columns.declared, tuple(self._columns.kept))
+            return self._columns.count_people(rows, table, by_row=by_row)
         except TooManyTuplesError:
-            remote_rows = count_remote_rows(table, self._columns)
+            remote_rows = count_remote_rows(table, self._columns, by_row=by_row)
             if remote_rows is None:
                 raise
             return remote_rows
 
     def at_size(self, total: int) -> KAnonymity:
         """Return the method for a table of so many rows; they decide where k counts people."""
-        columns = self._columns.at_size(total)
+        columns = scale_to_population(self._columns, total)
         if columns is self._columns:
             return self
         method = copy(self)

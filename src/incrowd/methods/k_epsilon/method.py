@@ -61,9 +61,12 @@ class KEpsilon:
         """Classes of at least k."""
         return self.columns.planned_release
 
-    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:  # noqa: ARG002
+    def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:
         """Count the tuples of all columns; of rows elsewhere, those that decide classes."""
-        return count_remote_rows(table, self.columns) or self.count_tuples(table)
+        remote_rows = count_remote_rows(table, self.columns, by_row=by_row)
+        return remote_rows or self.columns.count_people(
+            self.count_tuples(table), table, by_row=by_row
+        )
 
     def count_tuples(self, table: Table) -> DistinctRows:
         """Count the tuples of generalized, kept and noisy columns, here."""

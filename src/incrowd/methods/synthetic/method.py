@@ -32,7 +32,7 @@ from incrowd.methods.synthetic.tables import make_counter
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import CertifiedGuarantee
-from incrowd.release.parameters import DIFFERENTIAL_PRIVACY
+from incrowd.release.parameters import DIFFERENTIAL_PRIVACY, Parameters
 from incrowd.release.product import MethodResult
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.spec.build import ColumnHierarchies
@@ -51,8 +51,8 @@ class Synthetic:
 
     What is released is the measured tables; the model, the rows and everything else are computed
     from them (:mod:`incrowd.anonymize.synthetic.synthesize` has the claim and its proof). The
-    events are planned from epsilon, delta and the number of columns, before the table is read, and
-    all of them are charged, whatever the table turns out to be.
+    events are planned from epsilon, delta, the number of columns and a stated size, before the
+    table is read, and all of them are charged, whatever the table turns out to be.
     """
 
     def __init__(self, file: SpecFile) -> None:
@@ -68,8 +68,10 @@ class Synthetic:
         _refuse_size(self.columns)
         self._refuse_unbounded()
         self._check_request()
+        size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
+        self.asserted: Parameters = {} if size is None else {"size": float(size)}
         self.plan = plan_synthesis(
-            len(self.columns.names), epsilon=self._epsilon, delta=self._delta
+            len(self.columns.names), epsilon=self._epsilon, delta=self._delta, size=size
         )
         self.events: list[Event] = list(self.plan.events)
         self.joint_guarantee: Guarantee | None = None
@@ -214,7 +216,8 @@ class Synthetic:
         context.step("draw")
         original = table if isinstance(table, CountedTable) else table.collect_sample()
         product, extra = make_product(self.columns, synthesis, original, self._spec, context)
-        product = replace(product, file=self._file)
+        parameters = {**product.parameters, **self.asserted}
+        product = replace(product, file=self._file, parameters=parameters)
         return MethodResult((product,), self.promise, self.events, original, synthetic=extra)
 
 

@@ -42,6 +42,10 @@ CHECKS = (
     "Anyone can recompute ε and δ from the events in the certificate, and check every file of the "
     "release against it: incrowd verify."
 )
+COMPOSITION = (
+    "ε and δ hold for all files of the release together: its mechanisms are composed by their "
+    "privacy loss distributions, rounded up."
+)
 NO_INTERACTION = (
     "Recipients get files; they cannot query the original table. All noise is in the files."
 )
@@ -98,11 +102,7 @@ def describe_random_bits(release: ReleaseDescription) -> str:
 
 def describe_composition(release: ReleaseDescription) -> str:
     """Return how the parts of the release compose, and what the ledger says of others."""
-    within = (
-        "ε and δ hold for all files of the release together: its mechanisms are composed by their "
-        "privacy loss distributions, rounded up."
-    )
-    return f"{within} {describe_ledger(release)}"
+    return f"{COMPOSITION} {describe_ledger(release)}"
 
 
 def describe_ledger(release: ReleaseDescription) -> str:

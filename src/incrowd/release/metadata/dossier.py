@@ -27,6 +27,11 @@ def write_dossier(release: ReleaseDescription) -> bytes:
     return _make_template().render(_make_model(release)).encode()
 
 
+def _start_sentence(text: str) -> str:
+    """Return a text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
+
+
 def _describe_classes(guarantee: CertifiedGuarantee) -> str:
     """Return the sentence on how many rows look the same; empty where nothing is said of it."""
     keys = ("k_anonymity", "k_epsilon_anonymity", "wildcards")
@@ -44,6 +49,7 @@ def _make_model(release: ReleaseDescription) -> dict[str, Any]:
     guarantee = certificate.guarantee
     technical = [text for text in guarantee.statement if text.key in TECHNICAL]
     return {
+        "cap": _start_sentence,
         "certificate": certificate,
         "guarantee": guarantee,
         "epsilon": None if guarantee.epsilon is None else format_exact(guarantee.epsilon),
@@ -62,7 +68,7 @@ def _make_model(release: ReleaseDescription) -> dict[str, Any]:
         "meaning": answers.describe_meaning(release),
         "guarantee_words": answers.describe_guarantee(release),
         "mechanisms": answers.list_mechanisms(release),
-        "composition": answers.describe_composition(release),
+        "composition": answers.COMPOSITION,
         "unprotected": answers.list_unprotected(release),
         "limits": answers.list_limits(release),
         "floating_point": answers.FLOATING_POINT,
