@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from incrowd.curate.check import check
     from incrowd.curate.confirm import confirm
+    from incrowd.curate.deposit import describe
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
@@ -65,6 +66,7 @@ _HOMES = {
     "evaluation.audit.audit": ("audit",),
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
+    "curate.deposit": ("describe",),
     "curate.draft.draft": ("draft",),
     "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
@@ -124,6 +126,7 @@ __all__ = [
     "crowd_size",
     "delta",
     "delta_sampling",
+    "describe",
     "draft",
     "epsilon",
     "evaluate",

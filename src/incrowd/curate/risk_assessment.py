@@ -80,7 +80,7 @@ def risk(
         >>> people = pl.DataFrame({"sex": ["f", "f", "m"], "weight": [180, 180, 76]})
         >>> result = ic.risk(people, columns=["sex"], weight="weight")
         >>> result.uniques, round(result.individual.highest, 4)
-        (1, 0.0578)
+        (1, 0.0577)
     """
     file = None if spec is None else load_spec(spec)
     source = _open_source(table, file, engine)

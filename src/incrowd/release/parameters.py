@@ -73,6 +73,16 @@ RULES = (
     "entropy of so many equally frequent values, at least",
     "distance to the table (equal), at most",
     "distance to the table (ordered), at most",
+    "distance to the table (hierarchical), at most",
+    "share of a value, at most",
+    "gain of a share over the table (basic likeness), at most",
+    "gain of a share over the table (enhanced likeness), at most",
+    "powers of 2 from the table (every value), below",
+    "powers of 2 from the table (values present), below",
+)
+TABLE_RULES = frozenset(rule for rule in RULES if "the table" in rule)  # not seen in a release
+_RECURSIVE = re.compile(
+    r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
 _CHOICES = {
     "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
@@ -237,6 +247,17 @@ def make_count_noise(parameters: Parameters) -> CountNoise | None:
 # Checks ---------------------------------------------------------------------------------------
 
 
+def name_recursive_rule(l: int) -> str:  # noqa: E741 - as in the literature
+    """Return the kind of a rule of recursive diversity, whose value is c."""
+    return f"ratio of the most frequent value to those from number {l} on, below"
+
+
+def parse_recursive_rule(kind: str) -> int | None:
+    """Return l of a rule of recursive diversity; None of another rule."""
+    match = _RECURSIVE.fullmatch(kind)
+    return None if match is None else int(match[1])
+
+
 def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     """Return the rules on sensitive columns among the parameters: column, kind, value."""
     rules = []
@@ -246,7 +267,15 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
             for rule in RULES:
                 if name.endswith(f": {rule}"):
                     column, kind = name.removeprefix("rule ").removesuffix(f": {rule}"), rule
-            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+            recursive = _RECURSIVE.search(name)
+            if recursive is not None and name.endswith(f": {recursive[0]}"):
+                kind = recursive[0]
+                column = name.removeprefix("rule ").removesuffix(f": {kind}")
+            if (
+                (kind not in RULES and parse_recursive_rule(kind) is None)
+                or not isinstance(value, float)
+                or not value >= 0
+            ):
                 raise ValueError(f"'{name}' is no rule that is known")
             rules.append((column, kind, value))
     return rules

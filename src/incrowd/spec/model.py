@@ -47,24 +47,53 @@ SEVERAL_ROWS = (
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
+CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
+class Recursive(SpecModel):
+    """Recursive (c,l)-diversity: the rows of the most frequent value, beside those of rare ones."""
+
+    c: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    l: Annotated[int, Field(ge=2)]  # noqa: E741 - the name it has in the literature
+
+
 class Diversity(SpecModel):
-    """The number of sensitive values every class must show: distinct ones, or by entropy."""
+    """The number of sensitive values every class must show, or how rare the frequent ones are."""
 
     distinct: Annotated[int, Field(ge=1)] | None = None
     entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    recursive: Recursive | None = None
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Likeness(SpecModel):
+    """How much more frequent a sensitive value may be in a class than in the table."""
+
+    basic: Bound | None = None
+    enhanced: Bound | None = None
+
+
+class Disclosure(SpecModel):
+    """How many powers of 2 a share may differ from the table's: of each value, or those present."""
+
+    every: Bound | None = None
+    present: Bound | None = None
 
 
 class Closeness(SpecModel):
     """The distance that a class's sensitive values may have from the table's, from 0 to 1.
 
-    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order.
+    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order,
+    ``hierarchical`` along their hierarchy.
     """
 
     equal: Annotated[float, Field(ge=0, le=1)] | None = None
     ordered: Annotated[float, Field(ge=0, le=1)] | None = None
+    hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class Column(SpecModel):
@@ -86,6 +115,8 @@ class Column(SpecModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    likeness: Likeness | None = None
+    disclosure: Disclosure | None = None
     linked: Text | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
@@ -96,6 +127,11 @@ class Column(SpecModel):
             "then": {"required": ["hierarchy"]},
         }
     )
+
+    @property
+    def has_class_rules(self) -> bool:
+        """Whether something must hold of its values in each class."""
+        return any(getattr(self, name) is not None for name in CLASS_RULES)
 
     @model_validator(mode="after")
     def _check_role(self) -> Column:
@@ -112,7 +148,9 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
-        for name in ("diversity", "closeness", "linked"):
+        if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
+            raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
+        for name in (*CLASS_RULES, "linked"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:

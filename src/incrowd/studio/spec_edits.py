@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from incrowd.curate.draft.draft import Draft
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.model import CLASS_RULES
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 
 Changes = dict[Place, Any]
@@ -33,7 +34,7 @@ ROLES = {  # in short, and how the column is published
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
     "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
-    "diversity": ("sensitive",), "closeness": ("sensitive",),
+    **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
 }  # fmt: skip
 
 

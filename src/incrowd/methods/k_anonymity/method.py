@@ -102,9 +102,7 @@ def count_remote_rows(
             f"Algorithm `{columns.release.algorithm}` needs all rows, and those of this table are "
             "on other machines. Use `ola` or `mondrian`."
         )
-    rule_columns = tuple(
-        name for name, column in columns.kept.items() if column.diversity or column.closeness
-    )
+    rule_columns = tuple(name for name, column in columns.kept.items() if column.has_class_rules)
     rows = count_tuples_with_kept(table, columns.declared, rule_columns)
     return RemoteRows(columns.count_people(rows, table, by_row=by_row), table)
 
@@ -213,7 +211,12 @@ class KAnonymity:
             return self._suppress_cells(rows, context)
         all_columns = {**columns.quasi, **columns.kept}
         classes = form_classes(
-            rows, all_columns, self._release, bits=context.bits, progress=context.progress
+            rows,
+            all_columns,
+            self._release,
+            bits=context.bits,
+            folder=columns.folder,
+            progress=context.progress,
         )
         context.step("recode")
         has_stars = self._release.suppressed == "starred"

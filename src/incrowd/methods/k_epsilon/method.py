@@ -76,7 +76,9 @@ class KEpsilon:
 
     def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        classes = form_classes(rows, self.all_columns, self.release, bits=bits)
+        classes = form_classes(
+            rows, self.all_columns, self.release, bits=bits, folder=self.columns.folder
+        )
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
         return {
             column.name: compute_expected_error(column, data.members) for column in data.columns
@@ -93,7 +95,12 @@ class KEpsilon:
             return self._make_remotely(rows, context)
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
@@ -133,7 +140,12 @@ class KEpsilon:
         rows = remote_rows.rows
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)
