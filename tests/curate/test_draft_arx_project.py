@@ -17,7 +17,7 @@ from incrowd.spec.file import parse_spec, read_spec_file
 CRITERIA = (
     "3-anonymity", "distinct-2-diversity for attribute 'ill'",
     "0.6-closeness with equal distance for attribute 'ill'",
-    "recursive-(4.0,3)-diversity for attribute 'ill'",
+    "recursive-(4.0,3)-diversity for attribute 'ill'", "(0.1,0.5)-presence",
 )  # fmt: skip
 CONFIG = """<config>
 	<suppressTuplesInNonAnonymousOutput>false</suppressTuplesInNonAnonymousOutput>
@@ -107,6 +107,8 @@ def test_roles_hierarchies_models_and_settings_are_taken_over(tmp_path: Path) ->
     assert ill.diversity is not None
     assert ill.closeness is not None
     assert (ill.diversity.distinct, ill.closeness.equal) == (2, 0.6)
+    assert ill.diversity.recursive is not None
+    assert (ill.diversity.recursive.c, ill.diversity.recursive.l) == (4.0, 3)
     release = spec.release
     assert release is not None
     assert (release.method, release.k, release.levels) == ("k-anonymity", 3, {"age": (0, 1)})
@@ -114,7 +116,7 @@ def test_roles_hierarchies_models_and_settings_are_taken_over(tmp_path: Path) ->
     assert (plain["suppression"], plain["loss"]) == (0.04, "normalized")
     assert plain["suppressed"] == "starred"
     assert draft.unmatched == (
-        "privacy model: recursive-(4.0,3)-diversity for attribute 'ill'",
+        "privacy model: (0.1,0.5)-presence",
         "format of 'day': dd.MM.yyyy",
     )
     assert "# Without an equal: format of 'day': dd.MM.yyyy" in draft.yaml()
@@ -125,7 +127,7 @@ def test_a_project_becomes_a_release(tmp_path: Path) -> None:
     project = write_project(tmp_path / "clinic.deid")
     spec = tmp_path / "spec.yaml"
     text = run_successfully("init", "--arx", str(project), "-o", str(spec))
-    assert "Without an equal here: privacy model: recursive-(4.0,3)-diversity" in text
+    assert "Without an equal here: privacy model: (0.1,0.5)-presence" in text
     assert "ARX hierarchies used: clinic_hierarchy_age.csv, clinic_hierarchy_sex.csv." in text
     confirmed = run_command("confirm", str(spec), "--unit", "--roles")
     assert confirmed.returncode in (0, 1)
@@ -151,6 +153,7 @@ def test_differential_privacy_is_a_safe_release(tmp_path: Path) -> None:
         (("4-anonymity", "7-Anonymity"), 7),
         (("shannon-entropy-3.0-diversity for attribute 'ill'",), 3),
         (("0.5-disclosure privacy for attribute 'ill'",), 2),
+        (("recursive-(2.0,4)-diversity for attribute 'ill'",), 4),
     ],
 )
 def test_k_is_the_largest_or_that_of_diversity(
@@ -159,6 +162,24 @@ def test_k_is_the_largest_or_that_of_diversity(
     release = parse_spec(draft_project(tmp_path, criteria).yaml()).spec.release
     assert release is not None
     assert release.k == k
+
+
+def test_all_rules_on_sensitive_columns_are_taken_over(tmp_path: Path) -> None:
+    text = DEFINITION.replace("<name>ill</name>", "<name>ill</name><ref>hierarchies/sex.csv</ref>")
+    criteria = (
+        "5-anonymity", "0.2-closeness with hierarchical ground-distance for attribute 'ill'",
+        "basic-3.0-likeness for attribute 'ill'", "enhanced-2.0-likeness for attribute 'ill'",
+        "1.5-disclosure privacy for attribute 'ill'",
+    )  # fmt: skip
+    draft = draft_project(tmp_path, criteria, definition=text)
+    ill = parse_spec(draft.yaml()).spec.columns["ill"]
+    assert ill.closeness is not None
+    assert ill.likeness is not None
+    assert ill.disclosure is not None
+    assert ill.hierarchy is not None
+    assert (ill.closeness.hierarchical, ill.disclosure.present) == (0.2, 1.5)
+    assert (ill.likeness.basic, ill.likeness.enhanced) == (3.0, 2.0)
+    assert draft.unmatched == ("format of 'day': dd.MM.yyyy",)
 
 
 def test_what_is_not_known_is_listed(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ a folder beside the spec; what has no equal here is listed.
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -43,7 +43,16 @@ _RULES = (  # of a sensitive column: what ARX calls it, and where it stands in a
     (re.compile(rf"(?:shannon-)?entropy-{_NUMBER}-diversity"), "diversity", "entropy"),
     (re.compile(rf"{_NUMBER}-closeness with equal (?:ground-)?distance"), "closeness", "equal"),
     (re.compile(rf"{_NUMBER}-closeness with ordered (?:ground-)?distance"), "closeness", "ordered"),
+    (
+        re.compile(rf"{_NUMBER}-closeness with hierarchical (?:ground-)?distance"),
+        "closeness",
+        "hierarchical",
+    ),
+    (re.compile(rf"basic-{_NUMBER}-likeness"), "likeness", "basic"),
+    (re.compile(rf"enhanced-{_NUMBER}-likeness"), "likeness", "enhanced"),
+    (re.compile(rf"{_NUMBER}-disclosure privacy"), "disclosure", "present"),
 )
+_RECURSIVE = re.compile(rf"recursive-\({_NUMBER}, ?{_NUMBER}\)-diversity")
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,7 @@ class _Settings:
     """What was read so far."""
 
     ks: list[int] = field(default_factory=list)
+    least: list[int] = field(default_factory=list)  # rows that diversity asks of a class
     privacy: tuple[str, str] | None = None
     rules: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
@@ -112,7 +122,9 @@ def _read_archive(archive: zipfile.ZipFile, path: Path, folder: Path) -> ArxProj
         name = entry.get("name", "")
         source = f"input/{entry['ref']}" if "ref" in entry else f"input/hierarchies/{name}.csv"
         file = None
-        if entry.get("type") == "QUASI_IDENTIFYING_ATTRIBUTE" and source in names:
+        by_hierarchy = "hierarchical" in settings.rules.get(name, {}).get("closeness", {})
+        is_quasi = entry.get("type") == "QUASI_IDENTIFYING_ATTRIBUTE"
+        if (is_quasi or by_hierarchy) and source in names:
             file = folder / _name_hierarchy(path.stem, name, len(used))
             _unpack(archive, source, file)
             used.append(file.name)
@@ -183,9 +195,16 @@ def _read_criterion(text: str, settings: _Settings) -> None:
         settings.privacy = (match[1], match[2])
         return
     if named := _ON_COLUMN.match(text):
+        if match := _RECURSIVE.fullmatch(named[1].strip()):
+            rule = f"{{c: {float(match[1]):g}, l: {int(float(match[2]))}}}"
+            settings.rules.setdefault(named[2], {}).setdefault("diversity", {})["recursive"] = rule
+            settings.least.append(int(float(match[2])))
+            return
         for pattern, key, kind in _RULES:
             if match := pattern.fullmatch(named[1].strip()):
-                settings.rules.setdefault(named[2], {}).setdefault(key, {})[kind] = match[1]
+                value = int(float(match[1])) if kind == "distinct" else float(match[1])
+                settings.rules.setdefault(named[2], {}).setdefault(key, {})[kind] = f"{value:g}"
+                settings.least += [math.ceil(value)] if key == "diversity" else []
                 return
     settings.unmatched.append(f"privacy model: {text}")
 
@@ -196,11 +215,12 @@ def _make_guess(entry: dict[str, str], file: Path | None, settings: _Settings) -
     role = _ROLES.get(kind, "drop")
     hierarchy: str | None = None
     confirm: tuple[str, ...] = ()
+    if file is not None:
+        hierarchy = f"{{csv: {quote_scalar(f'{file.parent.name}/{file.name}')}}}"
+        confirm = ("hierarchy",)
     if role == "quasi":
-        hierarchy = "flat"
+        hierarchy = hierarchy or "flat"
         if file is not None:
-            hierarchy = f"{{csv: {quote_scalar(f'{file.parent.name}/{file.name}')}}}"
-            confirm = ("hierarchy",)
             _read_levels(name, entry, settings)
     for tag, label in (("microAggregationFunction", "microaggregation"), ("format", "format")):
         if entry.get(tag):
@@ -208,14 +228,10 @@ def _make_guess(entry: dict[str, str], file: Path | None, settings: _Settings) -
     parts = [f"weight: {settings.weights[name]:g}"] if name in settings.weights else []
     rules = settings.rules.get(name, {}) if role == "sensitive" else {}
     for key, values in rules.items():
-        listed = ", ".join(f"{kind}: {_trim(value, kind)}" for kind, value in values.items())
+        listed = ", ".join(f"{kind}: {value}" for kind, value in values.items())
         parts.append(f"{key}: {{{listed}}}")
     reason = kind.removesuffix("_ATTRIBUTE").replace("_", "-").lower() or "no type"
     return Guess(name, role, hierarchy, f"ARX: {reason}", confirm, settings=tuple(parts))
-
-
-def _trim(value: str, kind: str) -> str:
-    return str(int(float(value))) if kind == "distinct" else f"{float(value):g}"
 
 
 def _read_levels(name: str, entry: dict[str, str], settings: _Settings) -> None:
@@ -259,12 +275,6 @@ def _choose_k(settings: _Settings) -> int:
     """Return the largest k; without one, that of ℓ-diversity, whose classes have ℓ rows."""
     if settings.ks:
         return max(settings.ks)
-    least = [int(float(value)) for value in _iterate_diversities(settings)]
-    if not least:
+    if not settings.least:
         settings.unmatched.append("no k-anonymity in the project: k is set to 2")
-    return max([2, *least])
-
-
-def _iterate_diversities(settings: _Settings) -> Iterator[str]:
-    for rules in settings.rules.values():
-        yield from rules.get("diversity", {}).values()
+    return max([2, *settings.least])
