@@ -257,8 +257,9 @@ def _plan_method(run: RunContext) -> Method:
 def _open_history(run: RunContext, method: Method, source: Table) -> ReleaseHistory:
     """Begin to recognize the table; hashing goes beside counting."""
     return ReleaseHistory(
-        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal
-    )
+        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal,
+        is_part=run.file.spec.part is not None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

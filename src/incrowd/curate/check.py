@@ -36,7 +36,11 @@ from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.synthetic.method import Synthetic
-from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
+from incrowd.methods.table_fit import (
+    find_missing_ids,
+    find_other_parts,
+    find_unmatched_columns,
+)
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -223,6 +227,7 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
             yield from find_missing_ids(spec, table)
+            yield from find_other_parts(spec, table)
             yield from _find_other_ids(spec.unit.id, counts.ids, table)
         return
     repeated = {name: id_counts for name, id_counts in find_ids(table).items() if id_counts.is_unit}

@@ -78,6 +78,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     common: dict[str, Any] = {
         "method": release.method, "unit": promise.unit, "epsilon": promise.epsilon,
         "delta": promise.delta, "without_id": promise.without_id,
+        "period": promise.period, "part": promise.part,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns

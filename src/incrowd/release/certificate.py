@@ -57,11 +57,21 @@ class CertifiedGuarantee(_CertificatePart):
     delta: float | None = None
     unit: Literal["one row", "one person"]
     without_id: Literal["dropped"] | None = None
+    period: Literal["year", "quarter", "month", "week", "day", "value"] | None = None
+    part: str | None = None
     adjacency: Adjacency | None = None
     trust_model: TrustModel | None = None
     unprotected: list[str] = []
     post_processing: list[str] = []
     parameter_choice: ParameterChoice | None = None
+
+    @model_validator(mode="after")
+    def _check_period(self) -> CertifiedGuarantee:
+        if (self.period is None) != (self.part is None):
+            raise ValueError("'period' and 'part' belong together")
+        if self.period is not None and (self.unit != "one person" or self.epsilon is None):
+            raise ValueError("'period' belongs to differential privacy of one person")
+        return self
 
     @property
     def text(self) -> str:
@@ -341,6 +351,8 @@ class Certificate(_CertificatePart):
             epsilon=guarantee.epsilon,
             delta=guarantee.delta,
             without_id=guarantee.without_id,
+            period=guarantee.period,
+            part=guarantee.part,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
             kept=sorted(self.kept),

@@ -37,6 +37,8 @@ class Facts:
     epsilon: float | None = None
     delta: float | None = None
     without_id: str | None = None
+    period: str | None = None
+    part: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
     kept: Sequence[str] = ()

@@ -397,8 +397,8 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
     place: Place = tuple(detail["loc"])
     if place[:1] == ("unit",):  # one of two forms; say so once
         message = (
-            "unknown unit. Use 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: "
-            "drop}."
+            "unknown unit. Use 'one row per person', {id: COLUMN} or {id: COLUMN, rows: NUMBER}; "
+            "`without_id: drop` leaves out rows without an id."
         )
         return Problem("unit", message, _find_line(document, ("unit",)))
     if place[:2] == ("release", "slices"):

@@ -15,6 +15,7 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
+from incrowd.spec.period import EXAMPLES, Every, find_first_day
 from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
 from incrowd.spec.value_format import ValueFormat
 
@@ -163,6 +164,23 @@ class Column(SpecModel):
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
 
 
+class Period(SpecModel):
+    """The periods of a column of days: what is protected is one person within one of them.
+
+    ``every: value`` takes each value of the column for a period.
+    """
+
+    column: Text
+    every: Every
+
+
+class Part(SpecModel):
+    """The one period whose rows the table holds, as it is written: 2026, 2026-Q3, 2026-07."""
+
+    column: Text
+    value: Text
+
+
 class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
@@ -173,6 +191,7 @@ class PersonId(SpecModel):
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
+    period: Period | None = None
 
 
 class Spec(SpecModel):
@@ -192,6 +211,7 @@ class Spec(SpecModel):
     ledger: Text | None = None
     size: Annotated[int, Field(ge=1, le=2**53)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
+    part: Part | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
@@ -208,6 +228,7 @@ class Spec(SpecModel):
             *UNPUBLISHED
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
+        self._check_period()
         release = self.release
         if "registry" in self.describe and isinstance(release, ClassesSpec):
             raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
@@ -233,6 +254,44 @@ class Spec(SpecModel):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    def _check_period(self) -> None:
+        """Refuse a period without a part, and a part without a period."""
+        period = self.unit.period if isinstance(self.unit, PersonId) else None
+        if period is None and self.part is None:
+            return
+        if period is None:
+            raise ValueError(
+                "`part` needs a unit within one period, or a person may have rows in several "
+                "parts. Add `period` to `unit: {id: COLUMN}`."
+            )
+        if self.part is None:
+            raise ValueError(
+                "`unit` has a `period`: publish one period at a time. Add `part: {column: "
+                f"{period.column}, value: PERIOD}}`, with a table of that period alone."
+            )
+        if self.part.column != period.column:
+            raise ValueError(
+                f"`part` names the column '{self.part.column}', but periods are those of "
+                f"'{period.column}'. Name the same column."
+            )
+        if period.column not in self.columns:
+            raise ValueError(
+                f"`period` names the column '{period.column}', which has no entry. Add it."
+            )
+        if find_first_day(self.part.value, period.every) is None:
+            raise ValueError(
+                f"`part` names '{self.part.value}', which is no {period.every}. Write it as "
+                f"{EXAMPLES[period.every]}."
+            )
+        if isinstance(self.release, ClassesSpec):
+            raise ValueError(
+                "`period` is for differential privacy; this method has no budget. Remove it."
+            )
+        if self.release is not None and self.release.planned_releases is not None:
+            raise ValueError(
+                "`releases` plans a block of one table, `part` one of several. Remove one of them."
+            )
 
     def _refuse_elsewhere(self, *, synthetic: bool) -> None:
         """Refuse what belongs to synthetic rows alone, and what they do not have."""
