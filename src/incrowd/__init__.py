@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.survey_weights import calibrate
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -76,6 +77,7 @@ _HOMES = {
     "curate.risk_assessment": ("risk",),
     "curate.survey_weights": ("calibrate",),
     "curate.synthesize": ("synthesize",),
+    "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
 
 
@@ -136,6 +138,7 @@ __all__ = [
     "invert_amplification",
     "linking_risk",
     "plan",
+    "plan_tables",
     "publish",
     "rehearse",
     "risk",

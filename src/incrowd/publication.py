@@ -231,7 +231,7 @@ def make_release(run: RunContext) -> Release:
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
-        tables=tuple(product.table for product in outcome.products),
+        tables=outcome.tables,
         findings=(*findings, *judgment.findings),
         folder=run.output,
         curator=run.private_folder,

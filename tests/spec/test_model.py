@@ -105,9 +105,9 @@ def test_the_schema_tells_the_methods_apart() -> None:
     release = [part["$ref"] for part in schema["properties"]["release"]["anyOf"] if "$ref" in part]
     models = [schema["$defs"][ref.removeprefix("#/$defs/")] for ref in release]
     methods = {model["properties"]["method"]["const"]: model for model in models}
-    assert set(methods) == {"safe", "k-anonymity", "k-epsilon", "synthetic"}
+    assert set(methods) == {"safe", "k-anonymity", "k-epsilon", "synthetic", "tables"}
     required = {name for name, model in methods.items() if "method" in model.get("required", [])}
-    assert required == {"k-anonymity", "k-epsilon", "synthetic"}
+    assert required == {"k-anonymity", "k-epsilon", "synthetic", "tables"}
     assert "noise" in methods["k-epsilon"]["properties"]
     assert not {"noise", "beta", "epsilon"} & set(methods["k-anonymity"]["properties"])
 

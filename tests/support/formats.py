@@ -16,6 +16,9 @@ if __name__ == "__main__":
 
 from support.readers import LEVELS, SAFE, SLICES, format_columns, make_reader_table
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
+from support.tables import BUDGET as TABLES_BUDGET
+from support.tables import TABLES, make_residents
+from support.tables import make_spec as make_tables_spec
 
 FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
@@ -51,6 +54,9 @@ SPECS = {
     "synthetic-person-target": f"{BUDGET}, target: diagnosis, tables: [[sex, age]]",
     "synthetic-drawn-csv-signed": f"{BUDGET}, values: drawn, format: csv, formulas: escape, "
     f"{RULES}",
+    "tables": f"{TABLES_BUDGET}, {TABLES}",
+    "tables-all-csv-person-signed": f"{TABLES_BUDGET}, all: 2, totals: false, objective: max, "
+    "missing: excluded, hide_below: 10, format: csv, formulas: escape",
 }
 
 
@@ -73,6 +79,9 @@ def make_format_release(name: str, folder: Path) -> None:
 
     if name.startswith("synthetic"):
         make_synthetic(name, folder)
+        return
+    if name.startswith("tables"):
+        make_tables(name, folder)
         return
     columns = format_columns("k-epsilon" if name.startswith("k-epsilon") else "")
     table, more = make_reader_table().head(1500), ""
@@ -108,6 +117,18 @@ def make_synthetic(name: str, folder: Path) -> None:
     )  # fmt: skip
     key = Ed25519PrivateKey.generate() if "signed" in name else None
     publish_unjudged(make_patients(1500, visits=2 if person else 1), spec, output=folder, key=key)
+
+
+def make_tables(name: str, folder: Path) -> None:
+    """Make one of the releases of tables of counts."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from support.unjudged import publish_unjudged
+
+    person = "person" in name
+    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else "")
+    key = Ed25519PrivateKey.generate() if "signed" in name else None
+    residents = make_residents(1500, visits=2 if person else 1)
+    publish_unjudged(residents, spec, output=folder, key=key)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.cli.synthetic_rows import list_other_methods, list_synthetic_facts
+from incrowd.cli.table_facts import list_error_facts
 from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
 from incrowd.findings import format_percent
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
     from incrowd.measure.synthetic import SyntheticEvaluation
+    from incrowd.measure.tables import TablesEvaluation
     from incrowd.measure.weighted import WeightedEvaluation
 
 
@@ -32,9 +34,13 @@ def print_evaluation(evaluation: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
     from incrowd.measure.evaluation import LabelEvaluation
     from incrowd.measure.synthetic import SyntheticEvaluation
+    from incrowd.measure.tables import TablesEvaluation
 
     if isinstance(evaluation, SyntheticEvaluation):
         _print_synthetic(evaluation)
+        return
+    if isinstance(evaluation, TablesEvaluation):
+        _print_tables(evaluation)
         return
     if isinstance(evaluation, LabelEvaluation):
         print_facts(evaluation_facts(evaluation, verbose=verbose), indent=0)
@@ -82,6 +88,25 @@ def _print_synthetic(evaluation: SyntheticEvaluation) -> None:
         print_text()
         print_text("The same table by method:")
         print_facts(list_other_methods(evaluation))
+
+
+def _print_tables(evaluation: TablesEvaluation) -> None:
+    """Print the true errors of tables of counts."""
+    from rich.table import Table
+
+    print_facts(list_error_facts(evaluation), indent=0)
+    print_text()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("table")
+    for name in ("cells", "planned", "estimate", "count", "largest", "distance", "coverage"):
+        table.add_column(name, justify="right")
+    for part in evaluation.tables:
+        table.add_row(
+            " by ".join(part.columns), f"{part.cells:,}", f"{part.expected:.2f}",
+            f"{part.estimate:.2f}", f"{part.count:.2f}", f"{part.largest:,}",
+            f"{part.distance:.4f}", format_percent(part.coverage, 1),
+        )  # fmt: skip
+    make_console().print(table, markup=False)
 
 
 def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> Facts:

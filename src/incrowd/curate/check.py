@@ -298,8 +298,8 @@ def _find_domain_problems(
         listed = [f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN]]
         more = max(len(often) - _SHOWN, 0)
         rows, total = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
-        synthetic = release is not None and release.method == "synthetic"
-        root_label = "null" if synthetic else hierarchy.root  # synthetic rows have no root
+        has_null = release is not None and release.method in ("synthetic", "tables")
+        root_label = "null" if has_null else hierarchy.root  # where nothing is suppressed
         # At the root nothing is shown of a column, whatever its values are.
         root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
         if rows + nulls == total and not root:

@@ -221,6 +221,10 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         from incrowd.methods.synthetic import expect as synthetic
 
         return synthetic.expect_synthetic(method, size)
+    if file.spec.release is not None and file.spec.release.method == "tables":
+        from incrowd.methods.tables import expect as tables
+
+        return tables.expect_tables(method, size)
     planned = method.planned_release
     widest = max(planned.tables, key=lambda limits: _sum_heights(planned.declared, limits))
     return Expectation(

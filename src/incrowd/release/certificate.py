@@ -28,6 +28,7 @@ from incrowd.release.guarantee_terms import (
 from incrowd.release.parameters import METHODS, Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.release.tables_part import TabulationPart
 from incrowd.spec.about import MetadataFormat
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class ReleasedFile(_CertificatePart):
     """
 
     file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
-    form: Literal["expanded", "counted"]
+    form: Literal["expanded", "counted", "cells"]
     sha256: Hash
     rows: Count
     classes: Count
@@ -194,6 +195,7 @@ class Certificate(_CertificatePart):
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
+    tabulation: TabulationPart | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -222,8 +224,14 @@ class Certificate(_CertificatePart):
             raise ValueError(f"'{self.method}' is no method that certificates know")
         if (self.synthetic is not None) != (self.method == "synthetic"):
             raise ValueError("synthetic rows have a part of their own, and nothing else has")
+        if (self.tabulation is not None) != (self.method == "tables"):
+            raise ValueError("tables of counts have a part of their own, and nothing else has")
+        if any((self.tabulation is not None) != (table.release.form == "cells")
+               for table in self.tables):  # fmt: skip
+            raise ValueError("'cells' is the form of tables of counts")
         columns = [column for table in self.tables for column in table.scheme.values()]
-        if self.synthetic is not None and any(column.absent for column in columns):
+        suppresses = self.synthetic is None and self.tabulation is None
+        if not suppresses and any(column.absent for column in columns):
             raise ValueError("'absent' belongs to rows that are not synthetic")
         if self.guarantee.without_id and self.guarantee.unit != "one person":
             raise ValueError("'without_id' belongs to the unit 'one person'")
@@ -359,6 +367,7 @@ class Certificate(_CertificatePart):
             seeded=self.randomness == SEEDED,
             rehearsal=bool(self.rehearsal),
             synthetic=self.synthetic,
+            tabulation=self.tabulation,
             assertions=self.assertions,
         )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.release.tables_part import TabulationPart
 
 
 class Sentence(BaseModel):
@@ -45,6 +46,7 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    tabulation: TabulationPart | None = None
     assertions: str | None = None
 
     @property

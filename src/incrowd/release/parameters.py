@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
@@ -58,6 +59,7 @@ _PEOPLE = frozenset({ROWS_PER_PERSON})  # where k counts people
 METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
+    "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms(
         "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
     ),
@@ -221,6 +223,14 @@ def synthetic_parameters(events: list[Event]) -> Parameters | None:
                 return None
             parameters: Parameters = {"information": information, "choices": float(len(choices))}
             return {**parameters, **({"choice_epsilon": ranges.pop()} if ranges else {})}
+    return None
+
+
+def tabulation_parameters(events: Sequence[Event]) -> Parameters | None:
+    """Return the parameters that the events of tables of counts imply; None if they are others."""
+    match [*events]:
+        case [GaussianMeasurements(information)]:
+            return {"information": information}
     return None
 
 

@@ -21,11 +21,12 @@ from incrowd.release.noise_sentences import (
 )
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
+from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
 __all__ = ["Facts", "Sentence", "write_statement"]
 
 TECHNICAL = frozenset(  # shown below the others
-    {"noise_law", "noise_bound", "noise_sums", "information", "choice_range"}
+    {"noise_law", "noise_bound", "noise_sums", "information", "choice_range", "residuals"}
 )
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
@@ -34,7 +35,7 @@ def write_statement(facts: Facts) -> list[Sentence]:
     """Return the sentences of a statement, the most important ones first, technical ones last."""
     write = {
         "safe": _write_safe, "k-anonymity": write_k_anonymity, "k-epsilon": write_k_epsilon,
-        "synthetic": _synthetic,
+        "synthetic": _synthetic, "tables": _write_tables,
     }[facts.method]  # fmt: skip
     return [
         *_write_reservations(facts),
@@ -76,6 +77,15 @@ def _synthetic(facts: Facts) -> Iterator[Sentence]:
     yield from _write_unit(facts)
     assert facts.synthetic is not None
     for key, text in describe_synthetic(facts.synthetic, facts.common):
+        yield make_sentence(key, text)
+    yield from _write_assumptions(facts)
+
+
+def _write_tables(facts: Facts) -> Iterator[Sentence]:
+    yield from _write_differential_privacy(facts)
+    yield from _write_unit(facts)
+    assert facts.tabulation is not None
+    for key, text in describe_tables(facts.tabulation, by_person=facts.by_person):
         yield make_sentence(key, text)
     yield from _write_assumptions(facts)
 
@@ -186,6 +196,9 @@ def _write_counts(facts: Facts) -> Iterator[Sentence]:
 
 
 def _technical(facts: Facts) -> Iterator[Sentence]:
+    if facts.tabulation is not None:
+        for key, text in describe_tables_details(facts.tabulation, facts.common):
+            yield make_sentence(key, text)
     if facts.synthetic is not None:
         for key, text in describe_synthetic_details(facts.common):
             yield make_sentence(key, text)

@@ -16,7 +16,14 @@ from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.period import EXAMPLES, Every, find_first_day
-from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.release import (
+    ClassesSpec,
+    ReleaseSpec,
+    SafeSpec,
+    Slicing,
+    SyntheticSpec,
+    TablesSpec,
+)
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -27,6 +34,9 @@ NOISY_UNDER_SAFE = (
 NOISY_UNDER_SYNTHETIC = (
     "synthetic rows have no noisy columns. Give it the role `quasi` with `intervals` or `dates`, "
     "or drop it."
+)
+NOISY_UNDER_TABLES = (
+    "tables of counts have no noisy columns. Give it the role `quasi` with `intervals`, or `drop`."
 )
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
@@ -240,7 +250,7 @@ class Spec(SpecModel):
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
-        named = release.named_columns if isinstance(release, SyntheticSpec) else target
+        named = release.named_columns if isinstance(release, SyntheticSpec | TablesSpec) else target
         for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(
@@ -252,6 +262,8 @@ class Spec(SpecModel):
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
+        if noisy and isinstance(release, TablesSpec):
+            raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_TABLES}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
 
