@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from incrowd.curate.confirm import confirm
     from incrowd.curate.deposit import describe
     from incrowd.curate.draft.draft import draft
+    from incrowd.curate.recommend import recommend_method
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
     from incrowd.curate.synthesize import synthesize
@@ -68,6 +69,7 @@ _HOMES = {
     "curate.confirm": ("confirm",),
     "curate.deposit": ("describe",),
     "curate.draft.draft": ("draft",),
+    "curate.recommend": ("recommend_method",),
     "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
@@ -137,6 +139,7 @@ __all__ = [
     "plan",
     "plan_tables",
     "publish",
+    "recommend_method",
     "rehearse",
     "risk",
     "smooth_bound",

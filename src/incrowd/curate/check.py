@@ -19,6 +19,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.recommend import recommend_method
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -131,6 +132,12 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
+    try:
+        recommendation = recommend_method(file)
+    except IncrowdError:
+        recommendation = None
+    if recommendation is not None:
+        yield recommendation.find()
     try:
         yield from find_expected_losses(file, table)
     except IncrowdError:

@@ -118,12 +118,15 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+    "reading",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
-    "rows": ("counted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+    "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
+    "algorithm": ("cluster", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
+    "reading": "suppress", "subsets": "suppress",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({
@@ -132,7 +135,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "noise", "bounds", "values",
+    "suppressed", "reading", "noise", "bounds", "values",
 })  # fmt: skip
 
 
@@ -204,6 +207,8 @@ def set_release_fields(file: SpecFile, form: Mapping[str, str]) -> Changes:
         for name, owner in _OF_ALGORITHM.items():
             if owner != algorithm:
                 changes["release", name] = None
+        if algorithm == "suppress":
+            changes["release", "suppressed"] = None
     if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
         gaussian = changes["release", "noise"] == "gaussian"
         changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None
