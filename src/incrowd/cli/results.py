@@ -246,8 +246,14 @@ def _with_examples(examples: Examples) -> dict[str, str]:
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
-    """Return what each column was generalized to; unchanged and suppressed columns in short."""
+    """Return what each column was generalized to, in short: of many columns the first ones.
+
+    >>> describe_generalization({"age": "decades", "sex": "unchanged", "zip": "unchanged"})
+    'age → decades; sex and zip unchanged'
+    """
     changed = [f"{name} → {words}" for name, words in levels.items() if words not in _WHOLE]
+    if len(changed) > _MOST_NAMED + 1:
+        changed[_MOST_NAMED:] = [f"{len(changed) - _MOST_NAMED:,} more generalized"]
     for state in _WHOLE:
         names = [name for name, words in levels.items() if words == state]
         changed += [f"{_join_names(names)} {state}"] if names else []
@@ -255,9 +261,13 @@ def describe_generalization(levels: Mapping[str, str]) -> str:
 
 
 _WHOLE = (UNCHANGED, SUPPRESSED)
+_MOST_NAMED = 12  # the report and the certificate list all columns
 
 
 def _join_names(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED + 1:
+        more = len(names) - _MOST_NAMED
+        names = [*names[:_MOST_NAMED], f"{more:,} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
