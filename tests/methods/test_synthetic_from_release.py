@@ -93,15 +93,15 @@ def test_rows_of_a_release_by_tables_have_its_shares(tmp_path: Path) -> None:
     release = f"{TABLES_BUDGET}, tables: [[region, sex], [diagnosis, sex]], missing: excluded"
     publish_unjudged(residents, make_tables_spec(release), output=tmp_path / "out")
     rows = ic.synthesize(tmp_path / "out", tmp_path / "rows.parquet")
-    drawn = pl.read_parquet(tmp_path / "rows.parquet")
-    assert drawn.columns == ["region", "sex", "diagnosis"]
-    assert rows == drawn.height == pytest.approx(2940, abs=150)
-    kept = residents.drop_nulls()
+    synthetic_rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert synthetic_rows.columns == ["region", "sex", "diagnosis"]
+    assert rows == synthetic_rows.height == pytest.approx(2940, abs=150)
+    complete = residents.drop_nulls()
     for name in ("region", "sex"):
-        for value in kept[name].unique().to_list():
-            before, after = ((table[name] == value).mean() for table in (kept, drawn))
+        for value in complete[name].unique().to_list():
+            before, after = ((table[name] == value).mean() for table in (complete, synthetic_rows))
             assert after == pytest.approx(before, abs=0.03)
-    assert (drawn["diagnosis"] == "elsewhere").mean() == pytest.approx(0.05, abs=0.02)
+    assert (synthetic_rows["diagnosis"] == "elsewhere").mean() == pytest.approx(0.05, abs=0.02)
 
 
 def test_rows_of_hidden_numbers_are_refused(tmp_path: Path) -> None:
