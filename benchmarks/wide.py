@@ -82,11 +82,8 @@ def write_first_columns(table: Path, columns: int, home: Path) -> str:
 def make_environment(source: Path | None, home: Path) -> dict[str, str]:
     """Return the variables of a process that uses a version, and remembers no releases."""
     newest = Path(__file__).resolve().parent.parent / "src"
-    variables = {
-        **os.environ,
-        "PYTHONPATH": str(source or newest),
-        "XDG_STATE_HOME": str(home / "s"),
-    }
+    state = str(home / "s")
+    variables = {**os.environ, "PYTHONPATH": str(source or newest), "XDG_STATE_HOME": state}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     return variables
 

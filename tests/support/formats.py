@@ -34,6 +34,8 @@ SPECS = {
     "counts-already-sampled": f"{SAFE}, already_sampled: 0.1, {LEVELS}",
     "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
+    "counts-person-rows": f"{SAFE}, {LEVELS}",
+    "counts-person-period": f"{SAFE}, {LEVELS}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -44,6 +46,7 @@ SPECS = {
     "levels: {n: 0, half: 0}",
     "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
+    "k-anonymity-person-rows": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
     "k-epsilon": f"{NOISE}, confidence: 0.5",
     "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
@@ -91,6 +94,15 @@ def make_format_release(name: str, folder: Path) -> None:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
+    if "rows" in name:
+        more = "unit: {id: name, without_id: drop, rows: 2}"
+    if "period" in name:
+        table = table.with_columns(pl.lit("2026-07-31").alias("day"))
+        columns = f"{columns.rstrip()}\n  day: {{role: drop}}\n"
+        more = (
+            "unit: {id: name, without_id: drop, rows: 2, period: {column: day, every: quarter}}\n"
+            "part: {column: day, value: 2026-Q3}"
+        )
     if "described" in name:
         more += DESCRIBED
     spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
