@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from incrowd.curate.recommend import recommend_method
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
+    from incrowd.curate.survey_weights import calibrate
     from incrowd.curate.synthesize import synthesize
     from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
@@ -76,6 +77,7 @@ _HOMES = {
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
+    "curate.survey_weights": ("calibrate",),
     "curate.synthesize": ("synthesize",),
     "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
@@ -121,6 +123,7 @@ __all__ = [
     "attack",
     "audit",
     "beta",
+    "calibrate",
     "check",
     "compare",
     "confirm",

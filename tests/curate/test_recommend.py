@@ -12,6 +12,7 @@ from support.unjudged import publish_unjudged
 from incrowd.curate.check import check
 from incrowd.curate.recommend import MethodForecast, Recommendation, recommend_method
 from incrowd.engine.source import open_table
+from incrowd.methods.expect import expect
 from incrowd.spec.file import load_spec
 
 AGE = {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 79, "widths": [5, 10, 40]}}}
@@ -118,3 +119,19 @@ def test_check_says_what_is_recommended_whatever_the_values() -> None:
     assert len(notes) == 2
     assert notes[0] == notes[1]
     assert "Recommended method for 5,000 people: synthetic" in notes[0]
+
+
+def test_tables_of_every_two_columns_are_forecast_by_the_noise_of_their_cells() -> None:
+    """The error of the table with the most noise, as the method itself plans it."""
+    size = 3_000
+    forecast = get_forecast(recommend(NARROW, size), "tables")
+    spec = describe(NARROW)
+    spec["release"] = {"method": "tables", "epsilon": 1.0, "delta": 1e-6, "all": 2}
+    table = draw_skewed(NARROW, size)
+    assert forecast.informative == 4
+    assert 0 < forecast.error < 0.1
+    wide = recommend({f"c{at}": flat(2) for at in range(21)}, size)
+    assert "tables" not in [x.method for x in wide.forecasts]
+    assert expect(table, {**spec, "size": size}).findings()[0].values["error"] == pytest.approx(
+        forecast.error * size, abs=1
+    )

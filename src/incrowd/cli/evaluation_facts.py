@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
     from incrowd.measure.synthetic import SyntheticEvaluation
     from incrowd.measure.tables import TablesEvaluation
+    from incrowd.measure.weighted import WeightedEvaluation
 
 
 def describe_pairs(evaluation: Evaluation) -> str:
@@ -143,6 +144,8 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
         )),
         *_prediction_facts(useful),
     ]  # fmt: skip
+    if evaluation.weighted is not None:
+        facts += list_weighted_facts(evaluation.weighted)
     if verbose:
         losses = evaluation.losses
         facts.append(("Other losses", (
@@ -151,6 +154,24 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
         )))  # fmt: skip
     if evaluation.noise is not None:
         facts += noise_facts(evaluation.noise, verbose=verbose)
+    return facts
+
+
+def list_weighted_facts(weighted: WeightedEvaluation) -> Facts:
+    """Return what survey weights estimate before and after the release."""
+    facts = [(f"Sum of '{weighted.weight}'", (
+        f"{weighted.total_after:,.0f} released, {weighted.total_before:,.0f} original; effective "
+        f"rows {weighted.effective_after:,.0f} released, {weighted.effective_before:,.0f} original"
+    ))]  # fmt: skip
+    for estimate in weighted.estimates:
+        name = f"Mean of '{estimate.column}'"
+        if estimate.value is not None:
+            name = f"Share of '{estimate.column}' = {estimate.value}"
+        after = "none"
+        if estimate.after is not None:
+            after = f"{estimate.after:.4g} ± {estimate.after_error:.2g}"
+        text = f"{after} released, {estimate.before:.4g} ± {estimate.before_error:.2g} original"
+        facts.append((name, f"{text} (weighted, with standard error)"))
     return facts
 
 

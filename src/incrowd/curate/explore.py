@@ -144,6 +144,7 @@ def explore_schemes(
     rows = method.count(draw_rows(table, file.spec, SystemRandomness()))
     if not isinstance(rows, DistinctRows):
         rows = rows.rows
+    method = method.at_size(rows.frequencies.total)
     names, fixed = rows.counted.names, release.levels
     chosen = tuple(x for name in names if isinstance(x := fixed.get(name), int))
     settled = len(chosen) == len(names)

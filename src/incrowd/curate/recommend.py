@@ -19,11 +19,13 @@ from incrowd.methods.base import published_columns
 from incrowd.methods.expect import SHARE, expect, forecast_table
 from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.expect import SyntheticExpectation
+from incrowd.methods.tables.expect import TablesExpectation
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 
 EPSILON, DELTA, K = 1.0, 1e-6, 5  # where the spec asks for none
 _SUPPRESSION = 0.05  # of the rows, by k-anonymity
+_MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -32,13 +34,13 @@ class MethodForecast:
     """What a method would keep of a table of some size.
 
     Attributes:
-        method: "counts", "synthetic" or "k-anonymity".
+        method: "counts", "synthetic", "tables" (of every two columns, no rows) or "k-anonymity".
         columns: Number of published columns.
         informative: Number of columns of which something is published.
         rows: Share of rows that are published.
         groups: Number of published groups; None of synthetic rows, which have none.
         error: Bound of the error of the share of a single value: by suppressed rows, or, of
-            synthetic rows, by noise (95 %).
+            synthetic rows and tables, by noise (95 %); of tables, of the worst pair of values.
         rare: Smallest share of a value that survives, roughly.
         private: Whether the release is differentially private.
     """
@@ -119,7 +121,7 @@ def recommend_method(spec: SpecSource, *, size: int | None = None) -> Recommenda
 
 def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
     """Yield a forecast of each method that the columns allow; a further method is a line here."""
-    for forecast in (_forecast_counts, _forecast_synthetic, _forecast_classes):
+    for forecast in (_forecast_counts, _forecast_synthetic, _forecast_tables, _forecast_classes):
         try:
             yield forecast(file, size)
         except IncrowdError:
@@ -200,6 +202,20 @@ def _forecast_groups(
         error=max(1 - share.rows, crowd / size),
         rare=min(crowd * max(groups, 2) / 2 / size, 1.0), private=private,
     )  # fmt: skip
+
+
+def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
+    """Return what tables of every two columns would keep; statistics, and no rows."""
+    columns = len(published_columns(file.spec, "quasi", "sensitive"))
+    if columns > _MOST_TABULATED:
+        raise IncrowdError("Too many columns for tables of every two. Name the tables.")
+    epsilon, delta = _get_budget(file)
+    release = {"method": "tables", "epsilon": epsilon, "delta": delta, "all": 2}
+    stated = file.with_entry(("release",), release).with_entry(("size",), size)
+    expectation = expect(None, stated.with_all_confirmed())
+    assert isinstance(expectation, TablesExpectation)
+    error = min(max(table.error for table in expectation.errors) / size, 1.0)
+    return MethodForecast("tables", columns, columns, 1.0, None, error, error, private=True)
 
 
 def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:

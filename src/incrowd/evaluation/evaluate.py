@@ -253,7 +253,8 @@ def evaluate_tables(
     beside = None
     if rows is not None:
         every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
-        beside = _pair_kept_rows(rows, every)
+        weight = next((name for name in sensitive if spec.columns[name].role == "weight"), None)
+        beside = replace(_pair_kept_rows(rows, every), weight=weight)
     published, readings = assign_levels(
         counts, replace(published, noise=release_facts.noise), release_facts.levels
     )
@@ -348,7 +349,7 @@ def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[st
     if _is_safe(spec):
         return ()
     both = {*original.columns} & {*released.columns}
-    return tuple(name for name in spec.columns_with_role("sensitive") if name in both)
+    return tuple(name for name in spec.columns_with_role("sensitive", "weight") if name in both)
 
 
 def _count_with_kept(

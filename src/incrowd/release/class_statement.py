@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
@@ -97,6 +98,15 @@ def write_k_anonymity(facts: Facts) -> Iterator[Sentence]:
         yield make_sentence(
             "k_anonymity",
             f"This release is {int(parameters['k'])}-anonymous: {_classes_hold(parameters)}.",
+        )
+    if "population" in parameters:
+        yield make_sentence(
+            "k_map",
+            f"The input is taken for a simple random sample of {int(parameters['population']):,} "
+            "people. Under this assumption of the curator, a class that fits fewer than "
+            f"{int(parameters['map_k'])} people of that population, once it occurs in the sample, "
+            f"has {int(parameters['k'])} rows or more with a probability of at most "
+            f"{format_exact(100 * SIGNIFICANCE)} %. The release cannot prove the sampling.",
         )
     yield make_sentence(
         "not_differential_privacy",

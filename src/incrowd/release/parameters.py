@@ -60,7 +60,9 @@ METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
-    "k-anonymity": Terms("k-anonymity", required=_CLASSES, optional=_PEOPLE),
+    "k-anonymity": Terms(
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
+    ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
         required=_CLASSES | {"epsilon", "noise", "bounds"},
@@ -367,9 +369,23 @@ def check_parameters(
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
     check_whole_number("k", parameters.get("k"))
+    _check_population(parameters)
     check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))
     if terms.noisy:
         _check_noise(parameters)
+
+
+def _check_population(parameters: Parameters) -> None:
+    """Refuse a k of people without their number, or one that its classes cannot stand for."""
+    names = {"map_k", "population"} & set(parameters)
+    if not names:
+        return
+    if len(names) == 1:
+        raise ValueError("'map_k' and 'population' belong together")
+    for name in sorted(names):
+        check_whole_number(name, parameters[name])
+    if not float(parameters["k"]) <= float(parameters["map_k"]):
+        raise ValueError("'k' is larger than 'map_k'")
 
 
 def _check_noise(parameters: Parameters) -> None:

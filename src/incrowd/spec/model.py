@@ -43,6 +43,7 @@ KEY_ELSEWHERE = (
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+SECOND_WEIGHT = "only one column can have the role `weight`. Drop the other."
 REGISTRY_ELSEWHERE = (
     "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
     "none. Remove it."
@@ -56,7 +57,7 @@ SEVERAL_ROWS = (
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
-Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
+Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
 CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
@@ -255,6 +256,9 @@ class Spec(SpecModel):
                 raise ValueError(
                     f"`release` names the column '{name}', which has no entry. Add it."
                 )
+        weights = self.columns_with_role("weight")
+        if len(weights) > 1:
+            raise ValueError(f"column '{weights[1]}': {SECOND_WEIGHT}")
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")

@@ -266,14 +266,21 @@ class KAnonymitySpec(ClassesSpec):
     """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
-    value. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    value. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
+    ``population``, k counts people of a population of that size, from which the table is a sample.
     """
 
     method: Literal["k-anonymity"]
+    population: Annotated[int, Field(ge=1, le=2**53)] | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
     def _refuse_misfits(self) -> None:
+        if self.population and (self.reading == "wildcard" or self.algorithm == "duplicate"):
+            raise ValueError(
+                "`population` needs classes of rows, which `reading: wildcard` and `algorithm: "
+                "duplicate` do not have. Remove one of them."
+            )
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")

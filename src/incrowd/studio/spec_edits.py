@@ -24,6 +24,10 @@ ROLES = {  # in short, and how the column is published
         "What an attacker must not learn. k-anonymity publishes it unchanged.",
     ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "weight": (
+        "Survey weight",
+        "How many people a row stands for. k-anonymity publishes it unchanged; safe does not.",
+    ),
     "key": ("Made-up key", "Synthetic rows replace it by made-up numbers."),
     "drop": ("Drop", "Not published."),
 }

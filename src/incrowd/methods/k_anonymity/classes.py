@@ -54,19 +54,24 @@ class KAnonymityColumns:
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         refuse_unconfirmed(file, roles_suffice=True)
         self.quasi = published_columns(file.spec, "quasi")
-        self.kept = published_columns(file.spec, "sensitive")
+        self.kept = published_columns(file.spec, "sensitive", "weight")
         self.folder = file.folder
         self.declared = ColumnHierarchies(self.quasi, file.folder)
         self.release, self.reasons = _choose_algorithm(release, self.declared)
         if release.k is None:
             raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
+        self.population: tuple[int, int] | None = None  # the k of people, and their number
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
         if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
             raise IncrowdError(
                 f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
                 "`mondrian`, or `rows: 1` under `unit`."
+            )
+        if self.person is not None and getattr(release, "population", None) is not None:
+            raise IncrowdError(
+                "`population` counts rows as people. Remove it, or use `rows: 1` under `unit`."
             )
         if self.person is not None and getattr(release, "confidence", None) is not None:
             raise IncrowdError(
@@ -105,6 +110,11 @@ class KAnonymityColumns:
                 )
 
     @property
+    def weight(self) -> str | None:
+        """The column of survey weights; None without one."""
+        return next((name for name, column in self.kept.items() if column.role == "weight"), None)
+
+    @property
     def planned_release(self) -> PlannedRelease:
         """Classes are shown from k rows on."""
         names, spec_levels = self.declared.names, self.release.levels
@@ -132,6 +142,8 @@ class KAnonymityColumns:
             for name, column in self.kept.items():
                 if column.linked is not None:
                     entries[f"linked {name}"] = column.linked
+        if self.population is not None:
+            entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
         for name, column in self.kept.items():
             for kind, value in list_column_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)

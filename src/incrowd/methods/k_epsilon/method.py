@@ -132,7 +132,8 @@ class KEpsilon:
         after = merge_tuples(
             looks[published_tuples].astype(np.int32), np.ones(len(published_tuples), np.int64)
         )
-        return KeptRows(kept_values, merge_tuples(codes, rows.frequencies.counts), after)
+        before = merge_tuples(codes, rows.frequencies.counts)
+        return KeptRows(kept_values, before, after, self.columns.weight)
 
     def _make_remotely(self, remote_rows: RemoteRows, context: MakeContext) -> MethodResult:
         """Make the same where the rows are: classes from counts, noise there."""
