@@ -118,6 +118,7 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
     "synthetic": {"epsilon": 1.0, "delta": 1e-6},
     "k-anonymity": {"k": 5},
     "k-epsilon": {"k": 5, "epsilon": 2.0},
+    "tables": {"epsilon": 1.0, "delta": 1e-6, "all": 2},
 }
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
@@ -167,13 +168,13 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         return {("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
         return {}
-    both = not {"safe", "synthetic"} & {old.method, chosen}
+    both = not {"safe", "synthetic", "tables"} & {old.method, chosen}
     document = file.document["release"]
     kept_keys = {
         str(key) for key in document
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
-        and not (chosen == "synthetic" and str(key) == "rows")
+        and not (chosen in ("synthetic", "tables") and str(key) == "rows")
     }  # fmt: skip
     changes: Changes = {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
