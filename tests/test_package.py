@@ -119,6 +119,10 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "  y: {role: quasi, hierarchy: {flat: {values: ['1', '2']}}}\n"
         "release: {method: k-anonymity, k: 2}\n"
     )
+    (tmp_path / "book.yaml").write_text(
+        "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
+        "release: {method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]], exports: [xlsx]}\n"
+    )
     compared = ("--original", "t.csv", "--released", "t.csv", "--spec", "spec.yaml")
     commands = {
         "studio": ["studio", "--no-browser"],
@@ -127,6 +131,7 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "statistics": ["init", "t.sav", "-o", "new.yaml"],
         "utility": ["evaluate", *compared, "--target", "y"],
         "papers": ["reproduce", "all", "-o", "papers"],
+        "excel": ["plan", "--tables", "book.yaml"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
     request = json.dumps(list(commands.values()))

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from incrowd.curate.check import check
     from incrowd.curate.confirm import confirm
+    from incrowd.curate.deposit import describe
     from incrowd.curate.draft.draft import draft
+    from incrowd.curate.recommend import recommend_method
     from incrowd.curate.rehearse import rehearse
     from incrowd.curate.risk_assessment import risk
+    from incrowd.curate.survey_weights import calibrate
     from incrowd.curate.synthesize import synthesize
+    from incrowd.curate.table_plan import plan_tables
     from incrowd.engine.source import spark_engine
     from incrowd.errors import IncrowdError, IncrowdWarning, ParameterError, UnsolvableError
     from incrowd.evaluation.attacks.attack import attack
@@ -64,14 +68,18 @@ _HOMES = {
     "evaluation.audit.audit": ("audit",),
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
+    "curate.deposit": ("describe",),
     "curate.draft.draft": ("draft",),
+    "curate.recommend": ("recommend_method",),
     "evaluation.comparison": ("compare",),
     "evaluation.evaluate": ("evaluate", "information_loss"),
     "methods.expect": ("expect",),
     "publication": ("publish",),
     "curate.rehearse": ("rehearse",),
     "curate.risk_assessment": ("risk",),
+    "curate.survey_weights": ("calibrate",),
     "curate.synthesize": ("synthesize",),
+    "curate.table_plan": ("plan_tables",),
 }  # fmt: skip
 
 
@@ -115,12 +123,14 @@ __all__ = [
     "attack",
     "audit",
     "beta",
+    "calibrate",
     "check",
     "compare",
     "confirm",
     "crowd_size",
     "delta",
     "delta_sampling",
+    "describe",
     "draft",
     "epsilon",
     "evaluate",
@@ -130,7 +140,9 @@ __all__ = [
     "invert_amplification",
     "linking_risk",
     "plan",
+    "plan_tables",
     "publish",
+    "recommend_method",
     "rehearse",
     "risk",
     "smooth_bound",

@@ -231,7 +231,7 @@ def make_release(run: RunContext) -> Release:
     return Release(
         certificate=certificate,
         evaluation=judgment.evaluation,
-        tables=tuple(product.table for product in outcome.products),
+        tables=outcome.tables,
         findings=(*findings, *judgment.findings),
         folder=run.output,
         curator=run.private_folder,
@@ -257,8 +257,9 @@ def _plan_method(run: RunContext) -> Method:
 def _open_history(run: RunContext, method: Method, source: Table) -> ReleaseHistory:
     """Begin to recognize the table; hashing goes beside counting."""
     return ReleaseHistory(
-        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal
-    )
+        source, run.ledger, is_accounted=bool(method.events), is_rehearsal=run.rehearsal,
+        is_part=run.file.spec.part is not None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

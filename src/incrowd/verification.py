@@ -1,10 +1,11 @@
-"""Verify a release: its certificate and files and, of synthetic rows, the model behind them.
+"""Verify a release: its certificate and files, and that what was computed from noise follows.
 
 Two layers. :mod:`incrowd.release.verify` checks everything that the guarantee rests on, and shares
 no code with what makes releases. Of synthetic rows one more thing can be checked, that they follow
-from the measured tables; to fit the model again takes the code that fitted it, which lies above.
-So this module, like :mod:`incrowd.publication`, stands above both. No guarantee depends on the
-second layer: rows and model are post-processing of the measured tables.
+from the measured tables, and of tables of counts that their estimates follow from the measured
+numbers; to compute these again takes the code that computed them, which lies above. So this module,
+like :mod:`incrowd.publication`, stands above both. No guarantee depends on the second layer: rows,
+model and estimates are post-processing of what was measured.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from incrowd.findings import Finding, make_finding
+from incrowd.release.certificate import Certificate
 from incrowd.release.verify import read_certificate
 from incrowd.release.verify import verify as verify_files
 
@@ -29,17 +31,26 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     if any(not _is_mark(finding) for finding in findings):
         return findings
     certificate = read_certificate(Path(folder))
-    if certificate.synthetic is None:
-        return findings
-    from incrowd.methods.synthetic.verify import check_model
-
     try:
-        return [*findings, *check_model(Path(folder), certificate)]
+        return [*findings, *_check_computation(Path(folder), certificate)]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a made-up file can cause
         reason = (str(error).splitlines() or [repr(error)])[0]
         return [*findings, make_finding("DATA_NOT_CHECKED", problem=reason)]
+
+
+def _check_computation(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Return what does not follow from the measured numbers of a release, if it has some."""
+    if certificate.synthetic is not None:
+        from incrowd.methods.synthetic.verify import check_model
+
+        return check_model(folder, certificate)
+    if certificate.tabulation is not None:
+        from incrowd.methods.tables.verify import check_estimates
+
+        return check_estimates(folder, certificate)
+    return []
 
 
 def _is_mark(finding: Finding) -> bool:

@@ -25,6 +25,7 @@ from support.people import (
 )
 from support.search_law import (
     FOUR,
+    RARE,
     THREE,
     TWO,
     Cells,
@@ -36,7 +37,8 @@ from incrowd.anonymize import safe_counts, safe_search
 from incrowd.anonymize.lattice import Lattice, Node
 from incrowd.anonymize.safe_counts import draw_noisy_counts
 from incrowd.anonymize.safe_search import W, make_ramp, search_scheme
-from incrowd.arrays import Counts
+from incrowd.arrays import Codes
+from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.counts import build_event_law
@@ -181,7 +183,7 @@ def find_rate(problem: PeopleProblem, epsilon: Fraction) -> mpmath.mpf:
     """epsilon / sensitivity as the search itself asks for its noise."""
     request: list[tuple[int, Fraction]] = []
 
-    def none(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Counts:
+    def none(count: int, *, sensitivity: int, epsilon: Fraction, bits: Randomness) -> Rows:
         request.append((sensitivity, epsilon))
         return np.zeros(count, dtype=np.int64)
 
@@ -211,7 +213,23 @@ def score_cells(problem: PeopleProblem, cells: Cells, node: Node) -> int:
     detail = problem.make_detail((((0,) * len(problem.hierarchies)),))
     codes = np.array([code for code, _ in cells], dtype=np.int32)
     psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-    return detail.compute_score(codes, detail.weigh_cells(codes, node), psi)
+    return add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+
+
+def add_up(codes: Codes, weights: Rows, psi: Rows, target: int | None) -> int:
+    """The score by its definition: of cells, or of regions that hold a target's values."""
+    regions: dict[tuple[int, ...], list[int]] = {}
+    region_weights: dict[tuple[int, ...], int] = {}
+    for at, code in enumerate(codes.tolist()):
+        key = tuple(x for column, x in enumerate(code) if column != target)
+        regions.setdefault(key, []).append(int(psi[at]))
+        region_weights[key] = int(weights[at])
+    if target is None:
+        return int((weights * psi).sum())
+    return sum(
+        region_weights[key] * ((1 + RARE) * sum(psis) - RARE * max(psis))
+        for key, psis in regions.items()
+    )
 
 
 A, B, C, D = (0,), (1,), (2,), (3,)
@@ -370,9 +388,9 @@ def test_rows_per_person_are_charged_in_every_table_of_a_release() -> None:
 @given(data=st.data())
 def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataObject) -> None:
     trees = tuple(data.draw(st.lists(st.sampled_from([TWO, THREE, FOUR]), min_size=1, max_size=3)))
-    high = tuple(tree.height - 1 for tree in trees)
     rows = data.draw(st.integers(2, 9))
     target = data.draw(st.sampled_from([None, 0])) if len(trees) > 1 else None
+    high = tuple(0 if at == target else tree.height - 1 for at, tree in enumerate(trees))
     ramps = tuple(
         make_ramp(k, 1.0)
         for k in data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=2, unique=True))
@@ -387,18 +405,18 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     epsilon = data.draw(st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(10**8)]))
     seed = data.draw(st.integers(0, 99))
     choice = run_search(problem, people, epsilon, SeededRandomness(seed))
-    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (6 if target is not None else 1)
+    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (1 + RARE if target is not None else 1)
     noise = sample_one_sided_noise(
-        len(ramps) * len(problem.nodes), sensitivity=sensitivity, epsilon=epsilon,
+        len(ramps) * problem.lattice.size, sensitivity=sensitivity, epsilon=epsilon,
         bits=SeededRandomness(seed),
-    )  # fmt: skip
+    )[problem.places]  # fmt: skip
     detail = problem.make_detail(people[0])
     best = None
     for number, (ramp, node) in enumerate(itertools.product(ramps, problem.nodes)):
         cells = count_people_by_cell(problem, people, node)
         codes = np.array([code for code, _ in cells], dtype=np.int32)
         psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-        score = detail.compute_score(codes, detail.weigh_cells(codes, node), psi)
+        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
         noisy = score + int(noise[number])
         if best is None or noisy > best[0]:
             best = (noisy, node, ramp)

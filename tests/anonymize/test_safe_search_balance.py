@@ -11,6 +11,7 @@ from support.search_law import SearchProblem
 from incrowd.anonymize.lattice import Lattice, Rollups
 from incrowd.anonymize.safe_search import find_balanced, make_ramp, search_scheme
 from incrowd.codes.counted_table import CountedTable
+from incrowd.codes.frequency import merge_tuples
 from incrowd.codes.hierarchy import Hierarchy, build_from_rows
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.methods.registry import make_method
@@ -95,3 +96,22 @@ def test_every_column_stays_where_nine_rows_of_ten_can_show_something_of_each(
             level == high and hierarchy.is_rooted
             for level, high, hierarchy in zip(levels, top, distinct.hierarchies, strict=True)
         )
+
+
+def test_a_target_keeps_its_rare_value() -> None:
+    """One row in eight has it. A score by the most frequent value would drop every such cell."""
+    draw = np.random.default_rng(5)
+    first, second = draw.integers(0, 16, 3000), draw.integers(0, 16, 3000)
+    rare = (draw.random(3000) < np.where(first < 8, 0.05, 0.2)).astype(np.int64)
+    trees = (DEEP, DEEP, FLAG)
+    codes = np.column_stack([first, second, rare]).astype(np.int32)
+    rollups = Rollups(trees, merge_tuples(codes, np.ones(3000, dtype=np.int64)))
+    levels = search_scheme(
+        rollups, Lattice((0, 0, 0), (3, 3, 0)), [make_ramp(19, 1.0)], epsilon=Fraction(1, 20),
+        power=2, weights=np.ones(3), bits=SeededRandomness(1), target=2,
+    ).levels  # fmt: skip
+    keys, sizes = rollups.count_cells(levels)
+    has_rare = rollups.decode_keys(levels, keys)[:, 2] == 1
+    published = sizes * (sizes >= 19)
+    assert published[has_rare].sum() / published.sum() == pytest.approx(rare.mean(), abs=0.03)
+    assert 3 not in levels[:2]

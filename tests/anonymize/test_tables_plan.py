@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from incrowd.anonymize.tables.plan import compare_independent, plan_tables
-from incrowd.anonymize.tables.workload import RequestedTable, TableAxis, Workload
+from incrowd.anonymize.tables.workload import RequestedTable, SumColumn, TableAxis, Workload
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 from incrowd.privacy.events import GaussianMeasurements
@@ -151,3 +151,37 @@ def test_levels_that_do_not_nest_are_refused() -> None:
         TableAxis("region", 4, crossing)
     with pytest.raises(ParameterError, match="number its groups from 0"):
         TableAxis("region", 4, (np.array([0, 0, 2, 2], np.int32),))
+
+
+@pytest.mark.parametrize("objective", ["sum", "max"])
+def test_totals_count_as_if_they_were_asked_for(objective: str) -> None:
+    region = TableAxis("region", 6, (np.array([0, 0, 1, 1, 1, 2], np.int32),))
+    axes = (region, TableAxis("sex", 2), TableAxis("age", 5))
+    table = RequestedTable((0, 2), (0, 0))
+    listed = [
+        RequestedTable(columns, levels)
+        for columns, levels in (
+            ((0, 2), (0, 0)), ((0, 2), (1, 0)), ((2,), (0,)), ((0,), (0,)), ((0,), (1,)), ((), ()),
+        )
+    ]  # fmt: skip
+    short = plan_tables(Workload(axes, (table,)), 0.1, objective, totals=True)
+    longer = plan_tables(Workload(axes, tuple(listed)), 0.1, objective)
+    assert set(short.by_key) == set(longer.by_key)
+    for key, residual in short.by_key.items():
+        assert float(residual.part) == pytest.approx(float(longer.by_key[key].part), rel=0.02)
+
+
+def test_a_sum_costs_as_much_as_noise_on_the_values_themselves() -> None:
+    """Of a lowest value of 0: half of the largest for the differences, half for the counts."""
+    axes = (TableAxis("sex", 2), TableAxis("age", 5))
+    column = SumColumn("income", 0.0, 10.0, 400)
+    tables = (RequestedTable((0, 1), (0, 0)), RequestedTable((0, 1), (0, 0), quantity=1))
+    plan = plan_tables(Workload(axes, (tables[1],), (column,)), 0.01)
+    counts = plan_tables(Workload(axes, (tables[0],)), 0.01)
+    ratio = plan.mean_variance(tables[1]) / column.upper**2 / counts.mean_variance(tables[0])
+    assert ratio == pytest.approx(1, rel=0.02)
+    assert sum(float(x.part) for x in plan.residuals if x.quantity) == pytest.approx(0.005, rel=0.1)
+    with pytest.raises(ParameterError, match="have 1 to 1,000,000 steps"):
+        SumColumn("income", 0.0, 1.0, 10**7)
+    with pytest.raises(ParameterError, match="name a declared sum"):
+        Workload(axes, tables)

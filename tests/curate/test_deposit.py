@@ -10,7 +10,7 @@ import pytest
 from support.metadata import ABOUT, RELEASES, VALIDATORS, publish_described
 from support.readers import format_columns, make_reader_table
 
-from incrowd.curate.deposit import write_deposit
+from incrowd.curate.deposit import describe
 from incrowd.errors import IncrowdError
 from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
@@ -26,7 +26,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_files_stand_beside_the_data_and_are_valid(described: Path, tmp_path: Path) -> None:
-    deposit = write_deposit(described, tmp_path / "files")
+    deposit = describe(described, tmp_path / "files")
     assert deposit.unstated == deposit.notes == ()
     assert len(deposit.files) == 8
     together = tmp_path / "together"
@@ -47,7 +47,7 @@ def test_words_of_another_spec_and_the_total_of_a_ledger(described: Path, tmp_pa
     ledger = Ledger(tmp_path / "people.ledger")
     ledger.set_budget(epsilon=3, delta=1e-5)
     words = f"{format_columns('')}about: {{title: Another title}}\n"
-    deposit = write_deposit(described, tmp_path / "out", spec=parse_spec(words), ledger=ledger)
+    deposit = describe(described, tmp_path / "out", spec=parse_spec(words), ledger=ledger)
     assert "title" not in deposit.unstated
     assert "source" in deposit.unstated
     assertions = json.loads((tmp_path / "out/assertions.json").read_bytes())
@@ -60,14 +60,14 @@ def test_words_of_another_spec_and_the_total_of_a_ledger(described: Path, tmp_pa
 
 def test_what_does_not_fit_is_refused(described: Path, tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="be one of croissant"):
-        write_deposit(described, tmp_path / "a", formats=["croisant"])
+        describe(described, tmp_path / "a", formats=["croisant"])
     classes = publish_described("k-epsilon", tmp_path)
-    assert write_deposit(classes, tmp_path / "b").notes[0].startswith("`registry` is left out")
+    assert describe(classes, tmp_path / "b").notes[0].startswith("`registry` is left out")
     with pytest.raises(IncrowdError, match="this is none"):
-        write_deposit(classes, tmp_path / "c", formats=["registry"])
+        describe(classes, tmp_path / "c", formats=["registry"])
     (classes / "README.md").write_text("x")
     with pytest.raises(IncrowdError, match="does not verify"):
-        write_deposit(classes, tmp_path / "d")
+        describe(classes, tmp_path / "d")
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "d").exists()
 
@@ -92,7 +92,7 @@ def test_a_booked_release_states_the_ledger_and_its_private_part_is_private(tmp_
     for heading in ("Singling out", "Linkability", "Inference", "Subgroups", "Information loss"):
         assert heading in private
     first = private
-    write_deposit(tmp_path / "out", tmp_path / "later", formats=["dossier"])
+    describe(tmp_path / "out", tmp_path / "later", formats=["dossier"])
     again = (tmp_path / "out.curator/dossier-private.html").read_text(encoding="utf-8")
     assert again == first
     attacks = json.loads((tmp_path / "out.curator/attacks.json").read_bytes())
@@ -102,7 +102,7 @@ def test_a_booked_release_states_the_ledger_and_its_private_part_is_private(tmp_
         for attack in attacks["attacks"][:1]
     ]
     (tmp_path / "more.json").write_text(json.dumps(more))
-    write_deposit(
+    describe(
         tmp_path / "out", tmp_path / "more", formats=["dossier"], attacks=tmp_path / "more.json"
     )
     page = (tmp_path / "out.curator/dossier-private.html").read_text(encoding="utf-8")
@@ -110,5 +110,5 @@ def test_a_booked_release_states_the_ledger_and_its_private_part_is_private(tmp_
     assert "77 random people of the table and on 55 people who are not in it" in page
     assert all(f"{attack['attack']}: {attack['name']}" in page for attack in attacks["attacks"])
     with pytest.raises(IncrowdError, match="cannot be read"):
-        write_deposit(tmp_path / "out", tmp_path / "none", attacks=tmp_path / "none.json")
+        describe(tmp_path / "out", tmp_path / "none", attacks=tmp_path / "none.json")
     assert not (tmp_path / "none").exists()

@@ -280,3 +280,20 @@ def test_what_was_read_from_the_data_is_to_be_confirmed(columns: dict[str, list[
             or (listed and any(listed <= pair for pair in EVERYBODY_KNOWS))
         )
         assert public or "hierarchy" in column.confirm, column
+
+
+def test_the_columns_that_single_people_out_together_are_named() -> None:
+    """Sex and place alone hide everybody; with the age, every row is unique."""
+    ages = [at % 50 for at in range(200)]
+    table = pl.DataFrame(
+        {
+            "sex": ["female" if at % 2 else "male" for at in range(200)],
+            "age": ages,
+            "place": [["A", "B", "C", "D"][at // 50] for at in range(200)],
+        }
+    )
+    drafted = draft(table)
+    assert drafted.identifying == (("age", "place"), 1.0)
+    assert "# Unique by age, place together: 100 % of the rows looked at.\n" in drafted.yaml()
+    assert draft(table.select("sex", "place")).identifying is None
+    assert "Unique by" not in draft(table.select("sex")).yaml()

@@ -212,3 +212,19 @@ def test_a_number_that_no_computer_holds_is_text() -> None:
     values: list[object] = ["9" * 1_000_001, "2", "4"]
     guess = guess_column("amount", values, 3)
     assert guess.hierarchy is None or "intervals" not in guess.hierarchy
+
+
+@pytest.mark.parametrize("name", ["sampling_weight", "hhweight", "fnlwgt", "design_wt", "PERWT"])
+def test_survey_weights_are_found_by_their_names(name: str) -> None:
+    guess = guess_column(name, [310.0, 240.5, 35.25], 900)
+    assert (guess.role, guess.reason) == ("weight", "survey weights, by name")
+    assert parse_guess(guess).role == "weight"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("weight", [61.5, 80.0]), ("birth_weight", [3100, 2500]), ("sampling_weight", [0, 35.5]),
+     ("survey_weight", ["heavy", "light"])],
+)  # fmt: skip
+def test_other_weights_are_no_survey_weights(name: str, values: list[object]) -> None:
+    assert guess_column(name, values, 900).role != "weight"

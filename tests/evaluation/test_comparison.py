@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     publish_unjudged(
         people(), make_spec(method="safe", epsilon=2.0, delta=1e-6), output=place / "safe"
     )
-    publish_unjudged(people(), synthetic, output=place / "rows")
+    ic.publish(people(), synthetic, output=place / "rows")
     pl.DataFrame({"sex": ["*"] * 9, "age": ["*"] * 9, "ill": ["no"] * 9}).write_csv(
         place / "other.csv"
     )

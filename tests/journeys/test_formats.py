@@ -34,7 +34,7 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     certificates = [read_certificate(folder) for folder in FOLDERS]
     assert {certificate.format for certificate in certificates} == {FORMAT}
     assert {certificate.method for certificate in certificates} == {
-        "safe", "k-anonymity", "k-epsilon", "synthetic",
+        "safe", "k-anonymity", "k-epsilon", "synthetic", "tables",
     }  # fmt: skip
     assert {
         certificate.has_noisy_counts for certificate in certificates if certificate.method == "safe"
@@ -45,7 +45,7 @@ def test_there_is_a_folder_of_every_method_and_form() -> None:
     assert {certificate.slices is None for certificate in certificates} == {True, False}
     assert {certificate.signature is None for certificate in certificates} == {True, False}
     tables = [table.release for certificate in certificates for table in certificate.tables]
-    assert {release.form for release in tables} == {"expanded", "counted"}
+    assert {release.form for release in tables} == {"expanded", "counted", "cells"}
     assert {release.file.partition(".")[2] for release in tables} == {"parquet", "csv"}
     assert {certificate.guarantee.unit for certificate in certificates} == {"one row", "one person"}
 

@@ -402,7 +402,6 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("k: 5, levels: {x: 2}", "", "", "Column 'x': level 2 does not exist, the highest is 1"),
     ("k: 5, levels: {x: [0, 7]}", "", "", "Column 'x': level 7 does not exist"),
     ("k: 5, levels: {s: 1}", "", ", hierarchy: flat", "'s'"),  # or it would be shown as it is
-    ("k: 5, algorithm: cluster", "", ", diversity: {distinct: 2}", "does not support"),
     ("k: 5, algorithm: duplicate", "", ", closeness: {equal: 0.5}", "does not support"),
     ("k: 5", ", confirm: [role]", "", "not confirmed: roles"),
 ]

@@ -21,7 +21,7 @@ from support.pairs import (
     utility_pairs,
 )
 
-from incrowd.arrays import Floats
+from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.measure import association
@@ -91,34 +91,57 @@ def test_a_strong_association_is_hardly_touched() -> None:
 
 def test_noise_in_coarse_labels_is_spread_like_their_rows() -> None:
     """A label of two values has its noise in both, a half each: a quarter of the variance."""
-    released = make_frequencies([(0, 0, 500), (0, 1, 500), (1, 0, 500), (1, 1, 500)])
+    released = make_frequencies([(0, 0, 500), (0, 1, 300), (1, 0, 200), (1, 1, 500)])
     shares = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     pair = make_pair(released, released, shares, np.eye(2))
-    noise_variance = association._compute_noise_variance(
-        pair, CountNoise(16.0, 50.0), association._square_shares(pair), 0, 1
+    (result,) = compute_associations(replace(pair, noise=CountNoise(16.0, 50.0)))
+    expected = association._compute_cramers_v(
+        np.array([[250.0, 150.0], [250.0, 150.0], [200.0, 500.0]]),
+        np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]),
     )
-    assert noise_variance == pytest.approx(np.array([[4.0, 4.0], [4.0, 4.0], [16.0, 16.0]]))
+    assert result.released == pytest.approx(expected, abs=1e-12)
 
 
 def test_shares_of_all_columns_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made for each pair of columns, they would cost the cube of the number of columns."""
-    columns, calls = 6, {"exact": 0, "squared": 0}
-    make_squared = association._square_shares
+    columns, calls = 6, {"bins": 0, "pieces": 0}
+    collect_bins, collect_pieces = association._collect_bins, association._collect_pieces
 
-    def count_exact(pair: TablePair) -> tuple[Floats, ...]:
-        calls["exact"] += 1
-        return tuple(np.eye(shares.shape[1]) for shares in pair.shares)
+    def count_bins(codes: Codes) -> association._BinPieces:
+        calls["bins"] += 1
+        return collect_bins(codes)
 
-    def count_squared(pair: TablePair) -> tuple[Floats, ...]:
-        calls["squared"] += 1
-        return make_squared(pair)
+    def count_pieces(codes: Codes, shares: Floats) -> association._BinPieces:
+        calls["pieces"] += 1
+        return collect_pieces(codes, shares)
 
-    monkeypatch.setattr(TablePair, "exact_shares", property(count_exact))
-    monkeypatch.setattr(association, "_square_shares", count_squared)
+    monkeypatch.setattr(association, "_collect_bins", count_bins)
+    monkeypatch.setattr(association, "_collect_pieces", count_pieces)
     table = make_frequencies([(*[0] * columns, 30), (*[1] * columns, 20)])
     pair = make_pair(table, table, *(np.eye(2) for _ in range(columns)))
     compute_associations(replace(pair, noise=CountNoise(variance=4.0, crowd=10.0)))
-    assert calls == {"exact": 1, "squared": 1}
+    assert calls == {"bins": columns, "pieces": columns}
+
+
+def test_bins_that_no_label_divides_are_one_piece_and_change_nothing() -> None:
+    """Of labels of several levels, with noise and without; beside each bin by itself."""
+    rng = np.random.default_rng(4)
+    released = make_frequencies([(*rng.integers(0, 4, 2).tolist(), 9) for _ in range(40)])
+    runs = [(0, 4), (4, 9), (0, 9), (9, 10)]
+    shares = np.array([[(low <= at < high) / (high - low) for at in range(12)]
+                       for low, high in runs])  # fmt: skip
+    pieces = association._collect_pieces(released.codes[:, 0], shares)
+    assert sorted(pieces.bins) == [1, 4, 5]
+    pair = make_pair(released, released, shares, shares)
+    for noise in (None, CountNoise(variance=4.0, crowd=0.0)):
+        joint, variance = np.zeros((12, 12)), np.zeros((12, 12))
+        for (first, second), rows in zip(released.codes, released.counts, strict=True):
+            joint += rows * np.outer(shares[first], shares[second])
+            variance += 4.0 * np.outer(shares[first], shares[second]) ** 2
+        true = association._compute_cramers_v(joint, None if noise is None else variance)
+        assert 0 < true < 1
+        result = compute_associations(replace(pair, noise=noise))[0].released
+        assert result == pytest.approx(true, abs=1e-9)
 
 
 def test_missing_cells_are_filled_as_independence_has_them() -> None:

@@ -10,15 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from incrowd.measure.diversity import (
+    AlphaRule,
     ClosenessRule,
+    DisclosureRule,
     DistinctRule,
     DiversityRule,
     EntropyRule,
+    HierarchyClosenessRule,
+    LikenessRule,
+    RecursiveRule,
     SensitiveColumn,
     check_rules,
+    compute_disclosure,
     compute_distance,
+    compute_gain,
+    compute_hierarchy_distance,
 )
 
 Spread = list[int]
@@ -128,6 +137,16 @@ RULES: list[DiversityRule] = [
     ClosenessRule(0.3),
     ClosenessRule(0.15, ordered=True),
     ClosenessRule(0.3, ordered=True),
+    RecursiveRule(1.0, 2),
+    RecursiveRule(3.0, 3),
+    RecursiveRule(0.8, 2),
+    AlphaRule(0.5),
+    AlphaRule(0.7),
+    LikenessRule(0.5),
+    LikenessRule(1.0, enhanced=True),
+    DisclosureRule(3.0),
+    DisclosureRule(4.0),
+    HierarchyClosenessRule(0.25, (np.array([0, 1, 2]), np.array([0, 0, 1]))),
 ]
 
 
@@ -155,6 +174,12 @@ def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
         (EntropyRule(2), (1, 1), (9, 0)),
         (ClosenessRule(0.3), (1, 1), (9, 0)),
         (ClosenessRule(0.3, ordered=True), (1, 1), (9, 0)),
+        (RecursiveRule(2.0, 2), (1, 1), (9, 0)),
+        (AlphaRule(0.6), (1, 1), (9, 0)),
+        (LikenessRule(0.5), (1, 1), (9, 0)),
+        (LikenessRule(0.5, enhanced=True), (1, 1), (9, 0)),
+        (DisclosureRule(1.0), (1, 1), (9, 0)),
+        (HierarchyClosenessRule(0.3, (np.array([0, 1]),)), (1, 1), (9, 0)),
     ],
 )
 def test_what_joins_a_class_may_break_a_rule_that_is_not_monotone(
@@ -200,3 +225,104 @@ def test_classes_satisfy_the_rules_of_all_columns(rows: list[tuple[int, int, int
     satisfied = check_rules(number, counts, classes=len(class_numbers), sensitive_columns=columns)
     assert satisfied.tolist() == expected.tolist()
     assert check_rules(number, counts, classes=len(class_numbers), sensitive_columns=[]).all()
+
+
+# Recursive diversity, shares, likeness, disclosure, hierarchies -----------------------------------
+
+
+@settings(max_examples=80)
+@given(data=st.data(), width=st.integers(2, 5))
+def test_rules_on_shares_against_their_definitions(data: st.DataObject, width: int) -> None:
+    overall = [x + 1 for x in data.draw(spreads(width))]
+    classes = data.draw(st.lists(spreads(width), min_size=1, max_size=5))
+    spread, total = np.array(classes), np.array(overall)
+    table_shares = [Fraction(x, sum(overall)) for x in overall]
+    for number, inside in enumerate(classes):
+        row = spread[number : number + 1]
+        shares = [Fraction(x, sum(inside)) for x in inside]
+        by_size = sorted(inside, reverse=True)
+        for c, first in ((Fraction(1), 2), (Fraction(2), 3), (Fraction(1, 2), 2)):
+            holds = by_size[0] < c * sum(by_size[first - 1 :])
+            assert RecursiveRule(float(c), first).check_classes(row, total)[0] == holds
+        for alpha in (Fraction(1, 2), Fraction(2, 3), max(shares)):
+            assert AlphaRule(float(alpha)).check_classes(row, total)[0] == (max(shares) <= alpha)
+        gain = float(max(q / p - 1 for q, p in zip(shares, table_shares, strict=True)))
+        assert compute_gain(row, total, enhanced=False)[0] == pytest.approx(max(gain, 0.0))
+        for beta in (0.3, 1.0, 2.5, max(gain, 0.1)):
+            excess = [
+                float(q / p - 1) - min(beta, -math.log(p))
+                for q, p in zip(shares, table_shares, strict=True)
+            ]
+            if abs(max(excess)) > TIE:
+                holds = max(excess) <= 0
+                assert LikenessRule(beta, enhanced=True).check_classes(row, total)[0] == holds
+            assert LikenessRule(beta).check_classes(row, total)[0] == (gain <= beta + TIE)
+        logs = [
+            abs(math.log2(q / p)) if q else math.inf
+            for q, p in zip(shares, table_shares, strict=True)
+        ]
+        present = max(x for x in logs if x < math.inf)
+        assert compute_disclosure(row, total, every=True)[0] == pytest.approx(max(logs))
+        assert compute_disclosure(row, total, every=False)[0] == pytest.approx(present)
+        for delta in (0.5, 1.0, 2.0):
+            if abs(present - delta) > TIE:
+                assert DisclosureRule(delta).check_classes(row, total)[0] == (max(logs) < delta)
+                rule = DisclosureRule(delta, every=False)
+                assert rule.check_classes(row, total)[0] == (present < delta)
+
+
+def test_bounds_met_exactly() -> None:
+    """Strict rules fail there, the others hold."""
+    spread, overall = np.array([[4, 2, 2]]), np.array([2, 1, 5])
+    assert not RecursiveRule(1.0, 2).check_classes(spread, overall)[0]
+    assert RecursiveRule(1.01, 2).check_classes(spread, overall)[0]
+    assert AlphaRule(0.5).check_classes(spread, overall)[0]
+    assert LikenessRule(1.0).check_classes(spread, overall)[0]
+    assert not LikenessRule(0.99).check_classes(spread, overall)[0]
+    two = np.array([[1, 3]]), np.array([2, 2])
+    assert not DisclosureRule(1.0).check_classes(*two)[0]
+    assert DisclosureRule(1.0 + 1e-9).check_classes(*two)[0]
+
+
+def test_disclosure_of_the_values_present_is_not_closed() -> None:
+    """A class without a value brings its share in the union below the bound."""
+    rule, overall = DisclosureRule(1.0, every=False), np.array([6, 2])
+    parts = np.array([[11, 2], [9, 0]])
+    assert rule.check_classes(parts, overall).all()
+    assert not rule.check_classes(parts.sum(axis=0)[None], overall).any()
+    assert not rule.closed
+    assert all(other.closed for other in RULES)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_hierarchical_distance_is_the_least_work(seed: int) -> None:
+    """Against linear programming over all plans, with the distances of the paper."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(3, 7))
+    groups = [np.arange(width, dtype=np.int32)]
+    for _ in range(int(rng.integers(1, 3))):
+        coarser = rng.integers(0, 3, size=int(groups[-1].max()) + 1)
+        groups.append(np.unique(coarser, return_inverse=True)[1][groups[-1]].astype(np.int32))
+    levels = len(groups)  # the root is above the last
+    distance = np.array(
+        [[sum(group[a] != group[b] for group in groups) / levels for b in range(width)]
+         for a in range(width)]
+    )  # fmt: skip
+    spread = rng.integers(0, 6, size=(4, width)) + np.eye(4, width, dtype=np.int64)
+    overall = rng.integers(1, 9, width)
+    spread[:, 0] += 1
+    measured = compute_hierarchy_distance(spread, overall, groups)
+    for inside, value in zip(spread, measured, strict=True):
+        plan = linprog(
+            distance.ravel(),
+            A_eq=np.vstack([np.kron(np.eye(width), np.ones(width)), np.tile(np.eye(width), width)]),
+            b_eq=np.concatenate([inside / inside.sum(), overall / overall.sum()]),
+        )
+        assert value == pytest.approx(plan.fun, abs=1e-9)
+
+
+def test_one_level_is_the_equal_distance() -> None:
+    rng = np.random.default_rng(1)
+    spread, overall = rng.integers(1, 6, size=(5, 4)), rng.integers(1, 9, 4)
+    flat = compute_hierarchy_distance(spread, overall, [np.arange(4, dtype=np.int32)])
+    assert flat == pytest.approx(compute_distance(spread, overall, ordered=False))

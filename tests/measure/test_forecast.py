@@ -241,7 +241,7 @@ def test_what_shows_nothing_takes_more_people_than_there_are() -> None:
     )
     levels = {str(at): 0 for at in range(60)}
     assert table_forecast.find_table_size(levels, 0.9) == math.inf
-    assert table_forecast.predict_share(levels, 1e9) == PublishedShare(rows=0.0, empty=1.0)
+    assert table_forecast.predict_share(levels, 1e9) == PublishedShare(0.0, 1.0, groups=0.0)
 
 
 # Masks -----------------------------------------------------------------------------------------

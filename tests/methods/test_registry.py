@@ -8,6 +8,7 @@ from incrowd.methods.k_anonymity.method import KAnonymity
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.synthetic.method import Synthetic
+from incrowd.methods.tables.method import Tables
 from incrowd.release import parameters
 from incrowd.spec import release
 
@@ -17,6 +18,7 @@ METHODS: dict[str, type[Method]] = {
     "k-anonymity": KAnonymity,
     "k-epsilon": KEpsilon,
     "synthetic": Synthetic,
+    "tables": Tables,
 }
 
 

@@ -12,6 +12,9 @@ import pytest
 from ruamel.yaml import YAML
 from support.cli import run_command
 from support.synthetic import make_patients, make_spec
+from support.tables import BUDGET as TABLES_BUDGET
+from support.tables import make_residents
+from support.tables import make_spec as make_tables_spec
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
@@ -83,3 +86,26 @@ def test_another_release_is_refused(tmp_path: Path) -> None:
     certificate = read_certificate(tmp_path / "out")
     with pytest.raises(IncrowdError, match="is no release by slices"):
         synthesize_release(tmp_path / "out", certificate, rng=np.random.default_rng(1))
+
+
+def test_rows_of_a_release_by_tables_have_its_shares(tmp_path: Path) -> None:
+    residents = make_residents(3000)
+    release = f"{TABLES_BUDGET}, tables: [[region, sex], [diagnosis, sex]], missing: excluded"
+    publish_unjudged(residents, make_tables_spec(release), output=tmp_path / "out")
+    rows = ic.synthesize(tmp_path / "out", tmp_path / "rows.parquet")
+    synthetic_rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert synthetic_rows.columns == ["region", "sex", "diagnosis"]
+    assert rows == synthetic_rows.height == pytest.approx(2940, abs=150)
+    complete = residents.drop_nulls()
+    for name in ("region", "sex"):
+        for value in complete[name].unique().to_list():
+            before, after = ((table[name] == value).mean() for table in (complete, synthetic_rows))
+            assert after == pytest.approx(before, abs=0.03)
+    assert (synthetic_rows["diagnosis"] == "elsewhere").mean() == pytest.approx(0.05, abs=0.02)
+
+
+def test_rows_of_hidden_numbers_are_refused(tmp_path: Path) -> None:
+    release = f"{TABLES_BUDGET}, tables: [[region, sex]], hide_below: 10"
+    publish_unjudged(make_residents(300), make_tables_spec(release), output=tmp_path / "out")
+    with pytest.raises(IncrowdError, match="hides numbers"):
+        ic.synthesize(tmp_path / "out", tmp_path / "rows.parquet")

@@ -95,6 +95,20 @@ def test_what_are_no_groups(groups: str, says: str) -> None:
     assert str(error.value).endswith(f"line 1, columns.a.hierarchy.groups: {says}")
 
 
+def test_ages_under_hipaa_are_a_hierarchy_by_name() -> None:
+    """All ages above 89 are one group at every level; the others have intervals."""
+    choice = HierarchyChoice.model_validate("hipaa_ages")
+    hierarchy = build_hierarchy(Column(role="quasi", hierarchy=choice), folder=Path())
+    codes = hierarchy.encode([0, 17, 64, 89, 90, 101])
+    for level, labels in enumerate(
+        [("0", "17", "64", "89"), ("0-4", "15-19", "60-64", "85-89"),
+         ("0-9", "10-19", "60-69", "80-89"), ("0-29", "0-29", "60-89", "60-89")]
+    ):  # fmt: skip
+        found_labels = [hierarchy.labels[level][hierarchy.groups[level][code]] for code in codes]
+        assert found_labels == [*labels, ">89", ">89"]
+    assert Draft202012Validator(HierarchyChoice.model_json_schema()).is_valid("hipaa_ages")
+
+
 @pytest.mark.parametrize("kind", ["flat", "countries", "icd"])
 def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
     read = HierarchyChoice.model_validate({kind: {}})

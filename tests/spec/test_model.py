@@ -32,7 +32,8 @@ def test_the_schema_knows_the_spec() -> None:
     schema = build_json_schema()
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {
-        "table", "sheet", "header", "ledger", "size", "unit", "confirm", "columns", "release",
+        "table", "sheet", "header", "ledger", "size", "unit", "part", "confirm", "columns",
+        "release", "about", "describe",
     }  # fmt: skip
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 
@@ -49,6 +50,8 @@ def examples() -> Iterator[str]:
                 names = ["a", *(name for rule in rules for name in _list_rule_names(rule))]
                 columns = ", ".join(f"{name}: {{role: drop}}" for name in dict.fromkeys(names))
                 yield f"columns: {{{columns}}}\n{text}"
+            elif keys <= {"unit", "part", "about", "describe"}:
+                yield f"columns: {{patient: {{role: identifier}}, visit: {{role: drop}}}}\n{text}"
             elif "columns" not in keys:
                 yield "columns:\n" + textwrap.indent(text, "  ")
             else:
@@ -105,9 +108,9 @@ def test_the_schema_tells_the_methods_apart() -> None:
     release = [part["$ref"] for part in schema["properties"]["release"]["anyOf"] if "$ref" in part]
     models = [schema["$defs"][ref.removeprefix("#/$defs/")] for ref in release]
     methods = {model["properties"]["method"]["const"]: model for model in models}
-    assert set(methods) == {"safe", "k-anonymity", "k-epsilon", "synthetic"}
+    assert set(methods) == {"safe", "k-anonymity", "k-epsilon", "synthetic", "tables"}
     required = {name for name, model in methods.items() if "method" in model.get("required", [])}
-    assert required == {"k-anonymity", "k-epsilon", "synthetic"}
+    assert required == {"k-anonymity", "k-epsilon", "synthetic", "tables"}
     assert "noise" in methods["k-epsilon"]["properties"]
     assert not {"noise", "beta", "epsilon"} & set(methods["k-anonymity"]["properties"])
 

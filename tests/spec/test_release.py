@@ -143,8 +143,8 @@ def test_all_that_is_wrong_with_values_is_said_at_once_whatever_the_method() -> 
     assert sorted(result) == [
         "line 2, release.beta: must be less than 1, got 7.",
         "line 2, release.k: must be greater than or equal to 1, got 0.",
-        "line 2, release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic', "
-        "got 'k-anonymty'. Did you mean 'k-anonymity'?",
+        "line 2, release.method: must be 'safe', 'k-epsilon', 'k-anonymity', 'synthetic' or "
+        "'tables', got 'k-anonymty'. Did you mean 'k-anonymity'?",
         "line 2, release.noise: must be 'laplace' or 'gaussian', got 'gausian'. "
         "Did you mean 'gaussian'?",
         "line 2, release.supression: unknown key 'supression'. Did you mean 'suppression'?",
@@ -172,11 +172,11 @@ def test_a_mistyped_field_is_known_under_every_method(method: str) -> None:
         ("[safe]", "release: must be a mapping of keys to values, got"),
         (
             "{method: null}",
-            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic', got",
+            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity', 'synthetic' or 'tables', ",
         ),
         (
             "{method: [safe]}",
-            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity' or 'synthetic', got",
+            "release.method: must be 'safe', 'k-epsilon', 'k-anonymity', 'synthetic' or 'tables', ",
         ),
         ("{formulas: escape}", "release: `formulas` is for `format: csv`; Parquet holds no"),
         ("{scheme: fixed, objective: rows}", "release: `objective` needs `scheme: search`"),

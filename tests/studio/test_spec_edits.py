@@ -218,3 +218,16 @@ def test_synthetic_rows_begin_with_a_budget_and_keep_what_files_are_like() -> No
     )
     changed = release_of(edited_file).model_dump()
     assert (changed["values"], changed["epsilon"]) == ("drawn", 3.0)
+
+
+def test_suppressing_cells_takes_its_own_settings_along() -> None:
+    file = spec("method: k-anonymity, k: 5, suppressed: starred, suppression: 0.1")
+    changed = after(file, spec_edits.set_release_fields(file, {"algorithm": "suppress"}))
+    changed = after(changed, spec_edits.set_release_fields(changed, {"reading": "wildcard"}))
+    assert release_of(changed).model_dump(exclude_defaults=True) == {
+        "method": "k-anonymity", "k": 5, "algorithm": "suppress", "reading": "wildcard",
+    }  # fmt: skip
+    back = after(changed, spec_edits.set_release_fields(changed, {"algorithm": ""}))
+    assert release_of(back).model_dump(exclude_defaults=True) == {"method": "k-anonymity", "k": 5}
+    noisy = after(changed, spec_edits.set_method(changed, "k-epsilon"))
+    assert release_of(noisy).method == "k-epsilon"

@@ -16,6 +16,9 @@ if __name__ == "__main__":
 
 from support.readers import LEVELS, SAFE, SLICES, format_columns, make_reader_table
 from support.synthetic import BUDGET, RULES, make_patients, make_spec
+from support.tables import BUDGET as TABLES_BUDGET
+from support.tables import TABLES, make_residents
+from support.tables import make_spec as make_tables_spec
 
 FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
@@ -31,6 +34,8 @@ SPECS = {
     "counts-already-sampled": f"{SAFE}, already_sampled: 0.1, {LEVELS}",
     "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
+    "counts-person-rows": f"{SAFE}, {LEVELS}",
+    "counts-person-period": f"{SAFE}, {LEVELS}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -41,6 +46,7 @@ SPECS = {
     "levels: {n: 0, half: 0}",
     "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
+    "k-anonymity-person-rows": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
     "k-epsilon": f"{NOISE}, confidence: 0.5",
     "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
@@ -51,6 +57,9 @@ SPECS = {
     "synthetic-person-target": f"{BUDGET}, target: diagnosis, tables: [[sex, age]]",
     "synthetic-drawn-csv-signed": f"{BUDGET}, values: drawn, format: csv, formulas: escape, "
     f"{RULES}",
+    "tables": f"{TABLES_BUDGET}, {TABLES}",
+    "tables-all-csv-person-signed": f"{TABLES_BUDGET}, all: 2, totals: false, objective: max, "
+    "missing: excluded, hide_below: 10, format: csv, formulas: escape",
 }
 
 
@@ -74,6 +83,9 @@ def make_format_release(name: str, folder: Path) -> None:
     if name.startswith("synthetic"):
         make_synthetic(name, folder)
         return
+    if name.startswith("tables"):
+        make_tables(name, folder)
+        return
     columns = format_columns("k-epsilon" if name.startswith("k-epsilon") else "")
     table, more = make_reader_table().head(1500), ""
     if "rule" in name:
@@ -82,6 +94,15 @@ def make_format_release(name: str, folder: Path) -> None:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
+    if "rows" in name:
+        more = "unit: {id: name, without_id: drop, rows: 2}"
+    if "period" in name:
+        table = table.with_columns(pl.lit("2026-07-31").alias("day"))
+        columns = f"{columns.rstrip()}\n  day: {{role: drop}}\n"
+        more = (
+            "unit: {id: name, without_id: drop, rows: 2, period: {column: day, every: quarter}}\n"
+            "part: {column: day, value: 2026-Q3}"
+        )
     if "described" in name:
         more += DESCRIBED
     spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
@@ -108,6 +129,18 @@ def make_synthetic(name: str, folder: Path) -> None:
     )  # fmt: skip
     key = Ed25519PrivateKey.generate() if "signed" in name else None
     publish_unjudged(make_patients(1500, visits=2 if person else 1), spec, output=folder, key=key)
+
+
+def make_tables(name: str, folder: Path) -> None:
+    """Make one of the releases of tables of counts."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from support.unjudged import publish_unjudged
+
+    person = "person" in name
+    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else "")
+    key = Ed25519PrivateKey.generate() if "signed" in name else None
+    residents = make_residents(1500, visits=2 if person else 1)
+    publish_unjudged(residents, spec, output=folder, key=key)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from support import tables
 from support.formats import NOISE
 from support.readers import LEVELS, SAFE, SLICES, format_columns, make_reader_table
 from support.synthetic import BUDGET, make_patients, make_spec
@@ -46,6 +47,7 @@ RELEASES = {
     "k-anonymity": "method: k-anonymity, k: 5, algorithm: mondrian, format: csv",
     "k-epsilon": NOISE,
     "synthetic": BUDGET,
+    "tables": f"{tables.BUDGET}, {tables.TABLES}",
 }
 
 
@@ -56,6 +58,10 @@ def publish_described(name: str, folder: Path, *, about: str = ABOUT) -> Path:
     if name == "synthetic":
         spec = make_spec(RELEASES[name], more=described)
         publish_unjudged(make_patients(1500), spec, output=output)
+        return output
+    if name == "tables":
+        spec = tables.make_spec(RELEASES[name], more=described)
+        publish_unjudged(tables.make_residents(1500), spec, output=output)
         return output
     columns = format_columns("k-epsilon" if name == "k-epsilon" else "")
     if name == "sample-person":

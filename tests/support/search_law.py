@@ -35,6 +35,7 @@ from incrowd.privacy.accountant import Accountant
 from incrowd.privacy.events import Event, OneOf, SafeRelease, Selection
 from incrowd.privacy.randomness import Randomness, SeededRandomness
 
+RARE = 2  # what rows besides those of a region's most frequent value count more, with a target
 Row = tuple[int, ...]
 Table = tuple[Row, ...]
 
@@ -169,7 +170,7 @@ def compute_defined_scores(problem: SearchProblem, table: Table) -> list[int]:
                     parts_by_region.setdefault(region, []).append((weight, psi))
             for parts in parts_by_region.values():
                 values = [psi for _, psi in parts]
-                score += (parts[0][0] + 2 * W) * max(0, 2 * max(values) - sum(values))
+                score += parts[0][0] * ((1 + RARE) * sum(values) - RARE * max(values))
             defined_scores.append(score)
     return defined_scores
 
@@ -315,7 +316,11 @@ FOUR = build_from_rows([("a", "g"), ("b", "g"), ("c", "h"), ("d", "h")])
 def make_lattice_problem(
     *hierarchies: Hierarchy, pairs: Sequence[tuple[int, float]], **more: Any
 ) -> SearchProblem:
-    low, high = (0,) * len(hierarchies), tuple(hierarchy.height - 1 for hierarchy in hierarchies)
+    target = more.get("target")  # which has one level
+    low = (0,) * len(hierarchies)
+    high = tuple(
+        0 if at == target else hierarchy.height - 1 for at, hierarchy in enumerate(hierarchies)
+    )
     return SearchProblem(
         hierarchies, Lattice(low, high), tuple(make_ramp(*pair) for pair in pairs), **more
     )

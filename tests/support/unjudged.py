@@ -12,6 +12,7 @@ from incrowd.engine.table import Table
 from incrowd.evaluation.judge import Judgment
 from incrowd.measure.estimate import AttackReport
 from incrowd.measure.evaluation import Evaluation
+from incrowd.measure.tables import TablesEvaluation
 from incrowd.methods.spec_ledger import resolve_ledger
 from incrowd.publication import RunContext, make_release, publish_into
 from incrowd.release.certificate import Certificate, ReleasedFile
@@ -52,6 +53,12 @@ def skip_judging(
     outcome: MethodResult, counts: object, source: Table, certificate: Certificate, *, step: Step
 ) -> Judgment:
     """Return a judgment that found nothing out; its loss is no number, and equal to none."""
+    if certificate.tabulation is not None:
+        tabulated = TablesEvaluation(
+            rows_original=source.rows(), rows_released=0, suppressed=0, classes=0,
+            smallest_class=0, loss=math.nan,
+        )  # fmt: skip
+        return Judgment(tabulated, AttackReport((), 0, 0), None, ())
     each = [_count_rows(table.release, source.rows()) for table in certificate.tables]
     judgment = each[0]
     if certificate.slices is not None:

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from incrowd.anonymize.suppression import (
     Patterns,
@@ -325,6 +323,9 @@ def _solve_program(
     owner: Places, member: Members, counts: Counts, costs: Floats, k: int
 ) -> Counts | None:
     """Return the rows of each membership, then which classes are; None if it takes too long."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to load, and seldom needed
+    from scipy.sparse import coo_array
+
     number, class_count = len(owner), int(member.max()) + 1
     ones, each, classes = np.ones(number), np.arange(number), np.arange(class_count)
     shape = number + class_count

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.anonymize.mondrian import partition_points
-from incrowd.arrays import Codes, Counts, Floats, Members
-from incrowd.codes.axis import Axis
+from incrowd.arrays import Bools, Codes, Counts, Floats, Members, Places
+from incrowd.codes.axis import Axis, ClassBounds, bound_classes, compute_class_cost
+from incrowd.measure.diversity import SensitiveColumn
 from incrowd.privacy.randomness import Randomness, sample_below
 
 _BLOCK_ROWS = 4096
@@ -52,6 +53,71 @@ def cluster_points(
         assigned += len(block)
         progress(assigned, len(points))
     return members
+
+
+def merge_clusters(
+    axes: Sequence[Axis],
+    points: Codes,
+    counts: Counts,
+    members: Members,
+    *,
+    weights: Floats,
+    owner: Places,
+    row_counts: Counts,
+    sensitive_columns: Sequence[SensitiveColumn],
+) -> Members:
+    """Return clusters that satisfy the rules: those that do not are joined to others.
+
+    A cluster that violates a rule joins the one with which that costs least, until none is left
+    that does. The whole table as one cluster must satisfy them. ``owner`` is the point of each
+    tuple of all columns, ``row_counts`` its rows.
+    """
+    bounds = bound_classes(points, counts, members)
+    low, high, sizes = bounds.low.copy(), bounds.high.copy(), bounds.sizes.astype(np.float64)
+    number = len(sizes)
+    spreads = [
+        column.count_values(members[owner], row_counts, classes=number)
+        for column in sensitive_columns
+    ]
+    joined = np.arange(number)
+    is_open = np.ones(number, dtype=bool)
+
+    def violates(places: Places) -> Bools:
+        good = np.ones(len(places), dtype=bool)
+        for column, spread in zip(sensitive_columns, spreads, strict=True):
+            for rule in column.rules:
+                good &= rule.check_classes(spread[places], column.overall)
+        return ~good
+
+    waiting = np.flatnonzero(violates(np.arange(number))).tolist()[::-1]
+    while waiting and is_open.sum() > 1:
+        place = waiting.pop()
+        others = np.flatnonzero(is_open)
+        others = others[others != place]
+        wide = ClassBounds(
+            np.minimum(low[others], low[place]), np.maximum(high[others], high[place]),
+            (sizes[others] + sizes[place]).astype(np.int64),
+        )  # fmt: skip
+        before = ClassBounds(low[others], high[others], wide.sizes)
+        price = compute_class_cost(axes, wide, weights) * wide.sizes
+        price -= compute_class_cost(axes, before, weights) * sizes[others]
+        best = int(others[np.argmin(price)])
+        low[best], high[best] = (
+            np.minimum(low[best], low[place]),
+            np.maximum(high[best], high[place]),
+        )
+        sizes[best] += sizes[place]
+        for spread in spreads:
+            spread[best] += spread[place]
+        is_open[place] = False
+        joined[place] = best
+        if best not in waiting and violates(np.array([best]))[0]:
+            waiting.append(best)
+        elif best in waiting and not violates(np.array([best]))[0]:
+            waiting.remove(best)
+    while (joined[joined] != joined).any():
+        joined = joined[joined]
+    return np.unique(joined[members], return_inverse=True)[1].astype(np.int64)
 
 
 def duplicate_rows(members: Members, counts: Counts, bits: Randomness) -> Counts:

@@ -194,6 +194,11 @@ class Rollups:
         """Whether a class that satisfies everything still does when any other class joins it."""
         return all(rule.monotone for column in self.protected for rule in column.rules)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the union of classes that satisfy everything does so, too."""
+        return all(rule.closed for column in self.protected for rule in column.rules)
+
     def count_classes(self, node: Node, *, k: int, limit: int | None = None) -> NodeClasses | None:
         """Return the classes at a node; None if over ``limit`` rows surely must be suppressed.
 

@@ -259,15 +259,22 @@ def find_minimal_nodes(
     """Return all k-minimal nodes, the best by the chosen loss first.
 
     Lists the lattice, so it must not be too large for that.
-    Needs that satisfying classes stay so whatever joins them; entropy-diversity and closeness
-    promise that only where nothing may be suppressed.
+    Needs that satisfying classes stay so whatever joins them. Where nothing may be suppressed it
+    is enough that a union of satisfying classes satisfies: entropy, closeness, likeness and others.
     """
     if not rollups.is_monotone and limit:
         raise ParameterError(
             "candidates",
-            "be 'all' with entropy-diversity or closeness and suppression",
+            "be 'all' with rules on shares of sensitive values and suppression",
             "minimal",
             "Or use `suppression: 0`.",
+        )
+    if not rollups.is_closed:
+        raise ParameterError(
+            "candidates",
+            "be 'all' with `disclosure: {present: …}`: a coarser scheme may violate it",
+            "minimal",
+            "Or use `disclosure: {every: …}`.",
         )
     lattice.refuse_large()
     weights = np.ones(len(rollups.hierarchies)) if weights is None else weights

@@ -15,30 +15,25 @@ alone.
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
 slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
 
-**Target.** Where the relation of one column to the others is to be kept, a region is all cells that
-are alike in the others, and the scheme scores the sum over its regions of
+**Target.** Where the relation of one column to the others is to be kept, that column has one
+level, a region is all cells that are alike in the others, and the scheme scores the sum over its
+regions of
 
-    (w(region) + 2 W) max(0, 2 max over y of psi_y - sum over y of psi_y),
+    w(region) (sum over y of psi_y + R (sum over y of psi_y - max over y of psi_y)),
 
-psi_y what the ramp gives to its cell of the target's value y: how many more rows a region shows of
-its most frequent value than of all others, so what it tells of the target; w is the detail of the
-other columns, and 2 W was settled on the sample tables. Adding a row raises one psi_y by 0 to D,
-which moves the difference by D at most, up or down, and the score by 3 W D. As it may fall, the
-choice takes twice that for its sensitivity (see :mod:`incrowd.privacy.selection`). The bounds below
-hold with w + 2 W for w, since the difference is at most the sum of the psi_y.
-
-**People.** Where cells count people, each of whom has at most m rows, a person moves at most m
-cells by one each. They are added one after the other, and each moves the score by no more than a
-row does, in the same direction where a row has one; so every sensitivity above is taken m times.
+psi_y what the ramp gives to its cell of the target's value y. Rows besides those of the most
+frequent value count 1 + R times, so that a scheme that loses rare values loses its score. w is the
+detail of the other columns. Adding a row raises one psi_y, by at most D, and the maximum by no more
+than that: the score rises by 0 to (1 + R) W D.
 
 **Search.** The noise of every candidate is drawn first; the candidate with the largest noisy
 score is then found exactly, without scoring those that cannot be it. For x finer than y a row's
 cell is no larger at x than at y, and psi(c) / c never falls as c grows; so the score of x is at
 most the sum over rows of w_x(row) psi(c_y) / c_y, and the detail behind w_x(row) is at most what
 the best part of the row's group at y keeps in each column: a sum over columns that is known once y
-is scored. (A power of the detail is bounded by the detail times the largest detail, so often.) Of
-people the same holds with the tuples of level 0 that they have in place of rows: somebody may be in
-several parts of a cell, but in no more than that.
+is scored. (A power of the detail is bounded by the detail times the largest detail, so often.)
+With a target this holds of regions: divided among finer regions, the rows besides the most frequent
+value of each are at most those besides the most frequent value of the whole.
 Passing over candidates changes the time that it takes and nothing else. (Who can measure that time
 learns something; keep it to yourself.)
 """
@@ -48,6 +43,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,10 +52,12 @@ from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.arrays import Codes, Counts, Floats
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.hierarchy import Hierarchy
+from incrowd.errors import ParameterError
 from incrowd.measure.loss import compute_normalized_costs
 from incrowd.privacy.randomness import Randomness
 from incrowd.privacy.selection import sample_one_sided_noise
 
+PsiT = TypeVar("PsiT", Counts, Floats)
 W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
@@ -67,7 +65,7 @@ _FEW = 16  # so many open candidates are rather scored than bounded more closely
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
-_TOLD = 2  # what a region tells of the target counts so often the detail of all other columns
+_RARE = 2  # so many times more, rows of a region count that have not its most frequent value
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,9 @@ def search_scheme(
     lattice.refuse_large()  # noise is drawn for every scheme
     sensitivity = rows * W * max(ramp.d for ramp in ramps)
     if target is not None:
-        sensitivity *= 2 * (1 + _TOLD)
+        if lattice.low[target] != lattice.high[target]:
+            raise ParameterError("target", "must have one level", lattice.high[target])
+        sensitivity *= 1 + _RARE
         weights = np.where(np.arange(len(weights)) == target, 0.0, weights)
     noise_values = sample_one_sided_noise(
         len(ramps) * lattice.size, sensitivity=sensitivity, epsilon=epsilon, bits=bits
@@ -188,7 +188,7 @@ def weigh_detail(detail: Floats, power: int, factor: float = 1.0) -> Counts:
 class _SchemeScorer:
     """The detail that cells keep, sums of it over rows, and bounds of such sums.
 
-    With a target, what regions tell of it counts besides.
+    With a target, regions stand in the place of cells.
     """
 
     def __init__(
@@ -200,8 +200,7 @@ class _SchemeScorer:
         target: int | None = None,
     ) -> None:
         self.rollups, self._lattice, self._power = rollups, lattice, power
-        self._target, self._told = target, 0 if target is None else _TOLD
-        self.close = target is None  # what is told of a target is bounded too loosely to gain by it
+        self._target = target
         shares = weights / weights.sum()
         self._kept = [
             [share * (1 - cost) for cost in compute_normalized_costs(hierarchy)]
@@ -238,21 +237,27 @@ class _SchemeScorer:
             detail += self._kept[at][level][codes[:, at]]
         return weigh_detail(detail, self._power, self._shown[self._lattice.locate_node(node)])
 
-    def compute_score(self, codes: Codes, weights: Counts, psi: Counts) -> int:
-        """Return the score of a node, from the codes of its cells, their weights and psi."""
-        if self._target is None or not len(psi):
-            return int((weights * psi).sum())
+    def merge_regions(
+        self, node: Node, keys: npt.NDArray[np.int64], psis: Sequence[PsiT]
+    ) -> tuple[npt.NDArray[np.int64], list[PsiT]]:
+        """Return the key of a cell of each region, and what each ramp gives to the region."""
+        if self._target is None or not len(keys):
+            return keys, list(psis)
+        codes = self.rollups.decode_keys(node, keys)
         regions = number_tuples(np.delete(codes, self._target, axis=1))
         order = np.argsort(regions, kind="stable")
         starts = np.flatnonzero(np.append(True, np.diff(regions[order]) > 0))
-        largest = np.maximum.reduceat(psi[order], starts)
-        lead = np.maximum(2 * largest - np.add.reduceat(psi[order], starts), 0)
-        return int(((weights[order[starts]] + self._told * W) * lead).sum())
+        merged: list[PsiT] = []
+        for psi in psis:
+            total = np.add.reduceat(psi[order], starts)
+            largest = np.maximum.reduceat(psi[order], starts)
+            merged.append((1 + _RARE) * total - _RARE * largest)
+        return keys[order[starts]], merged
 
     def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
         bound = total * W * _SLACK
-        return (self._best[self._lattice.slice_finer(node)] + self._told) * bound
+        return self._best[self._lattice.slice_finer(node)] * bound
 
     def compute_bounds(self, codes: Codes, node: Node, psi: Counts | Floats) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
@@ -262,7 +267,7 @@ class _SchemeScorer:
             group_psi = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * group_psi).sum()) for best in parts])
         detail = self._lattice.sum_levels(sums) * self._most[self._lattice.slice_finer(node)]
-        return (detail + self._told * float(psi.sum())) * (W * _SLACK)
+        return detail * (W * _SLACK)
 
     def _find_best_parts(self, at: int, level: int) -> list[Floats]:
         """Return for each finer level the most that a part of each group of this level keeps."""
@@ -369,10 +374,13 @@ class _SearchState:
         parts = None if rows is sizes else rows[counting] / sizes[counting]
         keys, sizes = keys[counting], sizes[counting]
         place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
-        psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
-        finer_psis: Sequence[Counts | Floats] = (
-            psis if parts is None else [psi * parts for psi in psis]
-        )
+        cell_psis = [ramp.compute_psi(sizes) for ramp in self._ramps]
+        region_keys, psis = self._detail.merge_regions(node, keys, cell_psis)
+        finer_psis: Sequence[Counts | Floats] = psis
+        if parts is not None:
+            cell_parts = [psi * parts for psi in cell_psis]
+            finer_psis = self._detail.merge_regions(node, keys, cell_parts)[1]
+        keys = region_keys
         cells: tuple[Codes, Counts] | None = None
         for number, (candidate_ramp, psi) in enumerate(zip(self._ramps, psis, strict=True)):
             bounds = self._bound[number][finer]
@@ -380,13 +388,13 @@ class _SearchState:
             np.minimum(bounds, self._detail.compute_rough_bounds(node, total), out=bounds)
             if self._find_open((number, *place)):
                 cells = cells or self._decode_cells(node, keys)
-                score = self._detail.compute_score(*cells, psi)
+                score = int((cells[1] * psi).sum())
                 noisy = score + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(noisy, number, node):
                     self._best = (noisy, node, candidate_ramp)
             self._closed[(number, *place)] = True
         for number, total_psi in enumerate(finer_psis):
-            if self._detail.close and int(self._find_open((number, *finer)).sum()) > _FEW:
+            if int(self._find_open((number, *finer)).sum()) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
                 bounds = self._bound[number][finer]
                 closer = self._detail.compute_bounds(cells[0], node, total_psi)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.cli.synthetic_rows import list_other_methods, list_synthetic_facts
+from incrowd.cli.table_facts import list_error_facts
 from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, print_wrapped
 from incrowd.findings import format_percent
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
     from incrowd.measure.synthetic import SyntheticEvaluation
+    from incrowd.measure.tables import TablesEvaluation
+    from incrowd.measure.weighted import WeightedEvaluation
 
 
 def describe_pairs(evaluation: Evaluation) -> str:
@@ -31,9 +34,13 @@ def print_evaluation(evaluation: Evaluation, *, verbose: bool = False) -> None:
     """Print an evaluation as facts and a table of columns; slices in turn."""
     from incrowd.measure.evaluation import LabelEvaluation
     from incrowd.measure.synthetic import SyntheticEvaluation
+    from incrowd.measure.tables import TablesEvaluation
 
     if isinstance(evaluation, SyntheticEvaluation):
         _print_synthetic(evaluation)
+        return
+    if isinstance(evaluation, TablesEvaluation):
+        _print_tables(evaluation)
         return
     if isinstance(evaluation, LabelEvaluation):
         print_facts(evaluation_facts(evaluation, verbose=verbose), indent=0)
@@ -83,6 +90,25 @@ def _print_synthetic(evaluation: SyntheticEvaluation) -> None:
         print_facts(list_other_methods(evaluation))
 
 
+def _print_tables(evaluation: TablesEvaluation) -> None:
+    """Print the true errors of tables of counts."""
+    from rich.table import Table
+
+    print_facts(list_error_facts(evaluation), indent=0)
+    print_text()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("table")
+    for name in ("cells", "planned", "estimate", "count", "largest", "distance", "coverage"):
+        table.add_column(name, justify="right")
+    for part in evaluation.tables:
+        table.add_row(
+            " by ".join(part.columns), f"{part.cells:,}", f"{part.expected:.2f}",
+            f"{part.estimate:.2f}", f"{part.count:.2f}", f"{part.largest:,}",
+            f"{part.distance:.4f}", format_percent(part.coverage, 1),
+        )  # fmt: skip
+    make_console().print(table, markup=False)
+
+
 def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> Facts:
     """Return what an evaluation measured: rows, loss, risk and utility."""
     every, risk, useful = max(evaluation.rows_original, 1), evaluation.risk, evaluation.utility
@@ -118,6 +144,8 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
         )),
         *_prediction_facts(useful),
     ]  # fmt: skip
+    if evaluation.weighted is not None:
+        facts += list_weighted_facts(evaluation.weighted)
     if verbose:
         losses = evaluation.losses
         facts.append(("Other losses", (
@@ -126,6 +154,24 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
         )))  # fmt: skip
     if evaluation.noise is not None:
         facts += noise_facts(evaluation.noise, verbose=verbose)
+    return facts
+
+
+def list_weighted_facts(weighted: WeightedEvaluation) -> Facts:
+    """Return what survey weights estimate before and after the release."""
+    facts = [(f"Sum of '{weighted.weight}'", (
+        f"{weighted.total_after:,.0f} released, {weighted.total_before:,.0f} original; effective "
+        f"rows {weighted.effective_after:,.0f} released, {weighted.effective_before:,.0f} original"
+    ))]  # fmt: skip
+    for estimate in weighted.estimates:
+        name = f"Mean of '{estimate.column}'"
+        if estimate.value is not None:
+            name = f"Share of '{estimate.column}' = {estimate.value}"
+        after = "none"
+        if estimate.after is not None:
+            after = f"{estimate.after:.4g} ± {estimate.after_error:.2g}"
+        text = f"{after} released, {estimate.before:.4g} ± {estimate.before_error:.2g} original"
+        facts.append((name, f"{text} (weighted, with standard error)"))
     return facts
 
 

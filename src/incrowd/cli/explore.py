@@ -56,6 +56,8 @@ def _print_exploration(exploration: Exploration, limit: int) -> None:
     )
     if exploration.one_row_each:
         print(f"Unit: one person. One row of each of {exploration.rows:,} people is used.")
+    if exploration.people:
+        print("Unit: one person, who may have several rows. k counts people, figures count rows.")
     good = [scheme for scheme in exploration.schemes if scheme.holds]
     if not good:
         terminal.print_wrapped(

@@ -45,6 +45,10 @@ def describe_unit(certificate: Certificate) -> str:
     of = " of the population from which the table was sampled" if certificate.is_sampled else ""
     if certificate.guarantee.unit == "one row":
         return f"one row{of}, not all rows of a person together"
+    guarantee = certificate.guarantee
+    if guarantee.period is not None:
+        length = "period" if guarantee.period == "value" else guarantee.period
+        of = f" within one {length} ({guarantee.part}){of}"
     rows = certificate.rows_per_person
     used = "one row of each person is used" if rows == 1 else f"up to {rows} rows of each are used"
     return f"one person{of}; {used}"

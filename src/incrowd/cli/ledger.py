@@ -12,7 +12,7 @@ from incrowd.cli import terminal
 from incrowd.cli.options import Json, Verbose, number_option, parse_number
 from incrowd.cli.terminal import print_text as print  # noqa: A004 - names and values come from anywhere
 from incrowd.errors import IncrowdError
-from incrowd.release.ledger_entries import RULE, format_guarantee, format_remaining
+from incrowd.release.ledger_entries import PARALLEL_RULE, RULE, format_guarantee, format_remaining
 
 if TYPE_CHECKING:
     from incrowd.privacy.filter import Charge
@@ -166,6 +166,8 @@ def show(
         facts.append(("Next release", _describe_next(book, *further)))
     if len({spend.charge.rate for spend in spends}) > 1:
         facts.append(("Sampling", "entries state different rates, so nothing is amplified"))
+    if any(spend.part is not None for spend in spends):
+        facts.append(("Parts", PARALLEL_RULE))
     if verbose:
         facts.append(("Composition", RULE))
         facts += [
@@ -184,7 +186,7 @@ def show(
             kind = f"planned block, {spend.used} of {spend.releases} releases made"
         print(
             f"  {spend.number:>3}  {spend.day}  (ε, δ) = {format_guarantee(spend.guarantee)}  "
-            f"{kind}"
+            f"{kind}{'' if spend.part is None else f', part {spend.part}'}"
         )
         if verbose:
             each = "each release: " if spend.releases is not None else ""
@@ -258,4 +260,5 @@ def convert_entry(spend: Spend) -> dict[str, Any]:
         "releases": 1 if spend.releases is None else spend.releases,
         "releases_made": spend.used,
         "event": serialize_event(spend.event),
+        "part": spend.part,
     }

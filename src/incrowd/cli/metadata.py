@@ -52,9 +52,9 @@ def describe(
     The files follow from certificate, scheme and `about`; the table is not opened. They refer to
     the data as if they stood beside them.
     """
-    from incrowd.curate.deposit import write_deposit
+    from incrowd.curate.deposit import describe as write_files
 
-    deposit = write_deposit(
+    deposit = write_files(
         release, output, spec=spec, ledger=ledger, formats=formats, attacks=attacks
     )
     if as_json:

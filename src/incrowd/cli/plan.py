@@ -67,6 +67,17 @@ def plan(
             "with a person id, print what rows per person cost.",
         ),
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="SPEC", help="Print the error of each table of a tables spec."),
+    ] = None,
+    error: Annotated[
+        str | None,
+        number_option("With --tables: find ε so that 95 % of cells are within ± this."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --tables: show independent noise per table.")
+    ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
@@ -78,13 +89,22 @@ def plan(
     from incrowd.privacy.plan import plan as planned
     from incrowd.privacy.plan import plan_grid
 
-    if spec is not None:
+    if tables is None and (error is not None or compare):
+        raise IncrowdError("--error and --compare belong to --tables SPEC. Add it.")
+    for path, name in ((spec, "--spec"), (tables, "--tables")):
         excluded = (epsilon, delta, k, beta, keep, draw, crowd, grid)
-        if any(option is not None for option in excluded) or (releases, rows) != ("1", "1"):
+        is_excluded = any(option is not None for option in excluded)
+        if path is not None and (is_excluded or (releases, rows) != ("1", "1")):
             raise IncrowdError(
-                "--spec excludes other options, because the spec holds them. Drop them."
+                f"{name} excludes other options, because the spec holds them. Drop them."
             )
+    if spec is not None:
         _plan_from_spec(spec, parse_number("typical", typical), as_json)
+        return
+    if tables is not None:
+        from incrowd.cli.plan_tables import answer_table_plan
+
+        answer_table_plan(tables, parse_number("error", error), compare, as_json)
         return
     if typical is not None:
         raise IncrowdError("--typical applies to a spec. Add --spec SPEC.")

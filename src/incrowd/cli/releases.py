@@ -179,6 +179,8 @@ def verify(
     checked = "hash, values, groups and guarantee"
     if certificate.synthetic is not None:
         checked = "files, values, measured tables, model, rows and guarantee"
+    if certificate.tabulation is not None:
+        checked = "files, cells, sums, estimates, intervals and guarantee"
     print(f"Verified {folder}: {checked} are as certified.")
     signed = certificate.signature
     signature = "none" if signed is None else f"by {signed.public_key}"

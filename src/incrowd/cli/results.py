@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.cli.evaluation_facts import describe_pairs, describe_simulation, noise_facts
 from incrowd.cli.guarantee import describe_guarantee, describe_protection, describe_unit
 from incrowd.cli.synthetic_rows import synthetic_facts
+from incrowd.cli.table_facts import describe_tables, list_error_facts, list_table_facts
 from incrowd.cli.terminal import (
     Facts,
     make_console,
@@ -64,6 +65,8 @@ def describe_result(release: Release) -> str:
         return describe_empty(release)
     done = "Dry run, with a fictional table and no budget spent:" if dry_run else "Published"
     joint = "in" if dry_run else "to"
+    if certificate.tabulation is not None:
+        return f"{done} {describe_tables(certificate)} {joint} {folder}"
     if certificate.slices is not None:
         return f"{done} {len(certificate.tables)} tables {joint} {folder}"
     data = certificate.table.release
@@ -99,6 +102,8 @@ def release_facts(release: Release) -> Facts:
         tables = len(certificate.synthetic.measured)
         text = f"{tables:,} tables with noise, in measured/ with their standard deviations"
         return [*facts, ("Measured", text)]
+    if certificate.tabulation is not None:
+        return [*facts, *list_table_facts(certificate)]
     facts += [*_accuracy_facts(certificate), *_slice_facts(release)]
     if certificate.slices is None and release.examples is not None:
         levels = _with_examples(release.examples)
@@ -116,6 +121,12 @@ def private_facts(release: Release) -> Facts:
 
         assert isinstance(evaluation, SyntheticEvaluation)
         facts = [*synthetic_facts(evaluation), *_unused_facts(release)]
+        return [*facts, *_ledger_facts(release), _report_fact(release)]
+    if release.certificate.tabulation is not None:
+        from incrowd.measure.tables import TablesEvaluation
+
+        assert isinstance(evaluation, TablesEvaluation)
+        facts = [*list_error_facts(evaluation), *_unused_facts(release)]
         return [*facts, *_ledger_facts(release), _report_fact(release)]
     facts = [("Missing", _describe_missing_rows(release)), *_target_facts(evaluation)]
     if not evaluation.slices:
@@ -157,6 +168,10 @@ def detail_facts(release: Release) -> Facts:
     certificate = release.certificate
     noise = release.evaluation.noise
     facts = [("Meaning", describe_protection(certificate))]
+    if certificate.tabulation is not None:
+        number = len(certificate.tabulation.residuals)
+        text = f"information μ² = {certificate.parameters['information']:.6g}, {number:,} residuals"
+        return [*facts, ("Parameters", text)]
     for number, first in enumerate(certificate.split_tables(), 1):
         name = "Parameters" if certificate.slices is None else f"Parameters of {number}"
         facts.append((name, _describe_parameters(first)))
@@ -231,8 +246,14 @@ def _with_examples(examples: Examples) -> dict[str, str]:
 
 
 def describe_generalization(levels: Mapping[str, str]) -> str:
-    """Return what each column was generalized to; unchanged and suppressed columns in short."""
+    """Return what each column was generalized to, in short: of many columns the first ones.
+
+    >>> describe_generalization({"age": "decades", "sex": "unchanged", "zip": "unchanged"})
+    'age → decades; sex and zip unchanged'
+    """
     changed = [f"{name} → {words}" for name, words in levels.items() if words not in _WHOLE]
+    if len(changed) > _MOST_NAMED + 1:
+        changed[_MOST_NAMED:] = [f"{len(changed) - _MOST_NAMED:,} more generalized"]
     for state in _WHOLE:
         names = [name for name, words in levels.items() if words == state]
         changed += [f"{_join_names(names)} {state}"] if names else []
@@ -240,9 +261,13 @@ def describe_generalization(levels: Mapping[str, str]) -> str:
 
 
 _WHOLE = (UNCHANGED, SUPPRESSED)
+_MOST_NAMED = 12  # the report and the certificate list all columns
 
 
 def _join_names(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED + 1:
+        more = len(names) - _MOST_NAMED
+        names = [*names[:_MOST_NAMED], f"{more:,} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

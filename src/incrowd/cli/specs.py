@@ -46,8 +46,9 @@ def init(
     arx: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
-            help="ARX hierarchies NAME_hierarchy_COLUMN.csv, and NAME.csv if TABLE is not given.",
+            metavar="FILE|FOLDER",
+            help="ARX project (.deid), or a folder of hierarchies NAME_hierarchy_COLUMN.csv, and "
+            "NAME.csv if TABLE is not given.",
         ),
     ] = None,
     sheet: Annotated[
@@ -62,14 +63,18 @@ def init(
 ) -> None:
     """Draft a spec for a table: a role and a hierarchy per column."""
     from incrowd.curate.draft.draft import draft as drafted
-    from incrowd.curate.draft.draft import draft_from_arx, format_source
+    from incrowd.curate.draft.draft import draft_from_arx, draft_from_arx_project, format_source
     from incrowd.engine.source import open_table
 
     if output.exists():
         raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
     beside, row = output.absolute().parent, parse_number("header", header)
     worker = choose_engine(engine, master, conf)
-    if arx is not None:
+    if arx is not None and arx.is_file():
+        if table is not None:
+            raise IncrowdError("A project of ARX has its own table. Leave out TABLE.")
+        draft = draft_from_arx_project(arx, beside=beside)
+    elif arx is not None:
         draft = draft_from_arx(
             arx, beside=beside, table=table, sheet=sheet, header=row, engine=worker
         )
@@ -90,6 +95,8 @@ def init(
     if arx is not None:
         print(f"ARX hierarchies used: {', '.join(draft.used) or 'none'}.")
         print(f"ARX files without a column: {', '.join(draft.unused) or 'none'}.")
+    for entry in draft.unmatched:
+        terminal.print_wrapped(f"Without an equal here: {entry}.", hanging=2)
     for note in draft.notes:
         print(f"Note: {note}")
     terminal.print_wrapped(draft.describe_identifiers())

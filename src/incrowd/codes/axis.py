@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.interval_label import SpanLabeler
-from incrowd.codes.values import parse_number
+
+_KEPT = 64  # of long hierarchies, which many columns of a table may share
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +42,7 @@ class Axis:
         hierarchy = self.hierarchy
         if not self.ordered:
             return np.lexsort(hierarchy.groups).astype(np.int32)  # the top level counts most
-        numbers = [parse_number(value) for value in hierarchy.values]
-        codes = list(range(len(numbers)))
-        if all(x is not None for x in numbers):
-            codes.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
-        return np.array([*codes, hierarchy.null, hierarchy.outside], dtype=np.int32)
+        return np.append(hierarchy.line, [hierarchy.null, hierarchy.outside]).astype(np.int32)
 
     @cached_property
     def _groups(self) -> npt.NDArray[np.int32]:
@@ -154,7 +151,12 @@ class Axis:
     @cached_property
     def spans(self) -> SpanLabeler:
         """How runs of its values are called."""
-        return SpanLabeler(self.hierarchy.values)
+        return _make_labeler(self.hierarchy)
+
+
+@lru_cache(maxsize=_KEPT)
+def _make_labeler(hierarchy: Hierarchy) -> SpanLabeler:
+    return SpanLabeler(hierarchy.values)
 
 
 @dataclass(frozen=True, eq=False)

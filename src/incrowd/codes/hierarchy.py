@@ -13,8 +13,10 @@ that maps a value to its groups is declared.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, overload
 
@@ -22,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.arrays import Codes
-from incrowd.codes.values import canonicalize_value
+from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.errors import IncrowdError
 
 ROOT = "*"
@@ -71,6 +73,20 @@ class Hierarchy:
     def _codes(self) -> dict[str | None, int]:
         return {**{value: code for code, value in enumerate(self.values)}, None: self.null}
 
+    @cached_property
+    def numbers(self) -> tuple[Decimal | None, ...]:
+        """The values as numbers; None for what is none."""
+        return tuple(map(parse_number, self.values))
+
+    @cached_property
+    def line(self) -> Codes:
+        """The codes of the values along a line: by number where all are numbers, else as listed."""
+        numbers = self.numbers
+        codes = list(range(len(numbers)))
+        if all(x is not None for x in numbers):
+            codes.sort(key=lambda code: numbers[code])  # type: ignore[arg-type, return-value]
+        return np.array(codes, dtype=np.int32)
+
     def encode(self, values: Iterable[object]) -> Codes:
         """Return the level-0 codes of raw values."""
         codes, outside, locate = self._codes, self.outside, self.locate
@@ -90,6 +106,8 @@ class Hierarchy:
 
     def map_equal_labels(self, level: int) -> Codes:
         """Return for each code of a level the first code with the same label."""
+        if len(set(self.labels[level])) == len(self.labels[level]):
+            return np.arange(len(self.labels[level]), dtype=np.int32)
         first_codes: dict[str | None, int] = {}
         for code, label in enumerate(self.labels[level]):
             first_codes.setdefault(label, code)
@@ -172,6 +190,54 @@ def build_from_rows(
     columns = [values, *([row[level] for row in rows] for level in range(1, height))]
     _refuse_unnested(values, columns)
     return _assign_codes(values, columns, other=other, size=len(values) if size is None else size)
+
+
+@dataclass(frozen=True)
+class LabelRuns:
+    """The labels of one level, and how many neighboring values each covers."""
+
+    labels: list[str]
+    lengths: list[int]
+
+    def add_first(self, label: str) -> None:
+        """Put a label of one value before the others."""
+        self.labels.insert(0, label)
+        self.lengths.insert(0, 1)
+
+    def add_last(self, label: str) -> None:
+        """Put a label of one value behind the others."""
+        self.labels.append(label)
+        self.lengths.append(1)
+
+
+def build_from_runs(levels: Sequence[LabelRuns], *, other: str | None = None) -> Hierarchy:
+    """Build the hierarchy of values in a row, with runs of them at each level, and a root.
+
+    It is that of :func:`build_from_rows`, taken exactly, whose messages it has; but what is long is
+    not spelled out value by value.
+    """
+    values = levels[0].labels
+    runs = [*levels, LabelRuns([ROOT], [len(values)])]
+    groups = [np.repeat(np.arange(len(run.labels)), run.lengths) for run in runs]
+    nests = all(
+        (np.diff(above) <= np.diff(below)).all()  # a run ends where one below it does
+        for below, above in itertools.pairwise(groups)
+    )
+    is_distinct = all(len(set(run.labels)) == len(run.labels) for run in runs)
+    is_covered = all(length > 0 for run in runs for length in run.lengths)
+    if not (nests and is_distinct and is_covered):
+        columns = [
+            [run.labels[code] for code in group] for run, group in zip(runs, groups, strict=True)
+        ]
+        return build_from_rows(list(zip(*columns, strict=True)), other=other, exact=True)
+    codes = [
+        np.append(group, [len(run.labels), len(run.labels) + 1]).astype(np.int32)
+        for run, group in zip(levels, groups, strict=False)
+    ]
+    codes.append(np.zeros(len(values) + 2, dtype=np.int32))
+    beyond = ROOT if other is None else other
+    labels = [*((*run.labels, None, beyond) for run in levels), (ROOT,)]
+    return Hierarchy(tuple(values), tuple(codes), tuple(labels), len(values))
 
 
 def _refuse_duplicates(values: Sequence[str]) -> None:

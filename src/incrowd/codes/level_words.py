@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.label_form import Form, find_form
 
 NOTHING = "suppressed"
+_KEPT = 64  # of long hierarchies, which many columns of a table may share
 _LONGEST_LIST = 36  # characters of labels that are listed one by one
 _RANGES: tuple[Form, ...] = ("a-b", "a to b", "[a, b)")
 _N = r"(-?[0-9.]+)"
@@ -27,11 +29,16 @@ _PERIODS: dict[Form, str] = {"days": "days", "months": "months", "quarters": "qu
 
 def describe_levels(hierarchy: Hierarchy) -> list[str]:
     """Return what each level of a listed hierarchy shows, in words."""
+    return list(_describe_levels(hierarchy))
+
+
+@lru_cache(maxsize=_KEPT)
+def _describe_levels(hierarchy: Hierarchy) -> tuple[str, ...]:
     top = hierarchy.height - 1
-    return [
+    return tuple(
         NOTHING if level == top and hierarchy.is_rooted else _describe_labels(hierarchy, level)
         for level in range(hierarchy.height)
-    ]
+    )
 
 
 def describe_mask_levels(length: int, hide: str) -> list[str]:
@@ -51,7 +58,11 @@ def list_open_ends(labels: Iterable[str | None]) -> list[str]:
     >>> list_open_ends(["<5", "5-9", ">9", "<x", None])
     ['<5', '>9']
     """
-    return [label for label in labels if label is not None and re.fullmatch(rf"[<>]{_N}", label)]
+    return [
+        label
+        for label in labels
+        if label is not None and label[:1] in ("<", ">") and re.fullmatch(_N, label[1:])
+    ]
 
 
 def _describe_labels(hierarchy: Hierarchy, level: int) -> str:
@@ -104,7 +115,12 @@ def choose_example(labels: Sequence[str]) -> str:
     >>> choose_example(["<0", "0-19", "20-29"])
     '0-19'
     """
-    closed = [(label, match) for label in labels if (match := _CLOSED.fullmatch(label))]
+    closed = [
+        (label, match)
+        for label in labels
+        if label[-1:] in "])" or "-" in label or " to " in label  # most values are no ranges
+        if (match := _CLOSED.fullmatch(label))
+    ]
     if not closed:
         return labels[(len(labels) - 1) // 2]
     spans = [_measure_span(match) for _, match in closed]
@@ -127,10 +143,10 @@ def describe_numbers(labels: Sequence[str]) -> str:
     ('whole numbers (such as 1)', 'steps of 0.5 (such as 0.5)')
     """
     open_ends = list_open_ends(labels)
-    numbers = [label for label in labels if label not in open_ends]
+    numbers = [label for label in labels if label not in open_ends] if open_ends else labels
     if len(numbers) < 2 or find_form(numbers) != "numbers":
         return ""
-    steps = {Decimal(high) - Decimal(low) for low, high in pairwise(numbers)}
+    steps = {high - low for low, high in pairwise(map(Decimal, numbers))}
     if len(steps) > 1 or (step := steps.pop()) <= 0:
         return ""
     example = f" (such as {choose_example(numbers)})"

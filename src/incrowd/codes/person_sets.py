@@ -21,6 +21,7 @@ from incrowd.codes.frequency import Frequencies, number_tuples
 
 _COMPARED = 6  # so many tuples of a person are compared with each other, more are sorted
 _NUMBERED = 2**62
+_DENSEST = 1 << 22  # so many tuples are looked up in place
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +102,16 @@ class PersonSets:
 
 def group_by_person(members: Members, places: Places, tuples: int) -> PersonSets:
     """Return people by their sets of tuples, from the person and the tuple of each row."""
-    order = np.lexsort((places, members)) if len(members) * tuples >= _NUMBERED else np.argsort(
-        members * tuples + places, kind="stable"
-    )  # fmt: skip
-    members, places = members[order], places[order]
-    is_new = np.ones(len(members), dtype=bool)
-    is_new[1:] = (members[1:] != members[:-1]) | (places[1:] != places[:-1])
-    members, places = members[is_new], places[is_new]
+    if (int(members.max(initial=0)) + 1) * tuples < _NUMBERED:
+        keys = np.sort(members * tuples + places)
+        keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+        members, places = np.divmod(keys, tuples)
+    else:
+        order = np.lexsort((places, members))
+        members, places = members[order], places[order]
+        is_new = np.ones(len(members), dtype=bool)
+        is_new[1:] = (members[1:] != members[:-1]) | (places[1:] != places[:-1])
+        members, places = members[is_new], places[is_new]
     starts = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
     sizes = np.diff(starts, append=len(members))
     parts = []
@@ -153,7 +157,7 @@ def _merge_equal_sets(parts: Sequence[tuple[Places, Counts]], tuples: int) -> tu
     numbers = np.zeros(len(sets), dtype=np.int64)
     for column in sets.T:
         numbers = numbers * tuples + column
-    order = np.argsort(numbers, kind="stable")
+    order = np.argsort(numbers)
     starts = np.flatnonzero(np.append(True, np.diff(numbers[order]) > 0)[: len(order)])
     return sets[order[starts]], np.add.reduceat(people[order], starts)
 
@@ -204,5 +208,11 @@ class PeopleTable(CountedTable):
 def merge_codes(codes: Codes) -> tuple[Codes, Places]:
     """Return the distinct tuples in ascending order, and for each tuple its place among them."""
     numbers = number_tuples(codes)
-    _, starts, places = np.unique(numbers, return_index=True, return_inverse=True)
-    return codes[starts], places.astype(np.int64)
+    size = int(numbers.max(initial=-1)) + 1
+    if size > max(_DENSEST, 2 * len(numbers)):
+        _, starts, places = np.unique(numbers, return_index=True, return_inverse=True)
+        return codes[starts], places.astype(np.int64)
+    starts = np.full(size, -1, dtype=np.int64)
+    starts[numbers] = np.arange(len(numbers))
+    is_met = starts >= 0
+    return codes[starts[is_met]], (np.cumsum(is_met) - 1)[numbers]

@@ -19,6 +19,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.recommend import recommend_method
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -36,7 +37,11 @@ from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.synthetic.method import Synthetic
-from incrowd.methods.table_fit import find_missing_ids, find_unmatched_columns
+from incrowd.methods.table_fit import (
+    find_missing_ids,
+    find_other_parts,
+    find_unmatched_columns,
+)
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -127,6 +132,12 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
+    try:
+        recommendation = recommend_method(file)
+    except IncrowdError:
+        recommendation = None
+    if recommendation is not None:
+        yield recommendation.find()
     try:
         yield from find_expected_losses(file, table)
     except IncrowdError:
@@ -223,6 +234,7 @@ def _find_repeated_ids(spec: Spec, table: Table) -> Iterator[Finding]:
                 median=counts.median, largest=counts.largest,
             )  # fmt: skip
             yield from find_missing_ids(spec, table)
+            yield from find_other_parts(spec, table)
             yield from _find_other_ids(spec.unit.id, counts.ids, table)
         return
     repeated = {name: id_counts for name, id_counts in find_ids(table).items() if id_counts.is_unit}
@@ -293,8 +305,8 @@ def _find_domain_problems(
         listed = [f"'{text}' ({outside[text]:,})" for text in often[:_SHOWN]]
         more = max(len(often) - _SHOWN, 0)
         rows, total = sum(outside.values()), sum(int(tally.counts.sum()) for tally in tallies)
-        synthetic = release is not None and release.method == "synthetic"
-        root_label = "null" if synthetic else hierarchy.root  # synthetic rows have no root
+        has_null = release is not None and release.method in ("synthetic", "tables")
+        root_label = "null" if has_null else hierarchy.root  # where nothing is suppressed
         # At the root nothing is shown of a column, whatever its values are.
         root = isinstance(request, int) and hierarchy.is_rooted and level == hierarchy.height - 1
         if rows + nulls == total and not root:

@@ -35,6 +35,7 @@ _ROLES = {
     "quasi": "quasi-identifier, generalized: an attacker may know it and search for people by it",
     "noisy": "published with noise",
     "sensitive": "an attacker must not learn it; k-anonymity publishes it unchanged",
+    "weight": "survey weights: k-anonymity publishes them unchanged, `safe` does not publish them",
     "drop": "not published",
 }
 

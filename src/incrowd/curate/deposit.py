@@ -60,7 +60,7 @@ class Deposit:
         }
 
 
-def write_deposit(
+def describe(
     release: Path | str,
     output: Path | str,
     *,
@@ -69,7 +69,10 @@ def write_deposit(
     formats: Sequence[str] | None = None,
     attacks: Path | str | None = None,
 ) -> Deposit:
-    """Describe the release in a folder; the files are written into a new folder.
+    """Describe a release to catalogs, registries and regulators, in files of a new folder.
+
+    The files follow from the certificate, the scheme and what the curator asserts. The table is not
+    opened. They refer to the data as if all files stood in one folder.
 
     Args:
         release: The folder of the release. It must verify.
@@ -85,6 +88,10 @@ def write_deposit(
 
     Raises:
         IncrowdError: The release does not verify, or a format does not exist or does not fit it.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> ic.describe("out", "deposit", formats=["croissant", "dcat"])  # doctest: +SKIP
 
     """
     folder = Path(release)

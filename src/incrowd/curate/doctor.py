@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # What each extra is for; those of developers are not listed.
 PURPOSES = {
+    "excel": "workbooks of tables of counts",
     "pandas": "pandas data frames",
     "papers": "figures of the papers, `incrowd reproduce`",
     "postgres": "PostgreSQL tables",

@@ -22,9 +22,9 @@ from incrowd.codes.counted_table import DistinctRows
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.measure.loss import LossName
+from incrowd.methods.k_anonymity.class_rules import list_protected
 from incrowd.methods.k_anonymity.classes import (
     count_suppressible,
-    list_protected,
     make_lattice,
     make_rollups,
 )
@@ -144,6 +144,7 @@ def explore_schemes(
     rows = method.count(draw_rows(table, file.spec, SystemRandomness()))
     if not isinstance(rows, DistinctRows):
         rows = rows.rows
+    method = method.at_size(rows.frequencies.total)
     names, fixed = rows.counted.names, release.levels
     chosen = tuple(x for name in names if isinstance(x := fixed.get(name), int))
     settled = len(chosen) == len(names)
@@ -196,7 +197,7 @@ class _SchemeEvaluator:
         self, rows: DistinctRows, method: KAnonymity, release: ClassesSpec, lattice: Lattice
     ) -> None:
         columns = {**method.columns.quasi, **method.columns.kept}
-        protected = list_protected(rows, columns)
+        protected = list_protected(rows, columns, method.columns.folder)
         self.rollups: Rollups = make_rollups(rows, protected)
         self.k, self._lattice = method.columns.k, lattice
         self.limit = count_suppressible(release, rows.frequencies.total)

@@ -14,12 +14,14 @@ from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.synthetic.method import Synthetic
+from incrowd.methods.tables.method import Tables
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.release.parameters import (
     Parameters,
     parameters_from_events,
     synthetic_parameters,
+    tabulation_parameters,
 )
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.spec.file import SpecSource, load_spec
@@ -78,6 +80,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     common: dict[str, Any] = {
         "method": release.method, "unit": promise.unit, "epsilon": promise.epsilon,
         "delta": promise.delta, "without_id": promise.without_id,
+        "period": promise.period, "part": promise.part,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns
@@ -91,6 +94,16 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     if isinstance(method, Synthetic):
         parameters = {**(synthetic_parameters(list(method.events)) or {}), **method.asserted}
         return write_statement(Facts(tables=[parameters], synthetic=method.part, **common)), ""
+    if isinstance(method, Tables):
+        parameters = tabulation_parameters(method.events) or {}
+        table_parameters: list[Parameters] = [{} for _ in method.request.tables]
+        if len(table_parameters) == 1:
+            facts = Facts(tables=[parameters], tabulation=method.part, **common)
+        else:
+            facts = Facts(
+                tables=table_parameters, shared=parameters, tabulation=method.part, **common
+            )
+        return write_statement(facts), ""
     assert isinstance(release, SafeSpec)
     implied = parameters_from_events(list(method.events))
     assert implied is not None

@@ -13,7 +13,8 @@ import numpy as np
 from incrowd.arrays import Codes, Counts, Floats, Members, Progress
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.frequency import Frequencies, merge_tuples, number_tuples
-from incrowd.codes.values import canonicalize_value, parse_number
+from incrowd.codes.values import canonicalize_value
+from incrowd.engine.count import make_value_coder, read_positive_numbers
 from incrowd.engine.source import open_spec_table, open_table
 from incrowd.engine.table import Coder, Engine, Table, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_fraction, check_whole, require_single
@@ -58,7 +59,7 @@ def risk(
         spec: The spec; its quasi-identifiers are the columns that an attacker knows.
         columns: These columns instead. Needed without a spec.
         weight: A column of survey weights: how many people of the population each record stands
-            for.
+            for. By default the column with the role ``weight``.
         household: A column that tells the household of each record.
         population: The population: its size, or a table of all its people with the same columns.
         k: The k of the sets of columns; by default that of the spec, or 3.
@@ -79,11 +80,12 @@ def risk(
         >>> people = pl.DataFrame({"sex": ["f", "f", "m"], "weight": [180, 180, 76]})
         >>> result = ic.risk(people, columns=["sex"], weight="weight")
         >>> result.uniques, round(result.individual.highest, 4)
-        (1, 0.0578)
+        (1, 0.0577)
     """
     file = None if spec is None else load_spec(spec)
     source = _open_source(table, file, engine)
     names = _choose_columns(file, columns)
+    weight = weight or _find_weight(file, source)
     if weight is not None and not isinstance(population, int | float | None):
         raise ParameterError(
             "population", "be a number where there are weights", population,
@@ -145,6 +147,12 @@ def _choose_columns(file: SpecFile | None, columns: Sequence[str] | None) -> tup
     return names
 
 
+def _find_weight(file: SpecFile | None, table: Table) -> str | None:
+    """Return the column with the role `weight`, if the table has it."""
+    names = () if file is None else file.spec.columns_with_role("weight")
+    return next((name for name in names if name in table.columns), None)
+
+
 class _TableReader:
     """Reads tables as tuples of values; equal values of two tables have one code."""
 
@@ -177,7 +185,9 @@ class _TableReader:
         wide, values = self._count(table, extra)
         rows = wide.counts
         if has_counts:
-            rows = rows * _read_numbers(COUNT, values[COUNT])[wide.codes[:, -1]].astype(np.int64)
+            rows = rows * read_positive_numbers(COUNT, values[COUNT])[wide.codes[:, -1]].astype(
+                np.int64
+            )
         tuples, owner = _split_tuples(wide.codes[:, : len(self._names)], rows)
         people, basis = self._estimate_people(tuples, owner, wide, values, rows, size)
         entries: tuple[Members, Members, Counts] | None = None
@@ -200,7 +210,7 @@ class _TableReader:
     ) -> tuple[Floats, Basis]:  # fmt: skip
         """Return the people of each tuple in the population, and what they come from."""
         if self._weight is not None:
-            weights = _read_numbers(self._weight, values[self._weight])
+            weights = read_positive_numbers(self._weight, values[self._weight])
             each = weights[wide.codes[:, len(self._names)]] * rows
             return np.bincount(owner, weights=each).astype(np.float64), "weights"
         people = tuples.counts.astype(np.float64)
@@ -235,7 +245,7 @@ class _TableReader:
         values: dict[str, list[object]] = {}
         for name in extra:
             values[name] = list(gathered.values(name))
-            coders[name] = _make_value_coder(values[name])
+            coders[name] = make_value_coder(values[name])
         return gathered.count([*self._names, *extra], coders), values
 
 
@@ -250,26 +260,6 @@ def _make_text_coder(texts: dict[str | None, int]) -> Coder:
     return lambda values: np.array(
         [texts.get(canonicalize_value(value), len(texts)) for value in values], dtype=np.int32
     )
-
-
-def _make_value_coder(listed: Sequence[object]) -> Coder:
-    places = {value: at for at, value in enumerate(listed)}
-    # A reader of files may ask for null where there is none.
-    return lambda values: np.array([places.get(value, 0) for value in values], dtype=np.int32)
-
-
-def _read_numbers(name: str, values: Sequence[object]) -> Floats:
-    """Return positive numbers; refuse anything else."""
-    numbers = []
-    for value in values:
-        number = parse_number(canonicalize_value(value))
-        if number is None or number <= 0:
-            raise TableError(
-                f"Column '{name}': '{value}' is not a positive number, and each record needs one. "
-                "Correct the value, or leave its records out."
-            )
-        numbers.append(float(number))
-    return np.array(numbers)
 
 
 def _split_tuples(codes: Codes, rows: Counts) -> tuple[Frequencies, Members]:

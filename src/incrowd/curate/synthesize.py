@@ -1,4 +1,4 @@
-"""Draw synthetic rows of all columns from a release by slices, and write them to a file."""
+"""Draw synthetic rows of all columns from a release by slices or tables, into a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from incrowd.verification import verify
 
 
 def synthesize(release: Release | Path | str, output: Path | str) -> int:
-    """Draw rows of all columns from a release by slices, at no cost.
+    """Draw rows of all columns from a release by slices or tables of counts, at no cost.
 
-    A model is fitted to the counts of the slices. The guarantee of the release covers the rows, and
-    no budget is spent.
+    A model is fitted to the counts of the slices or tables. The guarantee of the release
+    covers the rows, and no budget is spent.
 
     Args:
-        release: A release by slices, or its folder. It is verified first.
+        release: A release by slices or `method: tables`, or its folder. It is verified first.
         output: The new file of the rows, .parquet or .csv.
 
     Returns:

@@ -80,7 +80,11 @@ def compute_tradeoff(
     for at, k in enumerate(fitting):
         progress(at, len(fitting))
         groups = form_classes(
-            rows, method.all_columns, release.model_copy(update={"k": k}), bits=bits
+            rows,
+            method.all_columns,
+            release.model_copy(update={"k": k}),
+            bits=bits,
+            folder=method.columns.folder,
         )
         for epsilon in epsilons:
             update = {"k": k, "epsilon": epsilon}

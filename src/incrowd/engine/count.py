@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Codes, Floats
 from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.codes.hierarchy import ROOT, Hierarchy
@@ -110,6 +110,27 @@ def _make_place_coder(values: Sequence[object]) -> Coder:
     return lambda met: np.array(
         [places.get(normalize_kept_value(value), 0) for value in met], dtype=np.int32
     )
+
+
+def make_value_coder(listed: Sequence[object]) -> Coder:
+    """Return a coder of the values of a list, by their places."""
+    places = {value: at for at, value in enumerate(listed)}
+    # A reader of files may ask for null where there is none.
+    return lambda met: np.array([places.get(value, 0) for value in met], dtype=np.int32)
+
+
+def read_positive_numbers(name: str, values: Sequence[object]) -> Floats:
+    """Return the values of a column as positive numbers; refuse anything else, null among it."""
+    numbers = []
+    for value in values:
+        number = parse_number(canonicalize_value(value))
+        if number is None or number <= 0:
+            raise TableError(
+                f"Column '{name}': '{value}' is not a positive number, and each row needs one. "
+                "Correct the value, or leave its rows out."
+            )
+        numbers.append(float(number))
+    return np.array(numbers, dtype=np.float64)
 
 
 def normalize_kept_value(value: object) -> object:

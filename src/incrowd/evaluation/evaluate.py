@@ -94,6 +94,15 @@ def evaluate(
     file = load_spec(spec)
     before = open_spec_table(file, original, engine=engine)
     bits = bits or SystemRandomness()
+    tabulated = find_tables(released)
+    if tabulated is not None:
+        if target is not None or holdout is not None or identity is not None:
+            raise IncrowdError(
+                "--target, --holdout and --id do not apply to tables of counts. Drop them."
+            )
+        hidden = locate_curator_folder(tabulated[0]) if curator is None else Path(curator)
+        key = read_key(hidden, tabulated[1])
+        return _evaluate_tables(file, draw_rows(before, file.spec, bits, key), *tabulated)
     files = _list_files(released)
     if len(files) > 1 and target is None and holdout is None and identity is None:
         private = released.curator if isinstance(released, Release) else None
@@ -154,6 +163,15 @@ def _evaluate_rows(
         outcome = replace(outcome, products=(replace(rows, target=target),))
     unseen = None if held_out is None else reader.count(held_out).frequencies
     return measure_synthetic(outcome, original, held_out=unseen)[0]
+
+
+def _evaluate_tables(
+    file: SpecFile, original: Table, folder: Path, certificate: Certificate
+) -> Evaluation:
+    """Measure the tables of counts of a folder."""
+    from incrowd.evaluation.tables import measure_folder
+
+    return measure_folder(file, original, folder, certificate)
 
 
 def information_loss(original: Any, released: Any, spec: SpecSource) -> dict[str, float | None]:
@@ -235,7 +253,8 @@ def evaluate_tables(
     beside = None
     if rows is not None:
         every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
-        beside = _pair_kept_rows(rows, every)
+        weight = next((name for name in sensitive if spec.columns[name].role == "weight"), None)
+        beside = replace(_pair_kept_rows(rows, every), weight=weight)
     published, readings = assign_levels(
         counts, replace(published, noise=release_facts.noise), release_facts.levels
     )
@@ -330,7 +349,7 @@ def _list_kept_columns(spec: Spec, original: Table, released: Table) -> tuple[st
     if _is_safe(spec):
         return ()
     both = {*original.columns} & {*released.columns}
-    return tuple(name for name in spec.columns_with_role("sensitive") if name in both)
+    return tuple(name for name in spec.columns_with_role("sensitive", "weight") if name in both)
 
 
 def _count_with_kept(
@@ -452,6 +471,15 @@ def find_synthetic(released: Any) -> tuple[Path, Certificate] | None:
     if certified is None or certified[1].synthetic is None:
         return None
     return Path(path).parent, certified[1]
+
+
+def find_tables(released: Any) -> tuple[Path, Certificate] | None:
+    """Return the folder and the certificate of tables of counts; None for any other release."""
+    files = _list_files(released)
+    certified = _find_certificate(files[0] if files else released)
+    if certified is None or certified[1].tabulation is None:
+        return None
+    return Path(files[0] if files else released).parent, certified[1]
 
 
 def _list_files(released: Any) -> tuple[Path, ...]:

@@ -127,6 +127,8 @@ def judge(
     """
     if outcome.synthetic is not None:
         return _judge_synthetic(outcome, source, step)
+    if outcome.tabulation is not None:
+        return _judge_tables(outcome, step)
     step("measure")
     evaluation, measured = outcome.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(outcome, counts))
@@ -150,6 +152,15 @@ def _judge_synthetic(outcome: MethodResult, source: Table, step: Step) -> Judgme
     evaluation, findings = measure_synthetic(outcome, source)
     step("attack")
     return Judgment(evaluation, try_attacks(outcome), None, findings)
+
+
+def _judge_tables(outcome: MethodResult, step: Step) -> Judgment:
+    """Measure tables of counts; no line of them stands for a person."""
+    from incrowd.evaluation.tables import describe_attacks, measure_tables
+
+    step("measure")
+    evaluation, findings = measure_tables(outcome)
+    return Judgment(evaluation, describe_attacks(), None, findings)
 
 
 def write_judgment(
@@ -183,6 +194,8 @@ def write_judgment(
     page = None
     if certificate.synthetic is not None:
         page = _report_synthetic(certificate, judgment, findings, origin)
+    elif certificate.tabulation is not None:
+        page = _report_tables(certificate, judgment, findings, origin)
     if page is None:
         page = render_report(
             certificate, judgment.evaluation, reasons, (*findings, *judgment.findings),
@@ -204,6 +217,23 @@ def _report_synthetic(
     if not isinstance(judgment.evaluation, SyntheticEvaluation):
         return None
     return report_synthetic(
+        certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
+        origin,
+    )  # fmt: skip
+
+
+def _report_tables(
+    certificate: Certificate,
+    judgment: Judgment,
+    findings: Sequence[Finding],
+    origin: ReleaseOrigin | None,
+) -> str | None:
+    """Return the report on tables of counts."""
+    from incrowd.evaluation.report.tables import report_tables
+    from incrowd.measure.tables import TablesEvaluation
+
+    assert isinstance(judgment.evaluation, TablesEvaluation)
+    return report_tables(
         certificate, judgment.evaluation, (*findings, *judgment.findings), judgment.attacked,
         origin,
     )  # fmt: skip

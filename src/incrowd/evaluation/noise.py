@@ -50,7 +50,9 @@ def simulate_noise(file: SpecFile, table: Table, *, bits: Randomness) -> NoiseSi
     method = KEpsilon(file)
     release = method.release
     rows = method.count_tuples(table)
-    classes = form_classes(rows, method.all_columns, release, bits=bits)
+    classes = form_classes(
+        rows, method.all_columns, release, bits=bits, folder=method.columns.folder
+    )
     data = make_noisy_rows(rows, classes, method.noisy, release)
     everyone = np.ones(len(data.members), dtype=bool)
     columns = {}

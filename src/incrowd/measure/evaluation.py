@@ -20,6 +20,7 @@ from incrowd.measure.subgroups import Subgroup
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
+    from incrowd.measure.weighted import WeightedEvaluation
 
 # The two scales of utility: bins are published labels, or values of the original
 AT_LEVELS, BY_VALUE = "at published levels", "by value"
@@ -113,6 +114,7 @@ class Evaluation:
     ``utility``, by values (beside it ``utility_of_levels``, whose bins are labels, where each
     column is published at one level), ``noise``, and how good a scheme the ``search`` found, or how
     few cells the ``suppression`` of single cells took;
+    ``weighted`` is what survey weights estimate before and after, where they are published;
     ``lost`` are values that lost far more rows than others, and columns that show nothing;
     ``subgroups`` are rows by label;
     ``readings`` say how labels were read that mean different things at different levels.
@@ -143,6 +145,7 @@ class Evaluation:
     utility_of_levels: Utility | None = None
     noise: NoiseEvaluation | None = None
     search: SearchResult | None = None
+    weighted: WeightedEvaluation | None = None
     suppression: SuppressionResult | None = None
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)

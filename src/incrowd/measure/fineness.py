@@ -31,6 +31,7 @@ from incrowd.measure.labels import LabelCover
 NOTABLE = 0.1  # a distance beyond chance from which a column is named
 _FALSE_ALARM = 1e-3
 _ROUNDING = 1e-6  # far more than sums of shares are off by
+_MOST_NAMED, _MOST_NAMES = 3, 12  # columns with an example, and others by name, in one finding
 _LABELS = 200  # so many fine labels of a column are looked at, those with most rows
 
 
@@ -74,7 +75,11 @@ def find_selection(
     examples = find_examples(
         original.names, points, original.frequencies.counts, covers, published.frequencies
     )
-    descriptions = [f"'{example.column}': {example}" for example in examples]
+    descriptions = [f"'{example.column}': {example}" for example in examples[:_MOST_NAMED]]
+    if len(examples) > _MOST_NAMED:
+        names = ", ".join(f"'{example.column}'" for example in examples[_MOST_NAMED:][:_MOST_NAMES])
+        more = len(examples) - _MOST_NAMED - _MOST_NAMES
+        descriptions.append(f"so do {names}{f' and {more} more' if more > 0 else ''}")
     return (
         (make_finding("FINENESS_DEPENDS_ON_COLUMNS", listed=descriptions),) if descriptions else ()
     )
@@ -96,8 +101,14 @@ def find_examples(
     places = [piece.find_pieces(point) for piece, point in zip(pieces, points, strict=True)]
     examples = []
     for at, name in enumerate(names):
+        rows_by_label = np.bincount(
+            released.codes[:, at], released.counts, minlength=len(covers[at].low)
+        ).tolist()
         fine = list(_iterate_fine_labels(covers[at], released, at))
         other_columns = [other for other in range(len(names)) if other != at and fine]
+        comparisons = len(fine) * len(other_columns)
+        fine = [pair for pair in fine if _can_be_notable(rows_by_label[pair[0]], comparisons)]
+        other_columns = other_columns if fine else []
         worst: tuple[float, FinenessExample] | None = None
         for other in other_columns:
             pair_counts = _count_pairs(pieces[at], pieces[other], places[at], places[other], counts)
@@ -108,7 +119,7 @@ def find_examples(
                 label_rows = _LabelRows(pairs.codes[span, 1], pairs.counts[span])
                 threshold = NOTABLE if worst is None else worst[0]
                 beyond, distance = _compare_distance(
-                    pieces[other], label_rows, table, len(fine) * len(other_columns), threshold
+                    pieces[other], label_rows, table, comparisons, threshold
                 )
                 if beyond > threshold:
                     value, share, true_share = _find_worst_value(
@@ -260,6 +271,11 @@ def _bound_chance_distance(truth: Floats, rows: int, comparisons: int) -> float:
     """
     mean = 0.5 * float(np.sqrt(truth * (1 - truth) / rows).sum())
     return mean + math.sqrt(math.log(comparisons / _FALSE_ALARM) / (2 * rows))
+
+
+def _can_be_notable(rows: float, comparisons: int) -> bool:
+    """Return whether so few rows can be at a notable distance beyond what chance allows."""
+    return 1.0 - _bound_chance_distance(np.ones(1), int(rows), comparisons) > NOTABLE - _ROUNDING
 
 
 def _find_worst_value(

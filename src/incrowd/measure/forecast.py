@@ -106,10 +106,11 @@ def _sum_by_place(places: npt.NDArray[np.integer], mass: Floats, min_length: int
 
 @dataclass(frozen=True)
 class PublishedShare:
-    """The share of rows that are published, and how likely not a single one is."""
+    """The share of rows that are published, how likely not a single one is, and how many groups."""
 
     rows: float
     empty: float
+    groups: float
 
 
 class _PublishChances:
@@ -196,7 +197,11 @@ class TableForecast:
         # Of each kind there are as many cells as its rows are times the share of one.
         cells = mass * np.exp(kinds / _PER_NAT)
         log_empty = float((cells * np.log1p(-np.minimum(chances, 1 - 1e-15))).sum())
-        return PublishedShare(rows=float((mass * met).sum()), empty=math.exp(log_empty))
+        return PublishedShare(
+            rows=float((mass * met).sum()),
+            empty=math.exp(log_empty),
+            groups=float((cells * chances).sum()),
+        )
 
     @property
     def coarsest_levels(self) -> Levels:

@@ -34,6 +34,7 @@ from incrowd.measure.lost_values import KeptRows, find_lost_labels
 from incrowd.measure.prediction import use_one_thread
 from incrowd.measure.risk import compute_risk
 from incrowd.measure.subgroups import group_by_labels, group_kept_columns
+from incrowd.measure.weighted import WeightedEvaluation, evaluate_weighted
 
 Covered: TypeAlias = tuple[list[Codes], list[Floats], list[LabelCover]]  # see :func:`locate_tuples`
 
@@ -105,6 +106,7 @@ def evaluate_labels(
         utility=_evaluate_utility(
             pair, quasi, target, None if held_out is None else _bin_frequencies(axes, held_out)
         ),
+        weighted=_evaluate_weights(kept_rows, quasi),
         lost=find_lost_labels(original, replace(published, frequencies=released), kept_rows),
         subgroups=[
             *group_by_labels(
@@ -116,6 +118,15 @@ def evaluate_labels(
                 else ()
             ),
         ],
+    )
+
+
+def _evaluate_weights(kept_rows: KeptRows | None, first: int) -> WeightedEvaluation | None:
+    """Return what survey weights estimate, where they are published; kept columns follow others."""
+    if kept_rows is None or kept_rows.weight is None:
+        return None
+    return evaluate_weighted(
+        kept_rows.weight, kept_rows.kept, kept_rows.before, kept_rows.after, first
     )
 
 

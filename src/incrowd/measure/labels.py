@@ -60,6 +60,9 @@ def iterate_groups(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Plac
 
 def find_ambiguous_labels(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
     """Return labels that cover different values at different levels: how many at each of them."""
+    texts = [text for level_labels in hierarchy.labels for text in set(level_labels[:-2])]
+    if len(set(texts)) == len(texts):  # each stands at one level, and there for one group
+        return {}
     met: dict[str | None, dict[bytes, None]] = {}
     sizes: dict[str | None, dict[int, int]] = {}
     for level, label, codes in iterate_groups(hierarchy):
@@ -124,38 +127,55 @@ class LabelReader:
 
     def __init__(self, name: str, axis: Axis, level: int | None = None) -> None:
         self._name, self._axis = name, axis
-        hierarchy = axis.hierarchy
-        values = len(hierarchy.values)
-        self._known: dict[str | None, tuple[Places, int]] = {}
-        level_labels: dict[str | None, tuple[Places, int]] = {}
-        for at, label, codes in iterate_groups(hierarchy):
-            places = np.sort(axis.positions[codes].astype(np.int64))
-            self._add_label(label, places, at)
-            if at == level:
-                level_labels[label] = (places, at)
-        self._known |= level_labels
-        everything = np.arange(values, dtype=np.int64)
-        for label in (hierarchy.root, ROOT):
-            self._known.setdefault(label, (everything, hierarchy.height - 1))
-        self._known.setdefault(None, (np.array([hierarchy.null]), 0))
-        other = hierarchy.labels[0][-1]
-        self._known.setdefault(other, (np.array([hierarchy.outside]), 0))
+        self._level = level
+        # A group comes before what is outside the domain and may be called the same.
+        self._codes: list[dict[str | None, int]] = [
+            dict(zip(reversed(labels), range(len(labels) - 1, -1, -1), strict=True))
+            for labels in axis.hierarchy.labels
+        ]
 
-    def _add_label(self, label: str | None, places: Places, level: int) -> None:
-        """Add a label; one that stands for different groups is read as the widest of them."""
-        previous = self._known.get(label)
-        if previous is None or len(places) > len(previous[0]):
-            self._known[label] = (places, level)
+    def _find_group(self, label: str | None) -> tuple[Places, int] | None:
+        """Return the positions and the level of a group or value; None if it is neither.
+
+        A label that stands for different groups is read at the level that is known, or as the
+        widest of them. Only what is asked for is looked at: a column may have many values.
+        """
+        hierarchy = self._axis.hierarchy
+        values = len(hierarchy.values)
+        widest: tuple[Places, int] | None = None
+        for level, codes in enumerate(self._codes):
+            code = codes.get(label)
+            if code is None:
+                continue
+            members = np.flatnonzero(hierarchy.groups[level][:values] == code)
+            if not len(members):
+                continue
+            group = np.sort(self._axis.positions[members].astype(np.int64)), level
+            if level == self._level:
+                return group
+            if widest is None or len(members) > len(widest[0]):
+                widest = group
+        if widest is not None:
+            return widest
+        if label in (hierarchy.root, ROOT):
+            return np.arange(values, dtype=np.int64), hierarchy.height - 1
+        if label is None:
+            return np.array([hierarchy.null]), 0
+        if label == hierarchy.labels[0][-1]:
+            return np.array([hierarchy.outside]), 0
+        return None
 
     def read_label(self, label: object) -> tuple[Places, int | None]:
         """Return the positions that a label covers, and its level if it is a group or a value."""
         text = label if isinstance(label, str) else canonicalize_value(label)
-        if text in self._known:
-            return self._known[text]
+        group = self._find_group(text)
+        if group is not None:
+            return group
         if isinstance(label, str) and (run := self._read_usual_interval(label)) is not None:
             return run, None
-        if (plain := canonicalize_value(text)) in self._known:
-            return self._known[plain]
+        group = self._find_group(canonicalize_value(text))
+        if group is not None:
+            return group
         code = self._find_value(label)
         if code is not None:
             return np.array([code]), 0
@@ -242,10 +262,10 @@ class LabelReader:
 
         What lies below or above a number counts as the next whole number.
         """
-        values = self._axis.hierarchy.values
+        values, numbers = self._axis.hierarchy.values, self._axis.hierarchy.numbers
         by_place: list[Decimal] = [Decimal(0)] * len(values)
         for code, value in enumerate(values):
-            decimal = parse_number(value) if value[:1] not in ("<", ">") else None
+            decimal = numbers[code]
             if decimal is None:
                 low, high = parse_span(value)
                 if low is None or high is None:
@@ -261,8 +281,9 @@ class LabelReader:
         if any(first >= second for first, second in pairwise(starts)):
             return {}
         places = self._axis.positions.tolist()
-        values = enumerate(self._axis.hierarchy.values)
-        return {value: places[code] for code, value in values if parse_number(value) is not None}
+        hierarchy = self._axis.hierarchy
+        numbered = zip(hierarchy.values, hierarchy.numbers, places, strict=False)
+        return {value: place for value, number, place in numbered if number is not None}
 
     def _read_interval(self, text: str) -> Places | None:
         match = _BRACKETS.fullmatch(text.strip())

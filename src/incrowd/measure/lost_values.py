@@ -256,12 +256,14 @@ class KeptRows:
     """Both tables with the columns that are kept as they are, behind those that are generalized.
 
     ``kept`` lists the values behind the codes of each, of both tables; the codes of the other
-    columns are those of the table's values, and of the labels that are shown.
+    columns are those of the table's values, and of the labels that are shown. ``weight`` names the
+    column of survey weights, if one is kept.
     """
 
     kept: Mapping[str, Sequence[object]]
     before: Frequencies
     after: Frequencies
+    weight: str | None = None
 
 
 def find_lost_labels(

@@ -162,6 +162,7 @@ _BY_LABELS = {
     "risk",
     "noise",
     "search",
+    "weighted",
     "suppression",
     "utility",
     "utility_of_values",

@@ -93,7 +93,12 @@ def get_unit_fields(spec: Spec) -> dict[str, Any]:
     """Return what the guarantee protects, as the certificate has it."""
     if isinstance(spec.unit, str):
         return {"unit": "one row"}
-    return {"unit": "one person", "without_id": "dropped" if spec.unit.without_id else None}
+    fields: dict[str, Any] = {
+        "unit": "one person", "without_id": "dropped" if spec.unit.without_id else None,
+    }  # fmt: skip
+    if spec.unit.period is not None and spec.part is not None:
+        fields |= {"period": spec.unit.period.every, "part": spec.part.value}
+    return fields
 
 
 def require_local(

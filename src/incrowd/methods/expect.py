@@ -6,10 +6,11 @@ Nothing is read from the table, unless the spec says that its size is public.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from incrowd.arrays import Floats
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.findings import Finding, Severity, make_finding
@@ -221,6 +222,10 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         from incrowd.methods.synthetic import expect as synthetic
 
         return synthetic.expect_synthetic(method, size)
+    if file.spec.release is not None and file.spec.release.method == "tables":
+        from incrowd.methods.tables import expect as tables
+
+        return tables.expect_tables(method, size)
     planned = method.planned_release
     widest = max(planned.tables, key=lambda limits: _sum_heights(planned.declared, limits))
     return Expectation(
@@ -244,16 +249,7 @@ def _make_forecast(
     assumption: Assumption,
 ) -> SizeForecast:
     declared = planned.declared
-    outlook = TableForecast(
-        {
-            name: {
-                level: _expect_groups(declared, name, level, assumption)
-                for level in range(low, high + 1)
-            }
-            for name, (low, high) in limits.items()
-        },
-        planned.likely,
-    )
+    outlook = forecast_table(declared, limits, planned.likely, assumption)
     levels = (
         outlook.find_informative_levels()
         if size is None
@@ -272,6 +268,23 @@ def _make_forecast(
         empty=None if share is None else share.empty,
         whole=outlook.find_table_size(outlook.find_informative_levels(), SHARE),
     )
+
+
+def forecast_table(
+    declared: ColumnHierarchies,
+    limits: Mapping[str, tuple[int, int]],
+    likely: Callable[[Floats], Floats],
+    assumption: Assumption,
+) -> TableForecast:
+    """Return what tables with some columns can be expected to publish, under an assumption."""
+    columns = {
+        name: {
+            level: _expect_groups(declared, name, level, assumption)
+            for level in range(low, high + 1)
+        }
+        for name, (low, high) in limits.items()
+    }
+    return TableForecast(columns, likely)
 
 
 def _expect_groups(

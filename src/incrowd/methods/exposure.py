@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from incrowd.codes.grid import build_grid
+from incrowd.engine.count import make_value_coder, read_positive_numbers
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
@@ -76,6 +77,9 @@ def find_exposures(spec: Spec, table: Table) -> Iterator[Finding]:
             if column.role == "sensitive" and "free_text" not in column.allow:
                 yield from _find_free_text(name, table)
     yield from _find_published_ids(columns, table)
+    for name, column in columns.items():
+        if column.role == "weight":
+            yield from _find_weight_problems(name, spec.release, table)
     if isinstance(spec.release, KEpsilonSpec):
         for name, column in columns.items():
             if column.role == "noisy" and column.bounds is not None:
@@ -118,6 +122,23 @@ def _find_published_ids(columns: dict[str, Column], table: Table) -> Iterator[Fi
             "ID_PUBLISHED", name, ids=person_ids.ids, rows=person_ids.rows,
             median=person_ids.counts.median, largest=person_ids.counts.largest,
         )  # fmt: skip
+
+
+def _find_weight_problems(name: str, release: ReleaseSpec, table: Table) -> Iterator[Finding]:
+    """Find weights that are no positive numbers, are not published, or that few rows share."""
+    values = list(table.values(name))
+    try:
+        read_positive_numbers(name, values)
+    except TableError as error:
+        yield make_finding("WEIGHT_NOT_POSITIVE", name, problem=str(error).partition(": ")[2])
+        return
+    if not release.keeps_sensitive:
+        yield make_finding("WEIGHT_NOT_PUBLISHED", name, method=release.method)
+        return
+    frequencies = table.gather_columns([name]).count([name], {name: make_value_coder(values)})
+    rare = frequencies.counts[frequencies.counts < (release.k or 1)]
+    if len(rare):
+        yield make_finding("WEIGHTS_ARE_RARE", name, rows=int(rare.sum()), k=release.k or 1)
 
 
 def _is_value_by_value(column: Column) -> bool:

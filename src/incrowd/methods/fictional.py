@@ -19,6 +19,7 @@ from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
 from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
+from incrowd.spec.period import find_first_day
 
 _SAME = 0.5  # of the values of a person's further rows, that repeat those of the first
 _WORDS = tuple(f"value {number}" for number in range(1, OPEN_VALUES + 1))
@@ -56,6 +57,10 @@ def make_fictional_table(
                 values[at] if is_same else value
                 for value, at, is_same in zip(values, first.tolist(), same.tolist(), strict=True)
             ]
+    part = spec.spec.part
+    if part is not None and isinstance(unit, PersonId) and unit.period is not None:
+        day = find_first_day(part.value, unit.period.every) or part.value
+        columns[part.column] = [day] * len(people)
     if isinstance(unit, PersonId):
         columns[unit.id] = [f"person {number}" for number in (people + 1).tolist()]
     return local_engine().from_columns(columns)

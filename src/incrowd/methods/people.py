@@ -25,6 +25,7 @@ from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import PersonId, Spec
 
 FILE = "rows.json"
+_PRIVATE = ("safe", "synthetic", "tables")
 _PURPOSE = b"one row of each person"
 
 
@@ -34,8 +35,8 @@ def choose_key(spec: Spec, bits: Randomness, *, rehearsal: bool = False) -> byte
     Of a rehearsal, where nothing can be kept in the state folder, and where the bits come from a
     seed, it is drawn from the bits, whatever the method.
     """
-    safe = spec.release is not None and spec.release.method in ("safe", "synthetic")
-    stored_key = b"" if safe or rehearsal or not bits.private else History().key
+    is_private = spec.release is not None and spec.release.method in _PRIVATE
+    stored_key = b"" if is_private or rehearsal or not bits.private else History().key
     return (
         hmac.digest(stored_key, _PURPOSE, "sha256") if stored_key else bits.draw_words(4).tobytes()
     )

@@ -15,6 +15,7 @@ METHODS = {
     "k-anonymity": ("k_anonymity", "KAnonymity"),
     "k-epsilon": ("k_epsilon", "KEpsilon"),
     "synthetic": ("synthetic", "Synthetic"),
+    "tables": ("tables", "Tables"),
 }
 
 

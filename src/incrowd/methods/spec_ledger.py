@@ -18,7 +18,13 @@ from incrowd.privacy.events import Composition, Event
 from incrowd.privacy.filter import repeat_event
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.certificate import CertifiedGuarantee
-from incrowd.release.ledger import ONE_ROW, BudgetError, Ledger, name_person_unit
+from incrowd.release.ledger import (
+    ONE_ROW,
+    BudgetError,
+    Ledger,
+    name_period_unit,
+    name_person_unit,
+)
 from incrowd.release.ledger_entries import Booking, Spend, format_guarantee, format_remaining
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId, Spec
@@ -116,6 +122,7 @@ def preview_budget(
     guarantee: Guarantee | None = None,
     *,
     planned: bool = False,
+    part: str | None = None,
 ) -> BudgetPreview:
     """Return what a release of ``events`` would take of a ledger's budget; nothing is booked.
 
@@ -127,11 +134,14 @@ def preview_budget(
     refusal, booking, after = "", None, None
     if events:
         try:
-            booking = ledger.allow(events, unit=unit, guarantee=guarantee, planned=planned)
+            booking = ledger.allow(
+                events, unit=unit, guarantee=guarantee, planned=planned, part=part
+            )
         except BudgetError as error:
             refusal = str(error)
         paid = booking is not None and booking.is_planned
-        after = ledger.total([] if paid else [ledger.compute_charge(events, guarantee)])
+        more = [] if paid else [ledger.compute_charge(events, guarantee)]
+        after = ledger.total(more, part=part)
     return BudgetPreview(
         epsilon=budget.epsilon, delta=budget.delta, releases=sum(spend.used for spend in spends),
         spent=total.epsilon, spent_delta=total.delta,
@@ -158,7 +168,7 @@ def preview_spec_budget(
     require_events(release.method, method.events)
     return preview_budget(
         book.path, method.events, name_unit(file.spec), get_guarantee(method.promise),
-        planned=release.planned_releases is not None,
+        planned=release.planned_releases is not None, part=_get_part(file.spec),
     )  # fmt: skip
 
 
@@ -168,7 +178,13 @@ def book_release(file: SpecFile, method: Method, book: Callable[..., Booking]) -
     return book(
         method.events, unit=name_unit(file.spec), guarantee=get_guarantee(method.promise),
         planned=release is not None and release.planned_releases is not None,
+        part=_get_part(file.spec),
     )  # fmt: skip
+
+
+def _get_part(spec: Spec) -> str | None:
+    """Return the part of the table that a release is of."""
+    return None if spec.part is None else spec.part.value
 
 
 def require_ledger(file: SpecFile) -> None:
@@ -245,7 +261,12 @@ def _compose_guarantee(
 
 def name_unit(spec: Spec) -> str:
     """Return what releases by a spec protect, as a ledger has it."""
-    return name_person_unit(spec.unit.id) if isinstance(spec.unit, PersonId) else ONE_ROW
+    if not isinstance(spec.unit, PersonId):
+        return ONE_ROW
+    period = spec.unit.period
+    if period is None:
+        return name_person_unit(spec.unit.id)
+    return name_period_unit(spec.unit.id, period.every, period.column)
 
 
 def list_ledgers(folder: Path) -> list[Path]:

@@ -12,6 +12,9 @@ from incrowd.errors import FindingError
 from incrowd.findings import Finding, Severity, make_finding
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.model import PersonId, Spec
+from incrowd.spec.period import name_period
+
+_NAMED = 4  # periods that are listed
 
 
 class UnfitTableError(FindingError, TableError):
@@ -44,10 +47,30 @@ def find_missing_ids(spec: Spec, table: Table) -> Iterator[Finding]:
         yield make_finding("ROWS_WITHOUT_ID", unit.id, rows=missing, id=quote_scalar(unit.id))
 
 
+def find_other_parts(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Find rows of other periods than the part of the spec, or of none.
+
+    Parallel composition rests on it: a unit is a person within one period, and lies in one part.
+    """
+    unit, part = spec.unit, spec.part
+    if part is None or not isinstance(unit, PersonId) or unit.period is None:
+        return
+    if part.column not in table.columns:
+        return
+    periods = {name_period(value, unit.period.every) for value in table.values(part.column)}
+    others = sorted(period or "no period" for period in periods - {part.value})
+    if others:
+        yield make_finding(
+            "ROWS_OF_OTHER_PARTS", part.column, part=part.value, others=others[:_NAMED],
+            more=max(len(others) - _NAMED, 0),
+        )  # fmt: skip
+
+
 def refuse_unfit_table(spec: Spec, table: Table) -> None:
-    """Raise an error for the first column that does not match, or for rows without an id."""
+    """Raise an error for the first column that does not match, or for rows that may not be used."""
     refuse_errors(find_unmatched_columns(spec, table))
     refuse_errors(find_missing_ids(spec, table))
+    refuse_errors(find_other_parts(spec, table))
 
 
 def refuse_errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -28,6 +28,7 @@ from incrowd.release.guarantee_terms import (
 from incrowd.release.parameters import METHODS, Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.release.tables_part import TabulationPart
 from incrowd.spec.about import MetadataFormat
 
 if TYPE_CHECKING:
@@ -57,11 +58,21 @@ class CertifiedGuarantee(_CertificatePart):
     delta: float | None = None
     unit: Literal["one row", "one person"]
     without_id: Literal["dropped"] | None = None
+    period: Literal["year", "quarter", "month", "week", "day", "value"] | None = None
+    part: str | None = None
     adjacency: Adjacency | None = None
     trust_model: TrustModel | None = None
     unprotected: list[str] = []
     post_processing: list[str] = []
     parameter_choice: ParameterChoice | None = None
+
+    @model_validator(mode="after")
+    def _check_period(self) -> CertifiedGuarantee:
+        if (self.period is None) != (self.part is None):
+            raise ValueError("'period' and 'part' belong together")
+        if self.period is not None and (self.unit != "one person" or self.epsilon is None):
+            raise ValueError("'period' belongs to differential privacy of one person")
+        return self
 
     @property
     def text(self) -> str:
@@ -139,7 +150,7 @@ class ReleasedFile(_CertificatePart):
     """
 
     file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
-    form: Literal["expanded", "counted"]
+    form: Literal["expanded", "counted", "cells"]
     sha256: Hash
     rows: Count
     classes: Count
@@ -184,6 +195,7 @@ class Certificate(_CertificatePart):
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
+    tabulation: TabulationPart | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -212,8 +224,14 @@ class Certificate(_CertificatePart):
             raise ValueError(f"'{self.method}' is no method that certificates know")
         if (self.synthetic is not None) != (self.method == "synthetic"):
             raise ValueError("synthetic rows have a part of their own, and nothing else has")
+        if (self.tabulation is not None) != (self.method == "tables"):
+            raise ValueError("tables of counts have a part of their own, and nothing else has")
+        if any((self.tabulation is not None) != (table.release.form == "cells")
+               for table in self.tables):  # fmt: skip
+            raise ValueError("'cells' is the form of tables of counts")
         columns = [column for table in self.tables for column in table.scheme.values()]
-        if self.synthetic is not None and any(column.absent for column in columns):
+        suppresses = self.synthetic is None and self.tabulation is None
+        if not suppresses and any(column.absent for column in columns):
             raise ValueError("'absent' belongs to rows that are not synthetic")
         if self.guarantee.without_id and self.guarantee.unit != "one person":
             raise ValueError("'without_id' belongs to the unit 'one person'")
@@ -341,12 +359,15 @@ class Certificate(_CertificatePart):
             epsilon=guarantee.epsilon,
             delta=guarantee.delta,
             without_id=guarantee.without_id,
+            period=guarantee.period,
+            part=guarantee.part,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
             kept=sorted(self.kept),
             seeded=self.randomness == SEEDED,
             rehearsal=bool(self.rehearsal),
             synthetic=self.synthetic,
+            tabulation=self.tabulation,
             assertions=self.assertions,
         )
 

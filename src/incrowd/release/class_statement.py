@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
     RULES,
+    TABLE_RULES,
     Parameters,
     has_wildcards,
     list_links,
     list_rules,
     list_subsets,
+    parse_recursive_rule,
 )
 
 _EXTREMES = (
@@ -65,6 +68,21 @@ _RULES = dict(
             "the entropy of '{}' is at least that of {} equally frequent values",
             "the distribution of '{}' is within {} of that in the input (equal distance)",
             "the distribution of '{}' is within {} of that in the input (ordered distance)",
+            "the distribution of '{}' is within {} of that in the input (hierarchical distance)",
+            "no value of '{}' has a share above {}",
+            "no share of '{}' exceeds that in the input by more than {} times the latter",
+            (
+                "no share of a value of '{}' exceeds that in the input by more than {} times the "
+                "latter, or by more than its negative logarithm times the latter"
+            ),
+            (
+                "each value of '{}' has a share that differs from that in the input by a factor "
+                "below 2^{}"
+            ),
+            (
+                "each value of '{}' that occurs has a share that differs from that in the input by "
+                "a factor below 2^{}"
+            ),
         ),
         strict=True,
     )
@@ -81,12 +99,35 @@ def write_k_anonymity(facts: Facts) -> Iterator[Sentence]:
             "k_anonymity",
             f"This release is {int(parameters['k'])}-anonymous: {_classes_hold(parameters)}.",
         )
+    if "population" in parameters:
+        yield make_sentence(
+            "k_map",
+            f"The input is taken for a simple random sample of {int(parameters['population']):,} "
+            "people. Under this assumption of the curator, a class that fits fewer than "
+            f"{int(parameters['map_k'])} people of that population, once it occurs in the sample, "
+            f"has {int(parameters['k'])} rows or more with a probability of at most "
+            f"{format_exact(100 * SIGNIFICANCE)} %. The release cannot prove the sampling.",
+        )
     yield make_sentence(
         "not_differential_privacy",
         "This is NOT differential privacy. Nothing is guaranteed about what the release as a whole "
         "reveals about one person, about other columns, or about several releases together.",
     )
     yield from _write_classes(facts, parameters)
+
+
+_UNSEEN = "The release alone does not suffice to verify comparisons with the input."
+
+
+def _describe_rule(column: str, kind: str, value: float) -> str:
+    """Return a rule in words."""
+    number, rare = repr(value).removesuffix(".0"), parse_recursive_rule(kind)
+    if rare is None:
+        return _RULES[kind].format(column, number)
+    return (
+        f"the most frequent value of '{column}' has fewer than {number} times the rows of value "
+        f"number {rare} by frequency and all rarer ones together"
+    )
 
 
 def _write_wildcards(parameters: Parameters) -> Iterator[Sentence]:
@@ -141,15 +182,11 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         )
     rules = list_rules(parameters)
     if rules:
-        listed = "; ".join(
-            _RULES[kind].format(column, repr(value).removesuffix(".0"))
-            for column, kind, value in rules
-        )
-        unseen = any("distance" in kind for _, kind, _ in rules)
+        listed = "; ".join(_describe_rule(*rule) for rule in rules)
+        unseen = any(kind in TABLE_RULES for _, kind, _ in rules)
         yield make_sentence(
             "rules",
-            f"In each class, {listed}."
-            + (" The release alone does not suffice to verify distances." if unseen else ""),
+            f"In each class, {listed}." + (f" {_UNSEEN}" if unseen else ""),
         )
     if facts.rows_per_person > 1:
         yield make_sentence(

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
+from incrowd.release.tables_part import TabulationPart
 
 
 class Sentence(BaseModel):
@@ -37,12 +38,15 @@ class Facts:
     epsilon: float | None = None
     delta: float | None = None
     without_id: str | None = None
+    period: str | None = None
+    part: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
     kept: Sequence[str] = ()
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    tabulation: TabulationPart | None = None
     assertions: str | None = None
 
     @property

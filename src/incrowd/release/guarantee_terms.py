@@ -84,6 +84,9 @@ def _list_post_processing(facts: Facts) -> Iterator[str]:
         yield "rows are drawn from the model"
         if facts.synthetic.rules:
             yield "rows are drawn so that they obey the rules"
+    elif facts.tabulation is not None:
+        yield "estimates are computed from the measured residuals"
+        yield "whole counts that add up are chosen near the estimates"
     elif facts.by_counts:
         yield "each published group is written as often as its noisy count says, or with the count"
 

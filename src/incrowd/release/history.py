@@ -112,12 +112,20 @@ class ReleaseHistory:
         ledger: The ledger that its releases are booked in, if there is one.
         is_accounted: Whether releases like this one have a finite privacy loss.
         is_rehearsal: Whether the table is made up.
+        is_part: Whether the table is one part of several that share the ledger.
 
     """
 
     def __init__(
-        self, table: Table, ledger: Ledger | None, *, is_accounted: bool, is_rehearsal: bool = False
+        self,
+        table: Table,
+        ledger: Ledger | None,
+        *,
+        is_accounted: bool,
+        is_rehearsal: bool = False,
+        is_part: bool = False,
     ) -> None:
+        self._is_part = is_part
         self._ledger, self._is_accounted = ledger, is_accounted
         self._history = None if is_rehearsal else History()
         key = ledger.key() if ledger is not None else b""
@@ -140,7 +148,11 @@ class ReleaseHistory:
         if self._history is None:
             return []
         ledger, earlier_releases = self._ledger, []
-        if ledger is not None and not ledger.recognizes_table(self._fingerprints["ledger"]):
+        if (
+            ledger is not None
+            and not self._is_part
+            and not ledger.recognizes_table(self._fingerprints["ledger"])
+        ):
             earlier_releases.append(make_finding("TABLE_CHANGED"))
         if self._history.has_earlier_release(self._fingerprints["history"], ledger=self._name):
             earlier_releases.append(self._earlier_release())

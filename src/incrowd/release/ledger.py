@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from pathlib import Path
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
@@ -26,10 +26,9 @@ from incrowd.privacy.filter import (
     Charge,
     charge_guarantee,
     charge_share,
-    charges_fit,
     repeat_event,
-    sum_charges,
 )
+from incrowd.privacy.parallel import part_charges_fit, total_charges
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.ledger_entries import Booking, LedgerBudget, Spend, format_guarantee
 from incrowd.release.ledger_file import LedgerRecords, open_records, open_transaction
@@ -37,11 +36,17 @@ from incrowd.release.ledger_file import LedgerRecords, open_records, open_transa
 MOST_RELEASES = 1000  # of a planned block
 
 ONE_ROW = "one row"
+PERIOD_UNIT = "one person within one "  # how the name of such a unit begins
 
 
 def name_person_unit(column: str) -> str:
     """Return the unit of releases that use one row for each value of a column."""
     return f"one person, by the column '{column}'"
+
+
+def name_period_unit(column: str, every: str, period: str) -> str:
+    """Return the unit of releases that protect a person within one period of another column."""
+    return f"{PERIOD_UNIT}{every} of '{period}', by the column '{column}'"
 
 
 class BudgetError(Refusal):
@@ -136,22 +141,26 @@ class Ledger:
         rate = rates.pop() if len(rates) == 1 else None
         return event if rate is None else SampledEvent(event, rate)
 
-    def total(self, more: Iterable[Charge] = ()) -> Guarantee:
+    def total(self, more: Iterable[Charge] = (), *, part: str | None = None) -> Guarantee:
         """Return the (epsilon, delta) of everything booked, and of some more charges.
+
+        Entries of one part add up with those without a part; over parts the largest sum counts.
 
         Args:
             more: Further charges to include.
+            part: The part that they are of.
 
         Returns:
             The guarantee of all entries together.
         """
-        return sum_charges([*(spend.charge for spend in self.spends()), *more])
+        booked = [spend.part_charge for spend in self.spends()]
+        return total_charges([*booked, *((part, charge) for charge in more)])
 
     def remaining_budget(self) -> Guarantee:
         """Return what the budget leaves for further blocks and unplanned releases."""
         with open_records(self.path) as records:
             budget = records.read_budget()
-            total = sum_charges([spend.charge for spend in records.read_spends()])
+            total = total_charges([spend.part_charge for spend in records.read_spends()])
         left = (max(all_ - spent, 0.0) for all_, spent in zip(
             (budget.epsilon, budget.delta), (total.epsilon, total.delta), strict=True
         ))  # fmt: skip
@@ -164,8 +173,9 @@ class Ledger:
             more: The charges.
         """
         budget = self.budget()
-        charges = [*(spend.charge for spend in self.spends()), *more]
-        return charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
+        booked = [spend.part_charge for spend in self.spends()]
+        charges = [*booked, *((None, charge) for charge in more)]
+        return part_charges_fit(charges, Guarantee(budget.epsilon, budget.delta))
 
     def compute_charge(self, events: Iterable[Event], guarantee: Guarantee | None = None) -> Charge:
         """Compute what events would take from the budget as an unplanned release.
@@ -186,7 +196,7 @@ class Ledger:
 
     def allow(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
-        planned: bool = False,
+        planned: bool = False, part: str | None = None,
     ) -> Booking:  # fmt: skip
         """Return how events would be booked, without booking them.
 
@@ -195,18 +205,19 @@ class Ledger:
             unit: The unit of privacy: :data:`ONE_ROW`, or the result of :func:`name_person_unit`.
             guarantee: The (epsilon, delta) that the events are certified to satisfy.
             planned: Refuse a release that belongs to no planned block.
+            part: The part of the table that is released, where every unit lies in one.
 
         Raises:
             BudgetError: The budget does not allow the release.
         """
         with open_records(self.path) as records:
             return self._allow_event(
-                records, _combine_events(list(events)), unit, guarantee, planned
+                records, _combine_events(list(events)), unit, guarantee, planned, part
             )
 
     def book(
         self, events: Iterable[Event], *, unit: str = ONE_ROW, guarantee: Guarantee | None = None,
-        planned: bool = False,
+        planned: bool = False, part: str | None = None,
     ) -> Booking:  # fmt: skip
         """Book the events of one release.
 
@@ -219,6 +230,8 @@ class Ledger:
             guarantee: The (epsilon, delta) that the events are certified to satisfy; see
                 :meth:`compute_charge`.
             planned: Refuse a release that belongs to no planned block.
+            part: The part of the table that is released. Every unit must lie in one part, and the
+                unit must name the period: see :mod:`incrowd.privacy.parallel`.
 
         Returns:
             How the release was booked.
@@ -228,12 +241,12 @@ class Ledger:
         """
         event = _combine_events(list(events))
         with open_transaction(self.path) as records:
-            booking = self._allow_event(records, event, unit, guarantee, planned)
+            booking = self._allow_event(records, event, unit, guarantee, planned, part)
             if booking.is_planned:
                 records.insert_use(booking.number)
             else:
                 records.insert_about("unit", unit)
-                records.insert_spend(event, booking.charge)
+                records.insert_spend(event, booking.charge, part=part)
         return booking
 
     def plan(
@@ -270,17 +283,22 @@ class Ledger:
 
     def _allow_event(
         self, records: LedgerRecords, event: Event, unit: str, guarantee: Guarantee | None,
-        planned: bool,
+        planned: bool, part: str | None,
     ) -> Booking:  # fmt: skip
         self._refuse_unit(records, unit)
+        if part is not None and not unit.startswith(PERIOD_UNIT):
+            raise BudgetError(
+                f"Ledger '{self.path.name}': part '{part}' needs a unit within one period, and "
+                f"this one is {unit}: a person may have rows in several parts."
+            )
         spends = records.read_spends()
         for spend in spends:
-            if spend.remaining_releases and spend.event == event:
+            if spend.remaining_releases and spend.event == event and part is None:
                 return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
         if planned:
             self._refuse_unplanned(spends, event)
         charge = self._compute_charge(records, event, guarantee)
-        self._refuse_over_budget(records, charge, "this release")
+        self._refuse_over_budget(records, charge, "this release", part)
         return Booking(len(spends) + 1, charge)
 
     def _compute_charge(
@@ -314,12 +332,17 @@ class Ledger:
             f"{'another one' if used else 'it'}: incrowd ledger plan {self.path} --spec SPEC"
         )
 
-    def _refuse_over_budget(self, records: LedgerRecords, charge: Charge, what: str) -> None:
+    def _refuse_over_budget(
+        self, records: LedgerRecords, charge: Charge, what: str, part: str | None = None
+    ) -> None:
         budget = records.read_budget()
-        past = [spend.charge for spend in records.read_spends()]
-        if charges_fit([*past, charge], Guarantee(budget.epsilon, budget.delta)):
+        past = [spend.part_charge for spend in records.read_spends()]
+        if part is not None:  # only what meets the units of this part is in its way
+            past = [(name, charge) for name, charge in past if name in (None, part)]
+        if part_charges_fit([*past, (part, charge)], Guarantee(budget.epsilon, budget.delta)):
             return
-        total, spent = sum_charges([*past, charge]), sum_charges(past)
+        total = total_charges([*past, (part, charge)])
+        spent = total_charges(past)
         by = f"(ε, δ) = {format_guarantee(spent)} is booked by {_count_entries(past)}"
         limits = f"the budget of '{self.path.name}' is ({budget.epsilon:g}, {budget.delta:g})"
         if spent.delta >= budget.delta:
@@ -371,7 +394,7 @@ class Ledger:
             return records.read_about()["fingerprint"] == fingerprint
 
 
-def _count_entries(charges: list[Charge]) -> str:
+def _count_entries(charges: Sized) -> str:
     return "1 entry" if len(charges) == 1 else f"{len(charges)} entries"
 
 

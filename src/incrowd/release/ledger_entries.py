@@ -10,6 +10,10 @@ from incrowd.privacy.events import Event
 from incrowd.privacy.filter import Charge
 from incrowd.privacy.presentation import format_parameter
 
+PARALLEL_RULE = (
+    "Entries of one part add up with those without a part; over parts the largest sum counts, "
+    "because every unit lies in one part."
+)
 RULE = (
     "Releases of a planned block compose tightly. Blocks and unplanned releases add their ε and "
     "their δ, even if their parameters are chosen after earlier results."
@@ -42,6 +46,7 @@ class Spend:
         charge: What the entry takes from the budget.
         releases: Number of planned releases of a block; None for an unplanned release.
         used: Number of releases that were made.
+        part: The part of the table that was released; None for releases of any rows.
     """
 
     number: int
@@ -50,6 +55,12 @@ class Spend:
     charge: Charge
     releases: int | None = None
     used: int = 1
+    part: str | None = None
+
+    @property
+    def part_charge(self) -> tuple[str | None, Charge]:
+        """The charge with its part."""
+        return self.part, self.charge
 
     @property
     def guarantee(self) -> Guarantee:

@@ -30,10 +30,20 @@ CREATE TABLE IF NOT EXISTS budgets
 CREATE TABLE IF NOT EXISTS spends
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, event TEXT NOT NULL,
     epsilon REAL NOT NULL, delta REAL NOT NULL,
-    inside_epsilon REAL NOT NULL, inside_delta REAL NOT NULL, releases INTEGER);
+    inside_epsilon REAL NOT NULL, inside_delta REAL NOT NULL, releases INTEGER, part TEXT);
 CREATE TABLE IF NOT EXISTS uses
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, spend INTEGER NOT NULL);
 """
+
+
+_SPENDS = (
+    "SELECT number, day, event, epsilon, delta, inside_epsilon, inside_delta, releases, part "
+    "FROM spends ORDER BY number"
+)
+_SPENDS_WITHOUT_PARTS = (  # of files that are older than parts
+    "SELECT number, day, event, epsilon, delta, inside_epsilon, inside_delta, releases, NULL "
+    "FROM spends ORDER BY number"
+)
 
 
 class LedgerRecords:
@@ -75,30 +85,36 @@ class LedgerRecords:
     def read_spends(self) -> list[Spend]:
         """Return all entries, the oldest first."""
         uses = dict(self._database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
-        rows = self._database.execute(
-            "SELECT number, day, event, epsilon, delta, inside_epsilon, inside_delta, releases "
-            "FROM spends ORDER BY number"
-        )
+        rows = self._database.execute(_SPENDS if self._has_parts() else _SPENDS_WITHOUT_PARTS)
         spends = []
-        for number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases in rows:
+        for number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases, part in rows:
             event = parse_event(json.loads(text))
             charge = Charge(
                 Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
                 separate_sampling(event)[1],
             )  # fmt: skip
             used = 1 if releases is None else uses.get(number, 0)
-            spends.append(Spend(number, day, event, charge, releases, used))
+            spends.append(Spend(number, day, event, charge, releases, used, part))
         return spends
 
-    def insert_spend(self, event: Event, charge: Charge, releases: int | None = None) -> None:
+    def _has_parts(self) -> bool:
+        """Return whether the file is one that holds the part of each entry."""
+        columns = self._database.execute("PRAGMA table_info(spends)")
+        return any(name == "part" for _, name, *_ in columns)
+
+    def insert_spend(
+        self, event: Event, charge: Charge, releases: int | None = None, part: str | None = None
+    ) -> None:
         """Add an unplanned release or, of several ``releases`` of one event, a planned block."""
         text = json.dumps(serialize_event(event))
+        if not self._has_parts():
+            self._database.execute("ALTER TABLE spends ADD COLUMN part TEXT")
         self._database.execute(
             "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
-            "releases) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "releases, part) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 _get_today(), text, charge.guarantee.epsilon, charge.guarantee.delta,
-                charge.inside.epsilon, charge.inside.delta, releases,
+                charge.inside.epsilon, charge.inside.delta, releases, part,
             ),
         )  # fmt: skip
 

@@ -59,6 +59,11 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
         model |= {
             **fill_synthetic(model["certificate"], quote_text, _format_cell, _format_prose),
         }
+    if certificate.tabulation is not None:
+        from incrowd.release.tables_pages import fill_tables
+
+        names[README] = "readme_tables.md"
+        model |= fill_tables(model["certificate"], quote_text, _format_code, _format_prose)
     return {name: _render_template(template, model) for name, template in names.items()}
 
 

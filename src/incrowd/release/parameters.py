@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
@@ -58,7 +59,10 @@ _PEOPLE = frozenset({ROWS_PER_PERSON})  # where k counts people
 METHODS = {
     "safe": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
-    "k-anonymity": Terms("k-anonymity", required=_CLASSES, optional=_PEOPLE),
+    "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
+    "k-anonymity": Terms(
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
+    ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
         required=_CLASSES | {"epsilon", "noise", "bounds"},
@@ -71,6 +75,16 @@ RULES = (
     "entropy of so many equally frequent values, at least",
     "distance to the table (equal), at most",
     "distance to the table (ordered), at most",
+    "distance to the table (hierarchical), at most",
+    "share of a value, at most",
+    "gain of a share over the table (basic likeness), at most",
+    "gain of a share over the table (enhanced likeness), at most",
+    "powers of 2 from the table (every value), below",
+    "powers of 2 from the table (values present), below",
+)
+TABLE_RULES = frozenset(rule for rule in RULES if "the table" in rule)  # not seen in a release
+_RECURSIVE = re.compile(
+    r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
 _CHOICES = {
     "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
@@ -212,6 +226,14 @@ def synthetic_parameters(events: list[Event]) -> Parameters | None:
     return None
 
 
+def tabulation_parameters(events: Sequence[Event]) -> Parameters | None:
+    """Return the parameters that the events of tables of counts imply; None if they are others."""
+    match [*events]:
+        case [GaussianMeasurements(information)]:
+            return {"information": information}
+    return None
+
+
 # Of counts ------------------------------------------------------------------------------------
 
 
@@ -235,6 +257,17 @@ def make_count_noise(parameters: Parameters) -> CountNoise | None:
 # Checks ---------------------------------------------------------------------------------------
 
 
+def name_recursive_rule(l: int) -> str:  # noqa: E741 - as in the literature
+    """Return the kind of a rule of recursive diversity, whose value is c."""
+    return f"ratio of the most frequent value to those from number {l} on, below"
+
+
+def parse_recursive_rule(kind: str) -> int | None:
+    """Return l of a rule of recursive diversity; None of another rule."""
+    match = _RECURSIVE.fullmatch(kind)
+    return None if match is None else int(match[1])
+
+
 def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     """Return the rules on sensitive columns among the parameters: column, kind, value."""
     rules = []
@@ -244,7 +277,15 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
             for rule in RULES:
                 if name.endswith(f": {rule}"):
                     column, kind = name.removeprefix("rule ").removesuffix(f": {rule}"), rule
-            if kind not in RULES or not isinstance(value, float) or not value >= 0:
+            recursive = _RECURSIVE.search(name)
+            if recursive is not None and name.endswith(f": {recursive[0]}"):
+                kind = recursive[0]
+                column = name.removeprefix("rule ").removesuffix(f": {kind}")
+            if (
+                (kind not in RULES and parse_recursive_rule(kind) is None)
+                or not isinstance(value, float)
+                or not value >= 0
+            ):
                 raise ValueError(f"'{name}' is no rule that is known")
             rules.append((column, kind, value))
     return rules
@@ -328,9 +369,23 @@ def check_parameters(
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
     check_whole_number("k", parameters.get("k"))
+    _check_population(parameters)
     check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))
     if terms.noisy:
         _check_noise(parameters)
+
+
+def _check_population(parameters: Parameters) -> None:
+    """Refuse a k of people without their number, or one that its classes cannot stand for."""
+    names = {"map_k", "population"} & set(parameters)
+    if not names:
+        return
+    if len(names) == 1:
+        raise ValueError("'map_k' and 'population' belong together")
+    for name in sorted(names):
+        check_whole_number(name, parameters[name])
+    if not float(parameters["k"]) <= float(parameters["map_k"]):
+        raise ValueError("'k' is larger than 'map_k'")
 
 
 def _check_noise(parameters: Parameters) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from incrowd.arrays import Counts
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted_table import CountedTable, PublishedTable, SuppressedCells
 from incrowd.codes.frequency import Frequencies
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
     from incrowd.release.synthetic_part import SyntheticProduct
+    from incrowd.release.tables_part import TabulationProduct
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -194,13 +196,27 @@ class Product:
         )
 
 
+class TrueCounts(Protocol):
+    """The private table of tables of counts, for the curator's figures alone."""
+
+    @property
+    def excluded(self) -> int | None:
+        """The number of rows that no table counts; None if it is not known."""
+        ...
+
+    def __call__(self, quantity: int, columns: tuple[int, ...], levels: tuple[int, ...]) -> Counts:
+        """Return a dense table with an axis for each column, ascending."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class MethodResult:
     """All that a method has made: one table or slices, and what holds for them together.
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
     all columns. ``reasons`` tell why a scheme was used; they depend on no data. ``synthetic`` is
-    what is published beside synthetic rows.
+    what is published beside synthetic rows. Tables of counts have no products: ``tabulation`` is
+    all that is published of them, and ``true_counts`` counts the cells of the private table.
     """
 
     products: tuple[Product, ...]
@@ -210,6 +226,15 @@ class MethodResult:
     parameters: Parameters = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     synthetic: SyntheticProduct | None = None
+    tabulation: TabulationProduct | None = None
+    true_counts: TrueCounts | None = None
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The released tables."""
+        if self.tabulation is not None:
+            return self.tabulation.tables
+        return tuple(product.table for product in self.products)
 
     def measure(self) -> tuple[Evaluation, tuple[Finding, ...]]:
         """Measure what the tables keep, lose and risk; and what the curator should know, once."""

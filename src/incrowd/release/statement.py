@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
 from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import (
@@ -20,11 +21,12 @@ from incrowd.release.noise_sentences import (
 )
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
+from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
 __all__ = ["Facts", "Sentence", "write_statement"]
 
 TECHNICAL = frozenset(  # shown below the others
-    {"noise_law", "noise_bound", "noise_sums", "information", "choice_range"}
+    {"noise_law", "noise_bound", "noise_sums", "information", "choice_range", "residuals"}
 )
 _ASSERTED = "The curator asserts this; the release cannot prove it."
 
@@ -33,7 +35,7 @@ def write_statement(facts: Facts) -> list[Sentence]:
     """Return the sentences of a statement, the most important ones first, technical ones last."""
     write = {
         "safe": _write_safe, "k-anonymity": write_k_anonymity, "k-epsilon": write_k_epsilon,
-        "synthetic": _synthetic,
+        "synthetic": _synthetic, "tables": _write_tables,
     }[facts.method]  # fmt: skip
     return [
         *_write_reservations(facts),
@@ -79,6 +81,15 @@ def _synthetic(facts: Facts) -> Iterator[Sentence]:
     yield from _write_assumptions(facts)
 
 
+def _write_tables(facts: Facts) -> Iterator[Sentence]:
+    yield from _write_differential_privacy(facts)
+    yield from _write_unit(facts)
+    assert facts.tabulation is not None
+    for key, text in describe_tables(facts.tabulation, by_person=facts.by_person):
+        yield make_sentence(key, text)
+    yield from _write_assumptions(facts)
+
+
 def _write_differential_privacy(facts: Facts) -> Iterator[Sentence]:
     number = len(facts.tables)
     subject = "This release satisfies" if number == 1 else (
@@ -90,12 +101,16 @@ def _write_differential_privacy(facts: Facts) -> Iterator[Sentence]:
         unit += " of the population from which the input was sampled"
     else:
         unit = "all input rows of one person" if facts.by_person else "one row of the input"
+    if facts.period is not None:
+        unit += f" within {_PERIODS[facts.period]}"
     yield make_sentence(
         "differential_privacy",
         f"{subject} (ε, δ)-differential privacy with ε = {format_exact(facts.epsilon)} and δ = "
         f"{format_exact(facts.delta)}. Adding or removing {unit} changes the probability of any "
         "set of outcomes by a factor of at most e^ε, plus δ.",
     )
+    if facts.period is not None:
+        yield from _write_period(facts)
     if sampled:
         yield make_sentence(
             "population",
@@ -105,16 +120,37 @@ def _write_differential_privacy(facts: Facts) -> Iterator[Sentence]:
         )
 
 
+_PERIODS = {
+    "value": "one period", **{name: f"one {name}" for name in
+                             ("year", "quarter", "month", "week", "day")},
+}  # fmt: skip
+_PRESENT = 4  # periods of somebody who is in several
+
+
+def _write_period(facts: Facts) -> Iterator[Sentence]:
+    """Write what is protected of a person within a period, and of one who is in several."""
+    epsilon = float(format_parameter("epsilon", _PRESENT * (facts.epsilon or 0.0), 6))
+    delta = float(format_parameter("delta", min(_PRESENT * (facts.delta or 0.0), 1.0), 6))
+    yield make_sentence(
+        "period",
+        f"It protects everything about one person within {_PERIODS[facts.period or 'value']}; the "
+        f"input is the period {facts.part} alone. A person present in n periods is protected n "
+        "times less: n releases, one of each of these periods and each with this guarantee, "
+        f"together satisfy (nε, nδ) for all rows of that person, with n = {_PRESENT} "
+        f"({format_exact(epsilon)}, {format_exact(delta)}).",
+    )
+
+
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
     people = ", each of a different person" if facts.by_person else ""
-    rows = f"{k} input rows" if k > 1 else "1 input row"
-    if facts.rows_per_person > 1:
-        rows, people = f"the rows of {k} different people" if k > 1 else "1 input row", ""
+    rows = f"at least {k} input rows" if k > 1 else "at least 1 input row"
+    if facts.rows_per_person > 1 and k > 1:
+        rows, people = f"the rows of at least {k} different people", ""
     yield make_sentence(
         "k_anonymity",
-        f"{subject} {k}-anonymous: each published combination of values occurs in at least {rows}"
+        f"{subject} {k}-anonymous: each published combination of values occurs in {rows}"
         f"{people if k > 1 else ''}.",
     )
 
@@ -160,6 +196,9 @@ def _write_counts(facts: Facts) -> Iterator[Sentence]:
 
 
 def _technical(facts: Facts) -> Iterator[Sentence]:
+    if facts.tabulation is not None:
+        for key, text in describe_tables_details(facts.tabulation, facts.common):
+            yield make_sentence(key, text)
     if facts.synthetic is not None:
         for key, text in describe_synthetic_details(facts.common):
             yield make_sentence(key, text)

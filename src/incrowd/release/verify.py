@@ -29,6 +29,7 @@ from incrowd.release.metadata.assertions import ASSERTIONS, Assertions, parse_as
 from incrowd.release.metadata.assertions import FOLDER as METADATA
 from incrowd.release.pages import make_pages
 from incrowd.release.synthetic_part import FOLDER as MEASURED
+from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.release.verify_data import check_data
 from incrowd.release.verify_guarantee import check_guarantee
 
@@ -87,6 +88,10 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     if not intact:  # what was changed is not worth reading, and may do harm
         return findings
     try:
+        if certificate.tabulation is not None:
+            from incrowd.release.tables_verify import check_tables
+
+            return [*_check_metadata(folder, certificate), *check_tables(folder, certificate)]
         return [
             *_check_metadata(folder, certificate),
             *(
@@ -167,6 +172,10 @@ def _list_files(certificate: Certificate) -> Iterator[tuple[str, str]]:
         yield ASSERTIONS, certificate.assertions
     for part in certificate.synthetic.measured if certificate.synthetic else ():
         yield part.file, part.sha256
+    if certificate.tabulation is not None:
+        yield MEASURED_FILE, certificate.tabulation.measured
+        for export in certificate.tabulation.exports:
+            yield export.file, export.sha256
     for table in certificate.tables:
         yield table.release.file, table.release.sha256
         for column in table.scheme.values():
@@ -204,10 +213,11 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
             if column.file not in (None, f"scheme/{quote(name, safe=' ')}.csv"):
                 return [make_finding("SCHEME_MISPLACED", name=name)]
     described = _list_metadata(certificate)
+    listed = [path for path, _ in _list_files(certificate)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
     folders |= {METADATA} if certificate.assertions or described else set()
-    covered = (path for path, _ in _list_files(certificate))
-    expected = {FILE, README, PAGE, *folders, *covered, *described}
+    folders |= {path.partition("/")[0] for path in listed if "/" in path}
+    expected = {FILE, README, PAGE, *folders, *listed, *described}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if name == "curator":

@@ -27,11 +27,18 @@ from incrowd.engine.released import ReleasedTable, find_hidden_content, open_rel
 from incrowd.engine.table import Coder, Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure.diversity import DistinctRule, DiversityRule, EntropyRule, SensitiveColumn
+from incrowd.measure.diversity import (
+    AlphaRule,
+    DistinctRule,
+    DiversityRule,
+    EntropyRule,
+    RecursiveRule,
+    SensitiveColumn,
+)
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.parameters import RULES, has_wildcards, list_rules
+from incrowd.release.parameters import RULES, has_wildcards, list_rules, parse_recursive_rule
 from incrowd.release.scheme_words import (
     describe_listed,
     describe_rule,
@@ -195,13 +202,16 @@ def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, i
 
 
 def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
-    """Find rules on sensitive columns that fail in some class. Distances cannot be checked."""
+    """Find rules on sensitive columns that fail in some class; of those that the release shows."""
     broken_rules = []
     names = list(certificate.table.scheme)
     for column, kind, value in list_rules(certificate.parameters):
+        rare = parse_recursive_rule(kind)
         checked: dict[str, DiversityRule] = {
             RULES[0]: DistinctRule(value),
             RULES[1]: EntropyRule(value),
+            RULES[5]: AlphaRule(value),
+            **({} if rare is None else {kind: RecursiveRule(value, rare)}),
         }
         rule = checked.get(kind)
         if rule is None or not table.rows():

@@ -26,8 +26,10 @@ from incrowd.release.parameters import (
     get_class_kind,
     parameters_from_events,
     synthetic_parameters,
+    tabulation_parameters,
 )
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
+from incrowd.release.tables_guarantee import check_tabulation
 
 _MOST_CHOICES = 100  # a search chooses among seven pairs; to account for many takes long
 _MOST_EVENTS = 20_000  # of synthetic rows
@@ -40,6 +42,8 @@ def check_guarantee(certificate: Certificate) -> list[Finding]:
             return _check_without_events(certificate)
         if certificate.method == "synthetic":
             return _check_synthetic(certificate)
+        if certificate.method == "tables":
+            return _check_tables(certificate)
         return _check_safe(certificate)
     except (IncrowdError, ValueError, ArithmeticError) as error:
         return [make_finding("EVENTS_INVALID", problem=str(error))]
@@ -100,6 +104,30 @@ def _check_synthetic(certificate: Certificate) -> list[Finding]:
         *_check_delta(certificate, events),
         *_check_statement(certificate, _drop_size(certificate.parameters) == implied),
         *_check_measured_tables(certificate, part, int(implied["choices"])),
+    ]
+
+
+def _check_tables(certificate: Certificate) -> list[Finding]:
+    """Check tables of counts."""
+    events = [parse_event(event) for event in certificate.events]
+    implied, part = tabulation_parameters(events), certificate.tabulation
+    table_parameters = (
+        [table.parameters for table in certificate.tables] if certificate.slices else []
+    )
+    if (
+        implied is None
+        or part is None
+        or any(table_parameters)
+        or certificate.kept
+        or certificate.noisy
+    ):
+        return [make_finding("EVENTS_DIFFER", what="tables of counts")]
+    if not _has_kind(certificate, DIFFERENTIAL_PRIVACY):
+        return [make_finding("GUARANTEE_KIND_DIFFERS")]
+    return [
+        *_check_delta(certificate, events),
+        *_check_statement(certificate, certificate.parameters == implied),
+        *check_tabulation(certificate, part, float(implied["information"])),
     ]
 
 

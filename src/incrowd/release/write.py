@@ -31,6 +31,7 @@ from incrowd.release.certificate import (
 from incrowd.release.formulas import escape_formula
 from incrowd.release.metadata.assertions import Assertions
 from incrowd.release.pages import make_pages
+from incrowd.release.parameters import Parameters, tabulation_parameters
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
@@ -61,18 +62,7 @@ def write_release(
     """
     assertions = assertions or Assertions()
     (draft / "scheme").mkdir()
-    several = len(outcome.products) > 1
-    tables = [
-        _write_table(draft, f"data-{number}" if several else "data", spec, product)
-        for number, product in enumerate(outcome.products, 1)
-    ]
-    first = outcome.products[0]
-    synthetic = (
-        None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
-    )
-    fields: dict[str, Any] = {"parameters": outcome.parameters, "slices": tables} if several else {
-        "parameters": first.parameters, "scheme": tables[0].scheme, "release": tables[0].release,
-    }  # fmt: skip
+    fields = _write_data(draft, outcome, spec)
     certificate = Certificate(
         format=FORMAT,
         incrowd=__version__,
@@ -80,11 +70,8 @@ def write_release(
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         guarantee=outcome.promise,
         events=[serialize_event(event) for event in outcome.events],
-        kept=list(first.kept),
-        noisy=first.noisy,
         randomness=SYSTEM if private else SEEDED,
         rehearsal=rehearsal or None,
-        synthetic=synthetic,
         assertions=None if assertions.is_empty else assertions.compute_hash(),
         metadata=list(dict.fromkeys(metadata)) or None,
         **fields,
@@ -98,6 +85,37 @@ def write_release(
 
         write_metadata(draft, certificate, assertions)
     return certificate
+
+
+def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[str, Any]:
+    """Write the data of a release; return the fields of its certificate that describe it."""
+    if outcome.tabulation is not None:
+        from incrowd.release.tables_write import write_tabulation
+
+        tables, part = write_tabulation(draft, outcome.tabulation, spec)
+        parameters = tabulation_parameters(outcome.events)
+        return {"tabulation": part, **_describe_files(tables, parameters or {})}
+    several = len(outcome.products) > 1
+    tables = [
+        _write_table(draft, f"data-{number}" if several else "data", spec, product)
+        for number, product in enumerate(outcome.products, 1)
+    ]
+    first = outcome.products[0]
+    synthetic = (
+        None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
+    )
+    return {
+        "kept": list(first.kept), "noisy": first.noisy, "synthetic": synthetic,
+        **_describe_files(tables, outcome.parameters if several else first.parameters),
+    }  # fmt: skip
+
+
+def _describe_files(tables: list[Slice], parameters: Parameters) -> dict[str, Any]:
+    """Return the fields of a certificate on its files: one table, or slices."""
+    if len(tables) > 1:
+        return {"parameters": parameters, "slices": tables}
+    (only,) = tables
+    return {"parameters": parameters, "scheme": only.scheme, "release": only.release}
 
 
 def _write_table(draft: Path, name: str, spec: CommonSpec, product: Product) -> Slice:

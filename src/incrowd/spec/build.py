@@ -24,7 +24,9 @@ from incrowd.codes.hierarchy import (
     UNCHANGED,
     Hierarchy,
     HierarchyError,
+    LabelRuns,
     build_from_rows,
+    build_from_runs,
 )
 from incrowd.codes.interval_label import SpanLabeler, label_intervals
 from incrowd.codes.level_words import choose_example, describe_numbers
@@ -57,7 +59,9 @@ def build_hierarchy(column: Column, *, folder: Path, values: Iterable[object] = 
     if column.hierarchy is None:
         raise HierarchyError("No hierarchy is declared. Add one.")
     hierarchy = _build_declared(column, column.hierarchy.declaration, folder, values)
-    return replace(hierarchy, ordered=_is_ordered(column.hierarchy.declaration, hierarchy))
+    is_ordered = _is_ordered(column.hierarchy.declaration, hierarchy)
+    # Where nothing changes, columns that are declared alike share what is known of the hierarchy.
+    return hierarchy if hierarchy.ordered == is_ordered else replace(hierarchy, ordered=is_ordered)
 
 
 def _build_declared(
@@ -213,20 +217,22 @@ def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
     starts = _list_steps(low, high, step)
     # A step is a value (3, 0.1), unless it is a small interval of whole numbers (0-4).
     names = (
-        [canonicalize_value(x) or "" for x in starts]
+        [str(int(x)) if integral else canonicalize_value(x) or "" for x in starts]
         if step == 1 or not integral
         else label_intervals(starts, high, is_whole=integral)
     )
-    columns = [names]
+    levels = [LabelRuns([*names], [1] * len(names))]
     for edges in _list_edges(declared):
-        spans = label_intervals(edges, high, is_whole=integral)
-        columns.append([spans[bisect.bisect_right(edges, x) - 1] for x in starts])
-    rows = [(*row, ROOT) for row in zip(*columns, strict=True)]
+        begins = [bisect.bisect_left(starts, x) for x in edges]
+        ends = [*begins[1:], len(starts)]
+        lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+        levels.append(LabelRuns(label_intervals(edges, high, is_whole=integral), lengths))
     below, above = f"<{canonicalize_value(low)}", f">{canonicalize_value(high)}"
-    if declared.open in ("lower", "both"):
-        rows.insert(0, (*[below] * len(columns), ROOT))
-    if declared.open in ("upper", "both"):
-        rows.append((*[above] * len(columns), ROOT))
+    for level in levels:
+        if declared.open in ("lower", "both"):
+            level.add_first(below)
+        if declared.open in ("upper", "both"):
+            level.add_last(above)
 
     def locate(value: object) -> str | None:
         text = canonicalize_value(value)
@@ -238,7 +244,7 @@ def _build_intervals(declared: Intervals, other: str | None) -> Hierarchy:
         return above if x > high else names[int((x - low) // step)]
 
     # Numbers and labels are canonical as they were made.
-    return replace(build_from_rows(rows, other=other, exact=True), locate=locate)
+    return replace(build_from_runs(levels, other=other), locate=locate, ordered=True)
 
 
 def _is_whole(declared: Intervals) -> bool:

@@ -27,6 +27,7 @@ from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
 from incrowd.spec.model import (
     NOISY_UNDER_SAFE,
+    NOISY_UNDER_TABLES,
     PUBLISHED_ID,
     UNPUBLISHED,
     Column,
@@ -337,16 +338,19 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     for key in ("slices", "tables"):
         listed = release.get(key)
         for part in listed if isinstance(listed, list) else ():
-            for name in part if isinstance(part, list) else ():
+            names = part.get("columns") if isinstance(part, dict) else part
+            for name in names if isinstance(names, list) else ():
                 missing(str(name), "release", key)
     if release.get("keep") is not None and release.get("beta") is not None:
         conflicts.append(
             (("release", "keep"), "`keep` and `beta` both set the sampling rate. Give one of them.")
         )
-    if release.get("method", "safe") == "safe":
+    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
+    refusal = refusals.get(str(release.get("method", "safe")))
+    if refusal is not None:
         for name, column in columns.items():
             if isinstance(column, dict) and column.get("role") == "noisy":
-                conflicts.append((("columns", name, "role"), NOISY_UNDER_SAFE))
+                conflicts.append((("columns", name, "role"), refusal))
     conflicts += list_misplaced_roles(release, columns)
     return conflicts
 
@@ -397,8 +401,8 @@ def _make_problem(document: CommentedMap, detail: Any) -> Problem:
     place: Place = tuple(detail["loc"])
     if place[:1] == ("unit",):  # one of two forms; say so once
         message = (
-            "unknown unit. Use 'one row per person', {id: COLUMN} or {id: COLUMN, without_id: "
-            "drop}."
+            "unknown unit. Use 'one row per person', {id: COLUMN} or {id: COLUMN, rows: NUMBER}; "
+            "`without_id: drop` leaves out rows without an id."
         )
         return Problem("unit", message, _find_line(document, ("unit",)))
     if place[:2] == ("release", "slices"):

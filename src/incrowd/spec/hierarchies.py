@@ -192,6 +192,9 @@ Declaration: TypeAlias = (
     Intervals | Mask | Groups | Dates | Order | CsvFile | Flat | Countries | Icd | Postcodes
 )
 _BARE = ("flat", "countries", "icd")  # what may be said without settings, by its name alone
+_NAMED: dict[str, dict[str, Any]] = {  # hierarchies that a rule prescribes, by its name
+    "hipaa_ages": {"intervals": {"from": 0, "to": 89, "widths": [5, 10, 30], "open": "upper"}}
+}
 
 
 class HierarchyChoice(SpecModel):
@@ -214,13 +217,15 @@ class HierarchyChoice(SpecModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [{"enum": list(_BARE)}, handler(schema)]}
+        return {"anyOf": [{"enum": [*_BARE, *_NAMED]}, handler(schema)]}
 
     @model_validator(mode="before")
     @classmethod
     def _expand_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str) and value in _BARE:
             return {value: {}}
+        if isinstance(value, str) and value in _NAMED:
+            return _NAMED[value]
         if isinstance(value, dict):
             return {k: {} if k in _BARE and v is None else v for k, v in value.items()}
         return value
@@ -236,10 +241,11 @@ class HierarchyChoice(SpecModel):
     @property
     def declaration(self) -> Declaration:
         """The one that was given."""
-        (declared,) = (
-            value for name in type(self).model_fields if (value := getattr(self, name)) is not None
-        )
-        return declared  # type: ignore[no-any-return]
+        (name,) = self.__pydantic_fields_set__ if len(self.__pydantic_fields_set__) == 1 else (
+            name for name in type(self).model_fields if getattr(self, name) is not None
+        )  # fmt: skip
+        declared: Declaration = getattr(self, name)
+        return declared
 
 
 def list_kinds() -> dict[str, type[BaseModel]]:

@@ -15,7 +15,15 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.release import ClassesSpec, ReleaseSpec, SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.period import EXAMPLES, Every, find_first_day
+from incrowd.spec.release import (
+    ClassesSpec,
+    ReleaseSpec,
+    SafeSpec,
+    Slicing,
+    SyntheticSpec,
+    TablesSpec,
+)
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -27,11 +35,15 @@ NOISY_UNDER_SYNTHETIC = (
     "synthetic rows have no noisy columns. Give it the role `quasi` with `intervals` or `dates`, "
     "or drop it."
 )
+NOISY_UNDER_TABLES = (
+    "tables of counts have no noisy columns. Give it the role `quasi` with `intervals`, or `drop`."
+)
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+SECOND_WEIGHT = "only one column can have the role `weight`. Drop the other."
 REGISTRY_ELSEWHERE = (
     "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
     "none. Remove it."
@@ -45,25 +57,54 @@ SEVERAL_ROWS = (
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
-Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "key", "drop"]
+Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
+CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
+class Recursive(SpecModel):
+    """Recursive (c,l)-diversity: the rows of the most frequent value, beside those of rare ones."""
+
+    c: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    l: Annotated[int, Field(ge=2)]  # noqa: E741 - the name it has in the literature
+
+
 class Diversity(SpecModel):
-    """The number of sensitive values every class must show: distinct ones, or by entropy."""
+    """The number of sensitive values every class must show, or how rare the frequent ones are."""
 
     distinct: Annotated[int, Field(ge=1)] | None = None
     entropy: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    recursive: Recursive | None = None
+    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Likeness(SpecModel):
+    """How much more frequent a sensitive value may be in a class than in the table."""
+
+    basic: Bound | None = None
+    enhanced: Bound | None = None
+
+
+class Disclosure(SpecModel):
+    """How many powers of 2 a share may differ from the table's: of each value, or those present."""
+
+    every: Bound | None = None
+    present: Bound | None = None
 
 
 class Closeness(SpecModel):
     """The distance that a class's sensitive values may have from the table's, from 0 to 1.
 
-    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order.
+    ``equal`` takes all values to be equally far apart; ``ordered`` moves along their order,
+    ``hierarchical`` along their hierarchy.
     """
 
     equal: Annotated[float, Field(ge=0, le=1)] | None = None
     ordered: Annotated[float, Field(ge=0, le=1)] | None = None
+    hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class Column(SpecModel):
@@ -85,6 +126,8 @@ class Column(SpecModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     diversity: Diversity | None = None
     closeness: Closeness | None = None
+    likeness: Likeness | None = None
+    disclosure: Disclosure | None = None
     linked: Text | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
@@ -95,6 +138,11 @@ class Column(SpecModel):
             "then": {"required": ["hierarchy"]},
         }
     )
+
+    @property
+    def has_class_rules(self) -> bool:
+        """Whether something must hold of its values in each class."""
+        return any(getattr(self, name) is not None for name in CLASS_RULES)
 
     @model_validator(mode="after")
     def _check_role(self) -> Column:
@@ -111,7 +159,9 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
-        for name in ("diversity", "closeness", "linked"):
+        if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
+            raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
+        for name in (*CLASS_RULES, "linked"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -124,6 +174,23 @@ class Column(SpecModel):
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
 
 
+class Period(SpecModel):
+    """The periods of a column of days: what is protected is one person within one of them.
+
+    ``every: value`` takes each value of the column for a period.
+    """
+
+    column: Text
+    every: Every
+
+
+class Part(SpecModel):
+    """The one period whose rows the table holds, as it is written: 2026, 2026-Q3, 2026-07."""
+
+    column: Text
+    value: Text
+
+
 class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
@@ -134,6 +201,7 @@ class PersonId(SpecModel):
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
+    period: Period | None = None
 
 
 class Spec(SpecModel):
@@ -153,6 +221,7 @@ class Spec(SpecModel):
     ledger: Text | None = None
     size: Annotated[int, Field(ge=1, le=2**53)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
+    part: Part | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     release: ReleaseSpec | None = None
@@ -169,6 +238,7 @@ class Spec(SpecModel):
             *UNPUBLISHED
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
+        self._check_period()
         release = self.release
         if "registry" in self.describe and isinstance(release, ClassesSpec):
             raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
@@ -180,17 +250,60 @@ class Spec(SpecModel):
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
-        named = release.named_columns if isinstance(release, SyntheticSpec) else target
+        named = release.named_columns if isinstance(release, SyntheticSpec | TablesSpec) else target
         for name in [*release.levels, *named, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(
                     f"`release` names the column '{name}', which has no entry. Add it."
                 )
+        weights = self.columns_with_role("weight")
+        if len(weights) > 1:
+            raise ValueError(f"column '{weights[1]}': {SECOND_WEIGHT}")
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
+        if noisy and isinstance(release, TablesSpec):
+            raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_TABLES}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    def _check_period(self) -> None:
+        """Refuse a period without a part, and a part without a period."""
+        period = self.unit.period if isinstance(self.unit, PersonId) else None
+        if period is None and self.part is None:
+            return
+        if period is None:
+            raise ValueError(
+                "`part` needs a unit within one period, or a person may have rows in several "
+                "parts. Add `period` to `unit: {id: COLUMN}`."
+            )
+        if self.part is None:
+            raise ValueError(
+                "`unit` has a `period`: publish one period at a time. Add `part: {column: "
+                f"{period.column}, value: PERIOD}}`, with a table of that period alone."
+            )
+        if self.part.column != period.column:
+            raise ValueError(
+                f"`part` names the column '{self.part.column}', but periods are those of "
+                f"'{period.column}'. Name the same column."
+            )
+        if period.column not in self.columns:
+            raise ValueError(
+                f"`period` names the column '{period.column}', which has no entry. Add it."
+            )
+        if find_first_day(self.part.value, period.every) is None:
+            raise ValueError(
+                f"`part` names '{self.part.value}', which is no {period.every}. Write it as "
+                f"{EXAMPLES[period.every]}."
+            )
+        if isinstance(self.release, ClassesSpec):
+            raise ValueError(
+                "`period` is for differential privacy; this method has no budget. Remove it."
+            )
+        if self.release is not None and self.release.planned_releases is not None:
+            raise ValueError(
+                "`releases` plans a block of one table, `part` one of several. Remove one of them."
+            )
 
     def _refuse_elsewhere(self, *, synthetic: bool) -> None:
         """Refuse what belongs to synthetic rows alone, and what they do not have."""

@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
+from incrowd.spec.table_request import TableRequest
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -265,14 +266,21 @@ class KAnonymitySpec(ClassesSpec):
     """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
-    value. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    value. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
+    ``population``, k counts people of a population of that size, from which the table is a sample.
     """
 
     method: Literal["k-anonymity"]
+    population: Annotated[int, Field(ge=1, le=2**53)] | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
     def _refuse_misfits(self) -> None:
+        if self.population and (self.reading == "wildcard" or self.algorithm == "duplicate"):
+            raise ValueError(
+                "`population` needs classes of rows, which `reading: wildcard` and `algorithm: "
+                "duplicate` do not have. Remove one of them."
+            )
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")
@@ -358,9 +366,72 @@ class SyntheticSpec(CommonSpec):
         return (*listed, *([self.target] if self.target else []))
 
 
-METHODS: dict[str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec]] = {
+class TablesSpec(CommonSpec):
+    """Tables of counts that add up: every cell of declared tables, with noise of known size.
+
+    ``tables`` lists them; ``all`` asks for those of every two or three columns instead. ``totals``
+    adds the sums at every coarser level. ``missing: excluded`` says that rows with a missing or
+    undeclared value in any published column are not counted. ``hide_below`` hides small counts from
+    readers; it protects nobody. ``exports`` are further files of the same numbers.
+    """
+
+    method: Literal["tables"]
+    epsilon: Epsilon | None = None
+    delta: Share | None = None
+    tables: tuple[TableRequest, ...] = ()
+    all: Literal[2, 3] | None = None
+    totals: bool = True
+    total_label: Text = "Total"
+    missing: Literal["counted", "excluded"] | None = None
+    objective: Literal["sum", "max"] | None = None
+    hide_below: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
+    exports: tuple[Literal["xlsx"], ...] = ()
+
+    @property
+    def budget(self) -> RequestedBudget:
+        """Of differential privacy."""
+        beyond = "the odds of what is released may change by a factor of e^{:g} with one person"
+        return RequestedBudget(self.epsilon, self.delta, most=LARGE_EPSILON, beyond=beyond)
+
+    def _refuse_misfits(self) -> None:
+        if not self.epsilon or self.delta is None:
+            raise ValueError(
+                "`method: tables` needs a budget. Add `epsilon`, above 0, and `delta`."
+            )
+        if self.k is not None:
+            raise ValueError("`k` is not a setting of `method: tables`. Remove it.")
+        if self.levels:
+            raise ValueError(
+                "`levels` belongs to a table here. Write `tables: [{columns: [a, b], levels: {a: "
+                "1}}]`."
+            )
+        if self.rows == "counted":
+            raise ValueError("tables have a count in each line. Remove `rows: counted`.")
+        if bool(self.tables) == (self.all is not None):
+            raise ValueError(
+                "`method: tables` needs tables. Give `tables: [[a, b], [b, c]]`, or `all: 2` for "
+                "every two columns."
+                if not self.tables
+                else "`tables` and `all` exclude each other. Remove one of them."
+            )
+        if len({table.key for table in self.tables}) < len(self.tables):
+            raise ValueError(
+                "two of `tables` have the same columns at the same levels. Remove one of them."
+            )
+        if len(set(self.exports)) < len(self.exports):
+            raise ValueError("`exports` names a kind of file twice. Name it once.")
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns that tables name."""
+        return tuple(dict.fromkeys(name for table in self.tables for name in table.columns))
+
+
+METHODS: dict[
+    str, type[SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec | TablesSpec]
+] = {
     "safe": SafeSpec, "k-epsilon": KEpsilonSpec, "k-anonymity": KAnonymitySpec,
-    "synthetic": SyntheticSpec,
+    "synthetic": SyntheticSpec, "tables": TablesSpec,
 }  # fmt: skip
 
 
@@ -371,11 +442,13 @@ def build_combined_model() -> type[SpecModel]:
     So everything that is wrong with values can be said at once, also where the method is misspelled
     or fields of another are among them.
     """
-    fields: dict[str, Any] = {
-        name: (field.annotation, field)
-        for spec in METHODS.values()
-        for name, field in spec.model_fields.items()
-    }
+    fields: dict[str, Any] = {}
+    for spec in METHODS.values():
+        for name, field in spec.model_fields.items():
+            others = fields.get(name)
+            is_shared = others is None or others[0] == field.annotation
+            # What methods declare differently is checked by the method that is named.
+            fields[name] = (field.annotation, field) if is_shared else (Any, None)
     fields["method"] = (Literal[tuple(METHODS)], "safe")
     return create_model("Release", __base__=SpecModel, **fields)
 
@@ -390,7 +463,8 @@ def _parse_by_method(value: Any) -> Any:
     combined: Any = build_combined_model().model_validate(value)
     spec = METHODS[combined.method]
     for name in type(combined).model_fields:
-        if name not in spec.model_fields and getattr(combined, name) not in (None, ()):
+        is_set = name in combined.model_fields_set and getattr(combined, name) not in (None, (), [])
+        if name not in spec.model_fields and is_set:
             raise ValueError(
                 f"`{name}` is not a setting of `method: {combined.method}`. Remove it."
             )
@@ -398,5 +472,6 @@ def _parse_by_method(value: Any) -> Any:
 
 
 ReleaseSpec: TypeAlias = Annotated[
-    SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec, BeforeValidator(_parse_by_method)
+    SafeSpec | KAnonymitySpec | KEpsilonSpec | SyntheticSpec | TablesSpec,
+    BeforeValidator(_parse_by_method),
 ]

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from incrowd.errors import IncrowdError
 from incrowd.release.certificate import FILE, Certificate
 from incrowd.release.pages import make_pages
+from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.release.verify import read_certificate
 from incrowd.studio.private_files import create_private, make_private_folders
 
@@ -53,6 +54,10 @@ def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, s
                 yield column.file, column.sha256 or ""
     for measured in certificate.synthetic.measured if certificate.synthetic else ():
         yield measured.file, measured.sha256
+    if certificate.tabulation is not None:
+        yield MEASURED_FILE, certificate.tabulation.measured
+        for export in certificate.tabulation.exports:
+            yield export.file, export.sha256
 
 
 def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) -> None:

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from incrowd.curate.draft.draft import Draft
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.model import CLASS_RULES
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 
 Changes = dict[Place, Any]
@@ -23,13 +24,17 @@ ROLES = {  # in short, and how the column is published
         "What an attacker must not learn. k-anonymity publishes it unchanged.",
     ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
+    "weight": (
+        "Survey weight",
+        "How many people a row stands for. k-anonymity publishes it unchanged; safe does not.",
+    ),
     "key": ("Made-up key", "Synthetic rows replace it by made-up numbers."),
     "drop": ("Drop", "Not published."),
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
     "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
-    "diversity": ("sensitive",), "closeness": ("sensitive",),
+    **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
 }  # fmt: skip
 
 
@@ -113,16 +118,20 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
     "synthetic": {"epsilon": 1.0, "delta": 1e-6},
     "k-anonymity": {"k": 5},
     "k-epsilon": {"k": 5, "epsilon": 2.0},
+    "tables": {"epsilon": 1.0, "delta": 1e-6, "all": 2},
 }
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
+    "reading",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
-    "rows": ("counted",), "suppressed": ("starred",), "algorithm": ("cluster", "duplicate"),
+    "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
+    "algorithm": ("cluster", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
+    "reading": "suppress", "subsets": "suppress",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({
@@ -131,7 +140,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "noise", "bounds", "values",
+    "suppressed", "reading", "noise", "bounds", "values",
 })  # fmt: skip
 
 
@@ -159,13 +168,13 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         return {("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
         return {}
-    both = not {"safe", "synthetic"} & {old.method, chosen}
+    both = not {"safe", "synthetic", "tables"} & {old.method, chosen}
     document = file.document["release"]
     kept_keys = {
         str(key) for key in document
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
-        and not (chosen == "synthetic" and str(key) == "rows")
+        and not (chosen in ("synthetic", "tables") and str(key) == "rows")
     }  # fmt: skip
     changes: Changes = {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
@@ -203,6 +212,8 @@ def set_release_fields(file: SpecFile, form: Mapping[str, str]) -> Changes:
         for name, owner in _OF_ALGORITHM.items():
             if owner != algorithm:
                 changes["release", name] = None
+        if algorithm == "suppress":
+            changes["release", "suppressed"] = None
     if isinstance(release, KEpsilonSpec) and ("release", "noise") in changes:
         gaussian = changes["release", "noise"] == "gaussian"
         changes["release", "delta"] = (release.delta or 1e-6) if gaussian else None

@@ -3,6 +3,8 @@
 The distance is the sum over targets of weight times squared difference. A row that changes its
 value of one column moves its people from a cell to another, in every target with this column. Many
 rows are tried at once, each with one other value; those that would bring the distance down move.
+Pairs of rows are tried as well, each with the value of the other: that leaves single columns as
+they are, which may be near already.
 Together they may go too far: along the way that they go the distance is a parabola, and only the
 share of them that ends at its lowest point moves.
 
@@ -32,7 +34,8 @@ _DENSE = 8  # a table of so many times more cells than moves is changed place by
 class TargetTable:
     """A table that counts should be near.
 
-    ``maps`` lead from codes of rows to its groups; ``weight`` is 1 over the mean variance.
+    ``maps`` lead from codes of rows to its groups; ``weight`` is 1 over the mean variance, and
+    ``relevance``, up to 1, says how much the target counts.
     """
 
     columns: Columns
@@ -40,6 +43,12 @@ class TargetTable:
     maps: tuple[Codes, ...]
     estimate: Floats
     weight: float
+    relevance: float = 1.0
+
+    @property
+    def importance(self) -> float:
+        """The weight that counts."""
+        return self.weight * self.relevance
 
 
 def find_finest_levels(workload: Workload) -> Levels:
@@ -79,25 +88,25 @@ class RowExchange:
         self._excess = [self._subtract(target) for target in targets if target.columns]
         self._work = 0
 
+    def find_places(self, columns: Columns, levels: Levels) -> Places:
+        """Return the cell of each row in the table of some columns at some levels."""
+        places = np.zeros(len(self.weights), dtype=np.int64)
+        for column, level in zip(columns, levels, strict=True):
+            axis = self._workload.axes[column]
+            places *= axis.sizes[level]
+            places += axis.ancestors(self._finest[column], level)[self.codes[column]]
+        return places
+
     def count(self, columns: Columns, levels: Levels, numbers: Counts | None = None) -> Counts:
         """Return the counts of some columns at some levels, or sums of other whole numbers."""
-        maps = tuple(
-            self._workload.axes[x].ancestors(self._finest[x], level)
-            for x, level in zip(columns, levels, strict=True)
-        )
         shape = self._workload.shape(columns, levels)
-        places = np.zeros(len(self.weights), dtype=np.int64)
-        for column, groups, size in zip(columns, maps, shape, strict=True):
-            places *= size
-            places += groups[self.codes[column]]
+        places = self.find_places(columns, levels)
         if numbers is None and self._is_light:
             return np.bincount(places, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
-        sums = np.bincount(
-            places,
-            (self.weights if numbers is None else numbers).astype(np.float64),
-            minlength=math.prod(shape),
-        )
-        return np.rint(sums).astype(np.int64).reshape(shape)
+        numbers = self.weights if numbers is None else numbers
+        sums = np.zeros(math.prod(shape), dtype=np.int64)
+        np.add.at(sums, places, numbers)
+        return sums.reshape(shape)
 
     def _subtract(self, target: TargetTable) -> _Excess:
         """Return how much the rows exceed a target."""
@@ -118,7 +127,7 @@ class RowExchange:
         if not columns or not len(self.weights):
             return
         batches = dict.fromkeys(columns, max(len(self.weights) // 16, _FEWEST))
-        near = _NEAR * sum(len(x.cells) for x in self._excess)
+        near = _NEAR * sum(len(x.cells) * x.target.relevance for x in self._excess)
         distance, gain = self._measure_distance(), math.inf
         while self._work < _MOST_WORK and distance > near and gain > _LEAST_GAIN * distance:
             gain = 0.0
@@ -126,7 +135,7 @@ class RowExchange:
                 tried = 0
                 while tried < len(self.weights) and self._work < _MOST_WORK:
                     gained, share = self._exchange(column, batches[column], rng)
-                    gain += gained
+                    gain += gained + self._swap(column, batches[column] // 2, rng)[0]
                     tried += batches[column]
                     size = batches[column] * (1.3 if share >= 1 else 0.7)
                     batches[column] = int(min(max(size, _FEWEST), len(self.weights)))
@@ -134,7 +143,7 @@ class RowExchange:
 
     def _measure_distance(self) -> float:
         """Return the distance from all targets."""
-        return sum(x.target.weight * float(x.cells @ x.cells) for x in self._excess)
+        return sum(x.target.importance * float(x.cells @ x.cells) for x in self._excess)
 
     def _exchange(self, column: int, size: int, rng: np.random.Generator) -> tuple[float, float]:
         """Offer other values of a column to some rows; return what is gained, by which share."""
@@ -150,7 +159,7 @@ class RowExchange:
         for excess, sources, goals in self._find_places(column, rows, new):
             step = excess.cells[sources] - excess.cells[goals]
             step -= people * (sources != goals)
-            step *= np.float32(excess.target.weight)
+            step *= np.float32(excess.target.importance)
             gains += step
             self._work += len(rows)
         chosen = np.flatnonzero(gains > 0)
@@ -161,6 +170,32 @@ class RowExchange:
             return 0.0, 1.0
         order = rng.permutation(len(rows))
         return self._move(column, rows[order], new[order])
+
+    def _swap(self, column: int, pairs: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Let pairs of rows swap values of a column; return what is gained, by which share."""
+        rows = rng.permutation(np.unique(rng.integers(0, len(self.weights), 2 * pairs)))
+        both = rows[: len(rows) // 2 * 2].reshape(-1, 2)
+        codes = self.codes[column][both]
+        both = both[codes[:, 0] != codes[:, 1]]
+        new = self.codes[column][both][:, ::-1].ravel()
+        people = self._people[both]
+        gains = np.zeros(len(both), dtype=np.float32)
+        for excess, *places in self._find_places(column, both.ravel(), new):
+            sources, goals = (x.reshape(-1, 2) for x in places)
+            linear = (people * (excess.cells[sources] - excess.cells[goals])).sum(axis=1)
+            squares = np.where(
+                sources[:, 0] == goals[:, 1],
+                (people[:, 0] - people[:, 1]) ** 2,
+                (people**2).sum(axis=1),
+            )
+            squares[sources[:, 0] == goals[:, 0]] = 0
+            gains += np.float32(excess.target.importance) * (linear - squares)
+            self._work += 2 * len(both)
+        chosen = gains > 0
+        if not chosen.any():
+            return 0.0, 1.0
+        new = new.reshape(-1, 2)[chosen]
+        return self._move(column, both[chosen].ravel(), new.ravel(), together=2)
 
     def _find_places(
         self, column: int, rows: Places, new: Places
@@ -181,7 +216,9 @@ class RowExchange:
                     goals += base
             yield excess, sources, goals
 
-    def _move(self, column: int, rows: Places, new: Places) -> tuple[float, float]:
+    def _move(
+        self, column: int, rows: Places, new: Places, together: int = 1
+    ) -> tuple[float, float]:
         """Move the share of the rows that gains most; return what is gained, and the share."""
         share = 1.0
         while True:
@@ -191,15 +228,15 @@ class RowExchange:
             ]
             slope = curve = 0.0
             for excess, places, numbers in changes:
-                slope -= 2 * excess.target.weight * float(excess.cells[places] @ numbers)
-                curve += excess.target.weight * float(numbers @ numbers)
+                slope -= 2 * excess.target.importance * float(excess.cells[places] @ numbers)
+                curve += excess.target.importance * float(numbers @ numbers)
             best = slope / (2 * curve) if curve else 1.0
             if best >= 0.75:
                 break
-            if best <= 0 or len(rows) == 1:
+            if best <= 0 or len(rows) == together:
                 return 0.0, 0.0
             share *= best
-            fewer = max(int(len(rows) * best), 1)
+            fewer = max(int(len(rows) * best) // together, 1) * together
             rows, new = rows[:fewer], new[:fewer]
         for excess, places, numbers in changes:
             excess.cells[places] += numbers

@@ -6,15 +6,18 @@ measured more precisely than cells, keep their weight.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from incrowd.anonymize.tables.plan import TablesPlan
-from incrowd.anonymize.tables.workload import Levels, RequestedTable
+from incrowd.anonymize.tables.workload import Levels, RequestedTable, Workload
 from incrowd.arrays import Floats
 
 _STEPS = 60
-_LARGE_STEPS = 12  # of tables past _LARGE cells
-_LARGE = 5_000_000
+_LARGE = 2_000_000  # cells beyond which steps take too long
+_CLEAR = 3.0  # standard deviations by which a cell stands out
+_RAKES = 8
 
 
 def fit_nonnegative(plan: TablesPlan, table: RequestedTable, estimate: Floats) -> Floats:
@@ -24,13 +27,20 @@ def fit_nonnegative(plan: TablesPlan, table: RequestedTable, estimate: Floats) -
     components of their precision times the projection on them. The unconstrained step is exact:
     in every component it is one division.
     """
+    if estimate.size > _LARGE:
+        # Only cells that stand out are told apart; raking does the rest.
+        base = max(float(estimate.sum()), 1.0) / estimate.size / 2
+        nearest: Floats = estimate - _CLEAR * plan.mean_variance(table) ** 0.5
+        np.maximum(nearest, 0.0, out=nearest)
+        nearest += base
+        return nearest
     components = _Components(plan, table)
     rho = components.balance
-    nearest: Floats = np.maximum(estimate, 0.0)
+    nearest = np.maximum(estimate, 0.0)
     if np.array_equal(nearest, estimate):
         return nearest
     dual = np.zeros_like(estimate)
-    for _ in range(_STEPS if estimate.size <= _LARGE else _LARGE_STEPS):
+    for _ in range(_STEPS):
         free = nearest - dual
         free -= estimate
         free = components.scale(free, rho)
@@ -40,6 +50,35 @@ def fit_nonnegative(plan: TablesPlan, table: RequestedTable, estimate: Floats) -
         np.maximum(dual, 0.0, out=nearest)
         dual -= nearest
     return nearest
+
+
+def rake_margins(
+    workload: Workload,
+    table: RequestedTable,
+    near: Floats,
+    margins: Sequence[tuple[RequestedTable, Floats]],
+) -> None:
+    """Scale a nonnegative table in place until margins are near theirs, the coarsest the nearest.
+
+    In a table whose noise is larger than its counts, what is nearest by least squares has too many
+    people where noise is positive. Its margins are known much more precisely than its cells, and
+    come first.
+    """
+    low = table.columns, table.levels
+    for _ in range(_RAKES):
+        for margin, estimate in sorted(margins, key=lambda x: -x[1].size):
+            sums = workload.roll_up(near, low, (margin.columns, margin.levels))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(sums > 0, np.maximum(estimate, 0.0) / sums, 1.0)
+            levels = dict(zip(margin.columns, margin.levels, strict=True))
+            for at, (column, level) in enumerate(zip(table.columns, table.levels, strict=True)):
+                if column in levels:
+                    if levels[column] > level:
+                        groups = workload.axes[column].ancestors(level, levels[column])
+                        ratio = np.take(ratio, groups, axis=at)
+                else:
+                    ratio = np.expand_dims(ratio, at)
+            near *= ratio
 
 
 class _Components:

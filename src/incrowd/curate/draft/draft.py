@@ -14,26 +14,34 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.draft.arx_project import read_arx_project
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.curate.person_rows import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
+from incrowd.engine.count import make_value_coder
 from incrowd.engine.source import open_table
 from incrowd.engine.table import Engine, Table, TableError
 from incrowd.errors import IncrowdError
-from incrowd.findings import Finding
+from incrowd.findings import Finding, format_percent
+from incrowd.measure.column_sets import measure_column_sets
 from incrowd.methods.person_id import KINDS, describe_rows
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.file import parse_spec
 from incrowd.spec.identifiers import HIPAA, SAMPLED
 
 ROWS = 200_000
+_RISK_ROWS, _RISK_COLUMNS = 20_000, 15  # of which sets of columns are compared
+_SINGLED_OUT = 0.05  # the share of rows from which a set is named
 
 
 @dataclass(frozen=True)
 class Draft:
     """A drafted spec with the guess for each column, and the ARX files that were used or not.
 
-    ``sheet``, ``header`` and ``notes`` are what is known of the table's origin.
+    ``sheet``, ``header`` and ``notes`` are what is known of the table's origin. ``identifying`` is
+    the set of up to three quasi-identifiers by which most rows are unique, with their share, if it
+    is worth telling. ``release`` is what is published, as YAML, and ``unmatched`` lists what a
+    project of another tool says that has no equal here.
     """
 
     table: str | None
@@ -43,6 +51,9 @@ class Draft:
     sheet: str | None = None
     header: int | None = None
     notes: tuple[str, ...] = ()
+    identifying: tuple[tuple[str, ...], float] | None = None
+    release: str = "{method: safe, epsilon: 1.0, delta: 1.0e-6}"
+    unmatched: tuple[str, ...] = ()
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -56,9 +67,11 @@ class Draft:
             "# size: NUMBER only if that number is public; it is printed in the certificate.",
             "# Otherwise use `incrowd rehearse --size`.",
             *self._format_unit(),
+            *self._format_identifying(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
-            "release: {method: safe, epsilon: 1.0, delta: 1.0e-6}",
+            f"release: {self.release}",
+            *(f"# Without an equal: {' '.join(entry.split())}" for entry in self.unmatched),
         ]
         return "\n".join(lines) + "\n"
 
@@ -86,6 +99,14 @@ class Draft:
             unit = f"unit: {{id: {quote_scalar(guess.column)}{drop}}}"
             unit += f"  # {rows}; one row of each is used{more}{left}"
         return [unit, "confirm: [unit]"]
+
+    def _format_identifying(self) -> list[str]:
+        """Write which columns single people out together, the reason why they are quasi."""
+        if self.identifying is None:
+            return []
+        columns, share = self.identifying
+        names = ", ".join(map(quote_scalar, columns))
+        return [f"# Unique by {names} together: {format_percent(share)} of the rows looked at."]
 
     def describe_identifiers(self) -> str:
         """Describe, in a sentence, the columns that look like HIPAA identifiers."""
@@ -146,7 +167,31 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         )
         for column in table.columns
     )
-    return Draft(name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes)
+    return Draft(
+        name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes,
+        identifying=find_identifying_columns(head, guesses),
+    )  # fmt: skip
+
+
+def find_identifying_columns(
+    head: Table, guesses: Sequence[Guess]
+) -> tuple[tuple[str, ...], float] | None:
+    """Find the set of up to three quasi-identifiers by which most rows are unique.
+
+    Of equals it is the smallest; None where hardly a row is unique. Only some rows are looked at.
+    """
+    names = [guess.column for guess in guesses if guess.role == "quasi"][:_RISK_COLUMNS]
+    if not names:
+        return None
+    some = head.head(_RISK_ROWS)
+    values = {name: list(some.values(name)) for name in names}
+    frequencies = some.gather_columns(names).count(
+        names, {name: make_value_coder(listed) for name, listed in values.items()}
+    )
+    sets = measure_column_sets(names, frequencies, most=3, k=2)
+    worst = min(sets, key=lambda risk: (-risk.uniques, len(risk.columns)))
+    share = worst.uniques / max(frequencies.total, 1)
+    return (worst.columns, share) if share >= _SINGLED_OUT else None
 
 
 def _inspect_column(
@@ -213,11 +258,29 @@ def draft_from_arx(
     return Draft(
         format_source(source, beside),
         tuple(guesses),
+        identifying=find_identifying_columns(head, guesses),
         used=tuple(file.name for file in used.values()),
         unused=tuple(file.name for file in files if file not in used.values()),
         sheet=opened.origin.sheet,
         header=opened.origin.header,
         notes=opened.origin.notes,
+    )
+
+
+def draft_from_arx_project(path: Path, *, beside: Path) -> Draft:
+    """Draft a spec from a project file of ARX; its parts are unpacked beside the spec.
+
+    Roles are those that the project declares. Where hierarchies come from nobody knows, so that
+    they are to be confirmed.
+    """
+    folder = beside / f"{path.stem}.arx"
+    project = read_arx_project(path, folder)
+    return Draft(
+        format_source(str(project.table), beside),
+        project.guesses,
+        used=project.used,
+        release=project.release,
+        unmatched=project.unmatched,
     )
 
 

@@ -44,6 +44,10 @@ _INDEX = r"^(Unnamed: 0(\.\d+)?|\.\.\.1|rownames|row\.names|X|index|level_0)$"  
 _MOST_DIGITS = 300  # of a number: as many as a floating point number has
 _AGE = r"(^|_)(age|alter|leeftijd|edad)(_|$)|^age\d*$|(^|_)age_?(in_?)?(years?|yrs?|at_\w+)$"
 _YEAR = r"(^|_)(year|yr|yob|jahr|annee)(_|$)|birth_?year|year_?of"
+_WEIGHT = (  # of surveys; a plain "weight" may be that of a body
+    r"(sampl\w*|survey|design|person|household|hh|final|calibrated|expansion|prob\w*)_?"
+    r"(weight|wgt|wt|factor)s?(_|$)|^(fnlwgt|pweight|wgt|perwt|hhwt|wtfinl|finalwgt)$"
+)
 _KNOWN = (  # sets of values that everybody knows; that all of them are met tells nothing
     {"0", "1"}, {"1", "2"}, {"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"},
     {"male", "female"}, {"m", "f"}, {"man", "woman"}, {"men", "women"}, {"w", "m"},
@@ -63,7 +67,8 @@ class Guess:
     """The guess for a column: the YAML of its entry, the reason, and what came from the data.
 
     ``identifies`` says what an id is one of, ``counts`` how many rows of the whole table share one;
-    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like.
+    ``nulls`` that some rows have no value, ``hipaa`` the identifier that it looks like. Further
+    entries are ``settings``, as YAML.
     """
 
     column: str
@@ -77,6 +82,7 @@ class Guess:
     nulls: bool = False
     written: ValueFormat | None = None
     origin: str = ""
+    settings: tuple[str, ...] = ()
 
     @property
     def explanation(self) -> str:
@@ -106,6 +112,7 @@ class Guess:
             parts.append(f"written: {forms.format_as_yaml(self.written)}")
         if self.hierarchy:
             parts.append(f"hierarchy: {self.hierarchy}")
+        parts += self.settings
         if self.confirm:
             parts.append(f"confirm: [{', '.join(self.confirm)}]")
         reason = " ".join(self.reason.split())
@@ -257,6 +264,14 @@ def _is_measured(look: ColumnSummary) -> bool:
         return False
     gaps = max(numbers) - min(numbers) > 3 * len(numbers)
     return gaps and len({len(text) for text in look.texts}) > 1
+
+
+def _guess_survey_weight(look: ColumnSummary) -> Guess | None:
+    """Recognize survey weights by their name, and by being positive numbers."""
+    numbers = look.numbers
+    if not numbers or min(numbers) <= 0 or not re.search(_WEIGHT, look.simple):
+        return None
+    return replace(look, hipaa=None).make_guess("weight", "survey weights, by name")
 
 
 def _guess_postcode(look: ColumnSummary) -> Guess | None:
@@ -412,6 +427,7 @@ def _guess_many_texts(look: ColumnSummary) -> Guess:
 _RULES: tuple[Callable[[ColumnSummary], Guess | None], ...] = (
     _guess_empty,
     _guess_row_number,
+    _guess_survey_weight,
     _guess_person_id,
     _guess_named_id,
     _guess_identifier,

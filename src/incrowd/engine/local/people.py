@@ -18,14 +18,23 @@ def number_people(ids: pl.Series) -> Members:
     """Return a number for each row, the same for rows with the same id; -1 without one."""
     if ids.dtype == pl.String:
         ids = ids.cast(pl.Categorical(pl.Categories.random())).to_physical()
+    numbers = _find_close_numbers(ids)
+    if numbers is not None:
+        return numbers[0]
     distinct = ids.unique().drop_nulls().sort()
-    if ids.dtype.is_integer() and len(distinct) and not ids.null_count():
-        low, high = int(distinct[0]), int(distinct[-1])
-        if high - low < 4 * len(ids):  # close together: they are numbers already
-            return ids.cast(pl.Int64).to_numpy() - low
     places = pl.DataFrame({"id": distinct}).with_row_index("place")
     rows = ids.alias("id").to_frame().join(places, on="id", how="left", maintain_order="left")
     return rows.get_column("place").cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _find_close_numbers(values: pl.Series) -> tuple[Places, int] | None:
+    """Return whole numbers that lie close together, from 0 on, and the least; None of others."""
+    if not values.dtype.is_integer() or not len(values) or values.null_count():
+        return None
+    low, high = int(values.min()), int(values.max())  # type: ignore[arg-type]
+    if high - low >= 4 * len(values) or high >= 2**62 or low < -(2**62):
+        return None
+    return values.cast(pl.Int64).to_numpy() - low, low
 
 
 def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
@@ -46,7 +55,7 @@ def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
     keys = (members[many].astype(np.uint64) << np.uint64(_DRAWN - width)) | (
         draws[many] >> np.uint64(width)
     )
-    many = many[np.argsort(keys, kind="stable")]
+    many = many[np.argsort(keys)]
     people = members[many]
     starts = np.flatnonzero(np.append(True, people[1:] != people[:-1])[: len(people)])
     place = np.arange(len(many)) - np.repeat(starts, np.diff(starts, append=len(many)))
@@ -68,6 +77,13 @@ def code_columns(columns: Sequence[pl.Series], coders: Sequence[Coder]) -> Codes
             lookup[[*marks, null]] = coder([*distinct.cast(pl.String).to_list(), None])
             places = values.to_physical().cast(pl.Int64).fill_null(null).to_numpy()
             coded.append(lookup[places])
+            continue
+        numbers = _find_close_numbers(values)
+        if numbers is not None:
+            met = np.flatnonzero(np.bincount(numbers[0]))
+            lookup = np.zeros(int(met[-1]) + 1, dtype=np.int32)
+            lookup[met] = coder((met + numbers[1]).tolist())
+            coded.append(lookup[numbers[0]])
             continue
         distinct = values.unique().alias("value")
         table = pl.DataFrame([distinct, pl.Series("code", coder(distinct.to_list()))])

@@ -37,6 +37,7 @@ class LocalTable:
     ) -> None:
         self._path, self._origin = path, origin or TableOrigin()
         self._before: LocalTable | None = None  # the table that was read in another way
+        self._row_count: int | None = None  # once it is known
         self._columns = tuple(frame.collect_schema().names())
         self._inner = make_inner_names(self._columns)
         frame = frame.rename({name: new for name, new in self._inner.items() if name != new})
@@ -70,7 +71,10 @@ class LocalTable:
 
     def rows(self) -> int:
         """Return the number of rows."""
-        return int(self._frame.select(pl.len()).collect(engine="streaming").item())
+        if self._row_count is None:
+            count = self._frame.select(pl.len()).collect(engine="streaming").item()
+            self._row_count = int(count)
+        return self._row_count
 
     def head(self, rows: int) -> LocalTable:
         """Return the first rows."""
@@ -163,7 +167,9 @@ class LocalTable:
             how="semi",
             maintain_order="left",
         )
-        return LocalTable(chosen.drop(index))
+        table = LocalTable(chosen.drop(index))
+        table._row_count = len(chosen_rows)
+        return table
 
     def code_people(
         self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]

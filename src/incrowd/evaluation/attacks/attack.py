@@ -32,6 +32,7 @@ from incrowd.evaluation.attacks.view import sample_people
 from incrowd.evaluation.evaluate import (
     ReleaseFacts,
     find_synthetic,
+    find_tables,
     list_quasi_columns,
     open_release,
 )
@@ -121,6 +122,11 @@ def attack(
     noisy = release is not None and release.method == "k-epsilon"
     if identity is not None and not noisy:
         raise IncrowdError("--id applies to `method: k-epsilon` only. Drop it.")
+    if find_tables(released) is not None:
+        raise IncrowdError(
+            "Attacks on groups of rows do not apply to tables of counts, in which no line stands "
+            "for a person. Test the guarantee itself: incrowd audit SPEC"
+        )
     start = None if seed is None else int(check_whole("seed", seed, 0))
     after, told = open_release(released, engine, curator)
     before = open_spec_table(file, original, engine=engine)

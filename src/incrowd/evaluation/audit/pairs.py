@@ -67,7 +67,7 @@ from incrowd.privacy.sample import log_absent_divergence, log_present_divergence
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import SafeSpec, SyntheticSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec, TablesSpec
 
 CELLS = 10_000  # so many outcomes of one run, at most
 _MADE = 40_000  # so many rows are made up to find that many cells
@@ -254,6 +254,10 @@ def make_pairs(file: SpecFile, method: Method, *, delta: float, seed: int) -> li
         from incrowd.evaluation.audit.synthetic import synthetic_pairs
 
         return synthetic_pairs(method)
+    if isinstance(file.spec.release, TablesSpec):
+        from incrowd.evaluation.audit.tables import table_pairs
+
+        return table_pairs(method)
     if not isinstance(file.spec.release, SafeSpec):
         return list(_make_class_pairs(file, method, rng))
     if isinstance(file.spec.unit, PersonId) and file.spec.unit.rows > 1:

@@ -80,7 +80,7 @@ def _make_table(method: Synthetic, rows: int) -> CountedTable:
     )
 
 
-def _laws(information: float) -> tuple[Floats, Floats]:
+def score_laws(information: float) -> tuple[Floats, Floats]:
     """Return the laws of a score in steps: normal, information as squared distance."""
     from scipy.special import ndtr
 
@@ -90,14 +90,14 @@ def _laws(information: float) -> tuple[Floats, Floats]:
     return np.diff(ndtr(edges - mu / 2)), np.diff(ndtr(edges + mu / 2))
 
 
-def _bin(scores: Floats, information: float) -> Counter[Outcome]:
+def bin_scores(scores: Floats, information: float) -> Counter[Outcome]:
     """Count scores over their standard deviation, in steps."""
     steps = np.clip(np.rint(scores / math.sqrt(information) / _STEP), -_MOST, _MOST).astype(int)
     values, times = np.unique(steps, return_counts=True)
     return Counter({(value,): n for value, n in zip(values.tolist(), times.tolist(), strict=True)})
 
 
-def _describe_scores(outcomes: Sequence[Outcome]) -> str:
+def describe_scores(outcomes: Sequence[Outcome]) -> str:
     """Describe scores by their longest run of steps; scattered ones are rare."""
     steps = np.array(sorted(int(str(outcome[0])) for outcome in outcomes))
     blocks = np.split(steps, np.flatnonzero(np.diff(steps) > 1) + 1)
@@ -126,15 +126,15 @@ class WholeRunPair:
         assert isinstance(method, Synthetic)
         measured = method.measure(_make_table(method, ROWS if first else ROWS - 1), context)
         score = sum(_score_one(table) for table in measured)
-        return _bin(np.array([score]), self.method.plan.information)
+        return bin_scores(np.array([score]), self.method.plan.information)
 
     def laws(self) -> tuple[Floats, Floats]:
         """Of all the information of the plan; noise is normal but for its rounding."""
-        return _laws(self.method.plan.information)
+        return score_laws(self.method.plan.information)
 
     def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """By the ends of the event."""
-        return _describe_scores(outcomes)
+        return describe_scores(outcomes)
 
 
 def _score_one(table: Measurement) -> float:
@@ -179,15 +179,15 @@ class RepeatedTablesPair:
         scores = np.zeros(self.outcomes)
         for table in self.measured:
             scores += _score_copies(table, self.outcomes, context.bits, first=first)
-        return _bin(scores, self.information)
+        return bin_scores(scores, self.information)
 
     def laws(self) -> tuple[Floats, Floats]:
         """Of what was spent; noise is normal but for its rounding."""
-        return _laws(self.information)
+        return score_laws(self.information)
 
     def describe_event(self, outcomes: Sequence[Outcome]) -> str:
         """By the ends of the event."""
-        return _describe_scores(outcomes)
+        return describe_scores(outcomes)
 
 
 def _count_cells(shape: Sequence[int]) -> int:

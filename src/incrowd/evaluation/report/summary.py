@@ -68,7 +68,9 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     source = f"a table of {evaluation.rows_original:,} rows"
     most = certificate.rows_per_person
     if most > 1:
-        source = f"{evaluation.rows_original:,} pairs of a person and a group"
+        source = f"{evaluation.rows_original:,} rows, up to {most} of each person"
+        if certificate.has_noisy_counts:
+            source = f"{evaluation.rows_original:,} pairs of a person and a group"
     elif by_person:
         source = f"one row of each of {evaluation.rows_original:,} people"
     words = [
@@ -78,7 +80,12 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
     if most > 1:
         words.append(
             f"Up to {most} rows of each person were used, chosen at random; {unused:,} rows of the "
-            "table were not used. A person counts once in each group."
+            "table were not used. "
+            + (
+                "A person counts once in each group."
+                if certificate.has_noisy_counts
+                else "k counts people."
+            )
         )
     elif by_person:
         words.append(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.cluster import cluster_points, duplicate_rows
+from incrowd.anonymize.cluster import cluster_points, duplicate_rows, merge_clusters
 from incrowd.anonymize.lattice import MOST_NODES, SEARCH_SECONDS, Lattice, Rollups, build_lattice
 from incrowd.anonymize.mondrian import PersonPoints, make_person_points, partition_points
 from incrowd.anonymize.ola import find_minimal_nodes, find_optimal_node
@@ -28,17 +28,21 @@ from incrowd.engine.count import count_people
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
 from incrowd.measure.loss import LossName
 from incrowd.measure.outcome import SearchResult
 from incrowd.methods.base import PlannedRelease, published_columns, refuse_unconfirmed
+from incrowd.methods.k_anonymity.class_rules import (
+    list_column_rules,
+    list_protected,
+    refuse_unsatisfiable,
+)
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.parameters import RULES, name_subset
-from incrowd.spec.build import ColumnHierarchies, build_hierarchy
+from incrowd.release.parameters import name_subset
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Closeness, Column, Diversity, PersonId
+from incrowd.spec.model import Column, PersonId
 from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
@@ -50,18 +54,24 @@ class KAnonymityColumns:
     def __init__(self, file: SpecFile, release: ClassesSpec) -> None:
         refuse_unconfirmed(file, roles_suffice=True)
         self.quasi = published_columns(file.spec, "quasi")
-        self.kept = published_columns(file.spec, "sensitive")
+        self.kept = published_columns(file.spec, "sensitive", "weight")
+        self.folder = file.folder
         self.declared = ColumnHierarchies(self.quasi, file.folder)
         self.release, self.reasons = _choose_algorithm(release, self.declared)
         if release.k is None:
             raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
         self.k = release.k
+        self.population: tuple[int, int] | None = None  # the k of people, and their number
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
         if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
             raise IncrowdError(
                 f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
                 "`mondrian`, or `rows: 1` under `unit`."
+            )
+        if self.person is not None and getattr(release, "population", None) is not None:
+            raise IncrowdError(
+                "`population` counts rows as people. Remove it, or use `rows: 1` under `unit`."
             )
         if self.person is not None and getattr(release, "confidence", None) is not None:
             raise IncrowdError(
@@ -81,7 +91,7 @@ class KAnonymityColumns:
         """Refuse columns linked to none that has cells suppressed, and rules on what they show."""
         suppresses = self.release.algorithm == "suppress"
         for name, column in self.kept.items():
-            if suppresses and (column.diversity or column.closeness):
+            if suppresses and column.has_class_rules:
                 raise IncrowdError(
                     f"Column '{name}': `algorithm: suppress` does not support rules on sensitive "
                     "values. Use `ola`, `mondrian` or `cluster`, or remove the rules."
@@ -98,6 +108,11 @@ class KAnonymityColumns:
                     f"Column '{name}': `linked` names '{column.linked}', which is no quasi column. "
                     "Name one."
                 )
+
+    @property
+    def weight(self) -> str | None:
+        """The column of survey weights; None without one."""
+        return next((name for name, column in self.kept.items() if column.role == "weight"), None)
 
     @property
     def planned_release(self) -> PlannedRelease:
@@ -127,8 +142,10 @@ class KAnonymityColumns:
             for name, column in self.kept.items():
                 if column.linked is not None:
                     entries[f"linked {name}"] = column.linked
+        if self.population is not None:
+            entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
         for name, column in self.kept.items():
-            for kind, value in _list_rules(column):
+            for kind, value in list_column_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)
         return entries
 
@@ -181,13 +198,6 @@ def _choose_algorithm(
     return release.model_copy(update={"algorithm": "mondrian"}), (words,)
 
 
-def _list_rules(column: Column) -> list[tuple[str, float]]:
-    request, close = column.diversity or Diversity(), column.closeness or Closeness()
-    values = (request.distinct, request.entropy, close.equal, close.ordered)
-    pairs = zip(RULES, values, strict=True)
-    return [(kind, float(value)) for kind, value in pairs if value is not None]
-
-
 SUPPRESSION = 0.05
 
 
@@ -220,9 +230,10 @@ def form_classes(
     release: ClassesSpec,
     *,
     bits: Randomness,
+    folder: Path = Path(),
     progress: Progress = lambda _done, _all: None,
 ) -> EquivalenceClasses:
-    """Put the rows into classes of at least k."""
+    """Put the rows into classes of at least k; ``folder`` is that of the spec."""
     k = release.k
     if k is None:
         raise IncrowdError("Spec: `k` is missing. Add it under `release`.")
@@ -234,15 +245,15 @@ def form_classes(
             f"Table: {rows.people.people} people, fewer than k = {k}. Nothing was written."
         )
     weights = np.array([columns[name].weight for name in rows.counted.names])
-    sensitive_columns = list_protected(rows, columns)
-    _refuse_unsatisfiable(sensitive_columns)
+    sensitive_columns = list_protected(rows, columns, folder)
+    refuse_unsatisfiable(sensitive_columns)
     algorithm = release.algorithm or "ola"
     if algorithm == "ola":
         classes = _search_full_domain(rows, release, k, weights, sensitive_columns, progress)
-    elif sensitive_columns and algorithm != "mondrian":
+    elif sensitive_columns and algorithm not in ("mondrian", "cluster"):
         raise IncrowdError(
-            f"Algorithm '{algorithm}' does not support `diversity` and `closeness`. Use `ola` or "
-            "`mondrian`."
+            f"Algorithm '{algorithm}' does not support rules on sensitive values. Use `ola`, "
+            "`mondrian` or `cluster`."
         )
     elif algorithm == "duplicate":
         classes = _duplicate_rows(rows, k, weights, bits, progress)
@@ -338,6 +349,12 @@ def _recode_locally(
         members = cluster_points(
             axes, points, counted_table.frequencies.counts, k=k, weights=weights, progress=progress
         )
+        if sensitive_columns:
+            members = merge_clusters(
+                axes, points, counted_table.frequencies.counts, members,
+                weights=weights, owner=rows.owner, row_counts=rows.frequencies.counts,
+                sensitive_columns=sensitive_columns,
+            )  # fmt: skip
     elif sensitive_columns:
         row_points = locate_points(axes, rows.frequencies.codes[:, :quasi])
         by_row = partition_points(
@@ -387,55 +404,6 @@ def _duplicate_rows(
     return EquivalenceClasses(
         labels, np.column_stack(codes), members, (0,) * len(axes), published=times
     )
-
-
-def list_protected(rows: DistinctRows, columns: Mapping[str, Column]) -> list[SensitiveColumn]:
-    """Return the sensitive columns with rules, coded in the order of their values."""
-    sensitive_columns = []
-    quasi = len(rows.counted.names)
-    for at, name in enumerate(rows.kept):
-        rules: list[diversity.DiversityRule] = []
-        request, close = columns[name].diversity, columns[name].closeness
-        if request is not None and request.distinct is not None:
-            rules.append(diversity.DistinctRule(request.distinct))
-        if request is not None and request.entropy is not None:
-            rules.append(diversity.EntropyRule(request.entropy))
-        if close is not None and close.equal is not None:
-            rules.append(diversity.ClosenessRule(close.equal))
-        if close is not None and close.ordered is not None:
-            rules.append(diversity.ClosenessRule(close.ordered, ordered=True))
-        if rules:
-            codes = _order_values(columns[name], rows.kept[name])[
-                rows.frequencies.codes[:, quasi + at]
-            ]
-            overall = np.bincount(
-                codes, weights=rows.frequencies.counts, minlength=len(rows.kept[name])
-            )
-            sensitive_columns.append(
-                SensitiveColumn(codes, overall.astype(np.int64), tuple(rules), name)
-            )
-    return sensitive_columns
-
-
-def _order_values(column: Column, values: Sequence[object]) -> Codes:
-    """Return the place of each value: as declared, where the hierarchy is ordered."""
-    places = np.arange(len(values), dtype=np.int32)
-    if column.hierarchy is None or not column.hierarchy.declaration.is_ordered:
-        return places
-    codes = build_hierarchy(column, folder=Path()).encode(values)
-    places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)
-    return places
-
-
-def _refuse_unsatisfiable(sensitive_columns: Sequence[SensitiveColumn]) -> None:
-    """Refuse what not even the whole table as one class would satisfy."""
-    for column in sensitive_columns:
-        for rule in column.rules:
-            if not rule.check_classes(column.overall[None, :], column.overall).all():
-                raise IncrowdError(
-                    f"Column '{column.name}': even the whole table as one class violates {rule} "
-                    f"({column.value_count} values). Weaken the rule."
-                )
 
 
 def _check_class_sizes(rows: DistinctRows, classes: EquivalenceClasses, k: int) -> None:

@@ -7,6 +7,7 @@ counts, recoded there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,7 @@ from incrowd.methods.base import (
 )
 from incrowd.methods.k_anonymity.cells import make_suppressed_rows
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
+from incrowd.methods.k_anonymity.population import scale_to_population
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
@@ -100,9 +102,7 @@ def count_remote_rows(
             f"Algorithm `{columns.release.algorithm}` needs all rows, and those of this table are "
             "on other machines. Use `ola` or `mondrian`."
         )
-    rule_columns = tuple(
-        name for name, column in columns.kept.items() if column.diversity or column.closeness
-    )
+    rule_columns = tuple(name for name, column in columns.kept.items() if column.has_class_rules)
     rows = count_tuples_with_kept(table, columns.declared, rule_columns)
     return RemoteRows(columns.count_people(rows, table, by_row=by_row), table)
 
@@ -186,8 +186,24 @@ class KAnonymity:
                 raise
             return remote_rows
 
+    def at_size(self, total: int) -> KAnonymity:
+        """Return the method for a table of so many rows; they decide where k counts people."""
+        columns = scale_to_population(self._columns, total)
+        if columns is self._columns:
+            return self
+        method = copy(self)
+        method._columns, method._release = columns, columns.release
+        return method
+
     def make(self, counts: DistinctRows | RemoteRows, context: MakeContext) -> MethodResult:
         """Search, recode."""
+        rows = counts.rows if isinstance(counts, RemoteRows) else counts
+        return self.at_size(rows.frequencies.total)._make_classes(counts, context)
+
+    def _make_classes(
+        self, counts: DistinctRows | RemoteRows, context: MakeContext
+    ) -> MethodResult:
+        """Search, recode, for as many rows as a class needs."""
         rows = counts.rows if isinstance(counts, RemoteRows) else counts
         columns, original = self._columns, rows.counted
         context.step("search")
@@ -195,7 +211,12 @@ class KAnonymity:
             return self._suppress_cells(rows, context)
         all_columns = {**columns.quasi, **columns.kept}
         classes = form_classes(
-            rows, all_columns, self._release, bits=context.bits, progress=context.progress
+            rows,
+            all_columns,
+            self._release,
+            bits=context.bits,
+            folder=columns.folder,
+            progress=context.progress,
         )
         context.step("recode")
         has_stars = self._release.suppressed == "starred"
@@ -224,7 +245,7 @@ class KAnonymity:
             findings=columns.findings(kept_values, rows.frequencies.total),
             beside=None
             if isinstance(counts, RemoteRows)
-            else KeptRows(kept_values, rows.frequencies, published),
+            else KeptRows(kept_values, rows.frequencies, published, columns.weight),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons
@@ -256,7 +277,9 @@ class KAnonymity:
             kept=tuple(columns.kept),
             suppression=suppressed.suppression,
             findings=columns.findings(rows.kept, rows.frequencies.total),
-            beside=KeptRows(suppressed.kept_values, rows.frequencies, published),
+            beside=KeptRows(
+                suppressed.kept_values, rows.frequencies, published, self._columns.weight
+            ),
         )
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons

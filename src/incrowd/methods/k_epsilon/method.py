@@ -76,7 +76,9 @@ class KEpsilon:
 
     def expect_errors(self, rows: DistinctRows, bits: Randomness) -> dict[str, float]:
         """Return the mean relative error to expect of each noisy column; no noise is drawn."""
-        classes = form_classes(rows, self.all_columns, self.release, bits=bits)
+        classes = form_classes(
+            rows, self.all_columns, self.release, bits=bits, folder=self.columns.folder
+        )
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
         return {
             column.name: compute_expected_error(column, data.members) for column in data.columns
@@ -93,7 +95,12 @@ class KEpsilon:
             return self._make_remotely(rows, context)
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
@@ -125,14 +132,20 @@ class KEpsilon:
         after = merge_tuples(
             looks[published_tuples].astype(np.int32), np.ones(len(published_tuples), np.int64)
         )
-        return KeptRows(kept_values, merge_tuples(codes, rows.frequencies.counts), after)
+        before = merge_tuples(codes, rows.frequencies.counts)
+        return KeptRows(kept_values, before, after, self.columns.weight)
 
     def _make_remotely(self, remote_rows: RemoteRows, context: MakeContext) -> MethodResult:
         """Make the same where the rows are: classes from counts, noise there."""
         rows = remote_rows.rows
         context.step("search")
         classes = form_classes(
-            rows, self.all_columns, self.release, bits=context.bits, progress=context.progress
+            rows,
+            self.all_columns,
+            self.release,
+            bits=context.bits,
+            folder=self.columns.folder,
+            progress=context.progress,
         )
         context.step("draw")
         work = NoiseTask(self.noisy, self.release, self.columns.k, rows.frequencies.total)

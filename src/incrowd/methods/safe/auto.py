@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Literal
 
 from incrowd.errors import IncrowdError
+from incrowd.measure.forecast import OPEN_VALUES
 from incrowd.methods.safe.budget import SEARCH_SHARE, SMALL_TABLE_SHARES, compute_search_share
 from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SafeScheme, SearchedScheme
 from incrowd.spec.build import ColumnHierarchies
@@ -143,8 +145,8 @@ def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
         return ()
     if release.target is not None:
         words = (
-            f"Objective: predict '{release.target}' in as many rows as possible; detail of the "
-            "other columns counts one third."
+            f"Objective: much detail beside '{release.target}', in as many rows as possible; rows "
+            "with rarer values of it count three times."
         )
         return (words,)
     keep = "" if release.draw == "counts" else " with `keep: 0.25`"
@@ -172,13 +174,39 @@ def _refuse_unused_settings(release: SafeSpec, reason: str) -> None:
             raise IncrowdError(f"Release: `{name}` needs a search, but {reason}. Remove it.")
 
 
+def _rank_level(
+    declared: ColumnHierarchies, name: str, low: int, high: int
+) -> tuple[bool, float, str]:
+    """Return how late the finest level of a column is given up, from public facts alone.
+
+    A level that leaves others to the column goes before the last label of any: first where many are
+    left, whose finest tells little more.
+    Of last labels those go first that have a small weight, or few values to tell apart, as yes/no
+    has. Among equals a digest of the name decides, so that no column dies for standing first.
+    """
+    is_root_allowed = high == declared.height(name) - 1 and declared.is_rooted(name)
+    informative = high - low + int(not is_root_allowed)
+    weight = declared.columns[name].weight
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    if informative > 1:
+        return False, weight * 0.5**informative, digest
+    return True, weight * (1 + math.log2(_count_values(declared, name))), digest
+
+
+def _count_values(declared: ColumnHierarchies, name: str) -> float:
+    """Return how many values a column declares; of an open domain, what is expected of it."""
+    if declared.is_open(name):
+        return OPEN_VALUES
+    return max(len(declared.get_hierarchy(name, tuple).values), 1)
+
+
 def _limit_levels(
     release: SafeSpec, declared: ColumnHierarchies, size: int | None
 ) -> tuple[dict[str, int | tuple[int, int]], tuple[str, ...]]:
     """Return limits that leave no more schemes than seconds can search, and what they did.
 
-    The finest level of the column with the most levels goes first, so that every column keeps
-    a choice for as long as possible. Few people, if the curator says so, bear fewer fine levels.
+    Which levels go is decided by what each is worth, never by the order of columns: see
+    :func:`_rank_level`. Few people, if the curator says so, bear fewer fine levels.
     """
     rows = math.inf if size is None else size
     limit = next((schemes for below, schemes in _FEWER if rows < below), MANY_SCHEMES)
@@ -187,10 +215,18 @@ def _limit_levels(
     for name in declared.names:
         level = spec_levels.get(name, (0, declared.height(name) - 1))
         low[name], high[name] = (level, level) if isinstance(level, int) else level
+    if release.target is not None:
+        high[release.target] = low[release.target]
     start = dict(low)
     all_schemes = schemes = math.prod(high[name] - low[name] + 1 for name in declared.names)
     while schemes > limit:
-        name = max(low, key=lambda name: high[name] - low[name])
+        name = min(
+            (name for name in low if low[name] < high[name]),
+            key=lambda name: (
+                name in spec_levels,  # the curator has narrowed these
+                *_rank_level(declared, name, low[name], high[name]),
+            ),
+        )
         levels = high[name] - low[name] + 1
         schemes = schemes // levels * (levels - 1)
         low[name] += 1

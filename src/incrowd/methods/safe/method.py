@@ -203,9 +203,9 @@ def _list_published_columns(spec: Spec) -> dict[str, Column]:
                 f"Column '{name}': a safe release needs a hierarchy for every column. Add "
                 "`hierarchy: flat`, or use the role `drop`."
             )
-        if column.diversity or column.closeness:
+        if column.has_class_rules:
             raise IncrowdError(
-                f"Column '{name}': `diversity` and `closeness` are for k-anonymity. Remove them; a "
+                f"Column '{name}': rules on classes are for k-anonymity. Remove them; a "
                 "safe release protects every column."
             )
     if not columns:

@@ -189,7 +189,8 @@ class SearchedScheme:
 
     @property
     def _power(self) -> int:
-        return POWERS[self._release.objective or "rows"]
+        default = "rows" if self._release.target is None else "balanced"
+        return POWERS[self._release.objective or default]
 
     def _list_weights(self, names: Sequence[str]) -> Floats:
         return np.array([self._declared.columns[name].weight for name in names])

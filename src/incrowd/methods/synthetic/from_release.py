@@ -1,7 +1,7 @@
-"""Synthetic rows of a release by slices: several narrow tables become rows of all columns.
+"""Synthetic rows of a release by slices or tables: narrow tables become rows of all columns.
 
-The counts of each slice take the place of measured tables. A model is fitted to them and rows are
-drawn, all of it from the files of the release.
+The counts of each slice or table take the place of measured tables. A model is fitted to them and
+rows are drawn, all of it from the files of the release.
 
 **Claim.** The rows satisfy the guarantee of the release, and cost nothing: they are computed from
 it and from random numbers alone (post-processing).
@@ -43,6 +43,7 @@ from incrowd.privacy.counts import build_event_law
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.parameters import make_noise_event
+from incrowd.release.tables_verify import get_finest, read_cells, read_columns
 from incrowd.spec.arx import read_rows
 
 
@@ -85,13 +86,17 @@ def synthesize_release(
 
     ``certificate`` is that of the release in ``folder``, which has been verified.
     """
-    if certificate.slices is None:
+    if certificate.slices is None and certificate.tabulation is None:
         raise IncrowdError(
-            f"'{folder}' is no release by slices. To get synthetic rows of a table, publish it "
-            "with 'method: synthetic'."
+            f"'{folder}' is no release by slices or tables. To get synthetic rows of a table, "
+            "publish it with 'method: synthetic'."
         )
     columns = read_slice_columns(folder, certificate)
-    tables = [_read_slice(folder, part, columns) for part in certificate.slices]
+    tables = (
+        [_read_slice(folder, part, columns) for part in certificate.tables]
+        if certificate.tabulation is None
+        else _read_tables(folder, certificate, columns)
+    )
     names = tuple(columns)
     published_labels = [_list_shown(name, column, tables) for name, column in columns.items()]
     domain = Domain(
@@ -113,7 +118,7 @@ def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, Slic
     """Return the columns of the slices by name, each with its hierarchy and finest level."""
     levels: dict[str, list[int]] = {}
     hierarchies: dict[str, Hierarchy] = {}
-    for part in certificate.slices or ():
+    for part in certificate.tables:
         for name, column in part.scheme.items():
             if column.file is None or column.level is None:
                 raise IncrowdError(
@@ -155,6 +160,36 @@ def _read_slice(folder: Path, part: Slice, columns: dict[str, SliceColumn]) -> S
     beta = float(part.parameters["beta"])
     mean = float(counts.sum() / max((counts > 0).sum(), 1))
     return SliceTable(names, levels, counts / beta, max(mean * (1 - beta) / beta**2, 1.0))
+
+
+def _read_tables(
+    folder: Path, certificate: Certificate, columns: dict[str, SliceColumn]
+) -> list[SliceTable]:
+    """Return the finest cells of tables of counts, which have no threshold."""
+    assert certificate.tabulation is not None
+    declared, tables = read_columns(folder, certificate), []
+    for at, entry in enumerate(certificate.tabulation.tables):
+        cells = read_cells(folder, certificate, at, declared)
+        finest = get_finest(cells)
+        if finest is None:
+            raise IncrowdError(
+                f"'{folder}' hides numbers, and rows need all of them. Publish the tables without "
+                "`hide_below`."
+            )
+        names = tuple(name for name in columns if name in entry.columns)
+        order = [entry.columns.index(name) for name in names]
+        levels = tuple(entry.levels[axis] for axis in order)
+        counts = np.zeros(
+            [len(columns[name].hierarchy.labels[level])
+             for name, level in zip(names, levels, strict=True)]
+        )  # fmt: skip
+        places = [
+            np.unique(columns[name].hierarchy.groups[level][declared[name].codes])
+            for name, level in zip(names, levels, strict=True)
+        ]
+        counts[np.ix_(*places)] = np.transpose(finest, order)
+        tables.append(SliceTable(names, levels, counts, max(entry.rmse**2, 1e-9)))
+    return tables
 
 
 def _list_shown(

@@ -231,9 +231,9 @@ def _modeled(spec: Spec) -> dict[str, Column]:
                 f"Column '{name}': it has no hierarchy, and synthetic rows need the values of each "
                 "column. List them (`hierarchy: {flat: {values: [a, b]}}`), or drop the column."
             )
-        if column.diversity or column.closeness:
+        if column.has_class_rules:
             raise IncrowdError(
-                f"Column '{name}': `diversity` and `closeness` are for k-anonymity. Remove them; "
+                f"Column '{name}': rules on classes are for k-anonymity. Remove them; "
                 "differential privacy protects every column."
             )
     if not columns:

@@ -140,6 +140,11 @@ def list_limits(release: ReleaseDescription) -> list[str]:
             "Rows are synthetic. Relations that no measured table holds are not reproduced; take "
             "counts with their errors from the measured tables."
         )
+    elif certificate.tabulation is not None:
+        limits.append(
+            "Counts carry noise: use the estimates with their standard deviations and intervals. "
+            "Whole counts that add up are less exact than the estimates."
+        )
     elif certificate.method == "safe":
         limits.append(
             "Rare groups are suppressed: a missing group need not be empty, and small populations "
@@ -149,7 +154,7 @@ def list_limits(release: ReleaseDescription) -> list[str]:
     else:
         limits.append("Generalized columns are coarser than the original, and rows are suppressed.")
         limits.append("Nothing is guaranteed about what several releases together reveal.")
-    if len(release.files) > 1:
+    if len(release.files) > 1 and certificate.tabulation is None:
         limits.append("The files hold different columns of one table and must not be joined.")
     if certificate.guarantee.unit == "one row":
         limits.append("The unit is a row: for a person with several rows the guarantee is weaker.")

@@ -119,8 +119,8 @@ def _describe_scope(info: XmlElement, release: ReleaseDescription) -> None:
     unit = "Individual" if release.certificate.guarantee.unit == "one person" else "Row"
     summary.add("anlyUnit", unit)
     summary.add("universe", about.read_text("source"))
-    synthetic = release.certificate.synthetic is not None
-    summary.add("dataKind", "synthetic microdata" if synthetic else "anonymized microdata")
+    kind = {"synthetic": "synthetic microdata", "tables": "aggregate data"}
+    summary.add("dataKind", kind.get(release.certificate.method, "anonymized microdata"))
 
 
 def _describe_file(element: XmlElement, file: DescribedFile) -> None:

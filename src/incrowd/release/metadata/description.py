@@ -21,6 +21,7 @@ from incrowd.engine.released import open_released
 from incrowd.release.certificate import FILE, Certificate, SchemeColumn, Slice
 from incrowd.release.formulas import escape_formula, unescape_formula
 from incrowd.release.metadata.assertions import Assertions, LedgerTotal
+from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.spec.about import NOT_STATED, About
 from incrowd.spec.arx import parse_rows, read_text
 
@@ -118,6 +119,11 @@ class ReleaseDescription:
             yield path, digest, "the hierarchy of a column"
         for table in self.certificate.synthetic.measured if self.certificate.synthetic else ():
             yield table.file, table.sha256, "a measured table: noisy counts with their errors"
+        if self.certificate.tabulation is not None:
+            digest = self.certificate.tabulation.measured
+            yield MEASURED_FILE, digest, "the measured numbers, with noise"
+            for export in self.certificate.tabulation.exports:
+                yield export.file, export.sha256, "the same numbers in another form"
 
 
 def describe_release(
@@ -161,6 +167,8 @@ def _describe_column(
         return DescribedColumn(
             title, "made-up numbers, in the order of the rows", "integer", "made up"
         )
+    if certificate.tabulation is not None:
+        return _describe_cells(title, name, scheme)
     if scheme is not None:
         return _describe_scheme(folder, certificate, table, name, scheme)
     if grid is not None:
@@ -173,6 +181,25 @@ def _describe_column(
         content = "the number of rows of the group"
         return DescribedColumn(title, content, "integer", "count")
     return DescribedColumn(title, "the original value", "any", "unchanged")
+
+
+def _describe_cells(title: str, name: str, scheme: SchemeColumn | None) -> DescribedColumn:
+    """Describe a column of a table of counts: labels, a level, a code, or a figure."""
+    if scheme is not None:
+        content = "labels of all published levels of its hierarchy, and of the total"
+        return DescribedColumn(
+            title, content, "text", "generalized", (), True, scheme.file or "", ""
+        )
+    figures = {
+        "estimate": "the unbiased estimate", "sd": "the standard deviation of the estimate",
+        "low": "the lower end of the 95 % interval", "high": "the upper end of the 95 % interval",
+    }  # fmt: skip
+    if name in figures:
+        return DescribedColumn(title, figures[name], "number", "count")
+    if name == COUNT:
+        return DescribedColumn(title, "the whole count of the cell", "integer", "count")
+    what = "level of the label" if name.endswith("_level") else "number of the group in its level"
+    return DescribedColumn(title, f"the {what}", "integer", "generalized")
 
 
 def _describe_scheme(

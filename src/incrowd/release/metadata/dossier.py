@@ -57,6 +57,7 @@ def _make_model(release: ReleaseDescription) -> dict[str, Any]:
         "is_private": release.is_differentially_private,
         "is_counts": certificate.has_noisy_counts,
         "is_synthetic": certificate.synthetic is not None,
+        "is_tables": certificate.tabulation is not None,
         "classes": _describe_classes(guarantee),
         "title": release.title,
         "said": {name: about.read_text(name) for name in type(about).model_fields},

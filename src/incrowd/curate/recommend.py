@@ -1,0 +1,227 @@
+"""Which method serves a table, from public facts alone: its columns, their domains and its size.
+
+Each method is forecast for a table of the stated size with skewed, independent columns (see
+:mod:`incrowd.measure.forecast`). No row is read. Real columns depend on each other, so that
+releases by groups usually keep more than this says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incrowd.arrays import Floats
+from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, format_percent, format_points, make_finding
+from incrowd.methods.base import published_columns
+from incrowd.methods.expect import SHARE, expect, forecast_table
+from incrowd.methods.registry import make_method
+from incrowd.methods.synthetic.expect import SyntheticExpectation
+from incrowd.methods.tables.expect import TablesExpectation
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
+
+EPSILON, DELTA, K = 1.0, 1e-6, 5  # where the spec asks for none
+_SUPPRESSION = 0.05  # of the rows, by k-anonymity
+_MOST_TABULATED = 20  # columns that tables of every two are forecast for
+_LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
+
+
+@dataclass(frozen=True)
+class MethodForecast:
+    """What a method would keep of a table of some size.
+
+    Attributes:
+        method: "counts", "synthetic", "tables" (of every two columns, no rows) or "k-anonymity".
+        columns: Number of published columns.
+        informative: Number of columns of which something is published.
+        rows: Share of rows that are published.
+        groups: Number of published groups; None of synthetic rows, which have none.
+        error: Bound of the error of the share of a single value: by suppressed rows, or, of
+            synthetic rows and tables, by noise (95 %); of tables, of the worst pair of values.
+        rare: Smallest share of a value that survives, roughly.
+        private: Whether the release is differentially private.
+    """
+
+    method: str
+    columns: int
+    informative: int
+    rows: float
+    groups: int | None
+    error: float
+    rare: float
+    private: bool
+
+    def __str__(self) -> str:
+        groups = "" if self.groups is None else f", {self.groups:,} groups"
+        return (
+            f"{self.method}: {self.informative} of {self.columns} columns, "
+            f"{format_percent(self.rows, 0)} of rows{groups}; shares of single values within "
+            f"±{format_points(self.error)}; values below {format_percent(self.rare)} may vanish"
+        )
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The method that serves a table of some size, and the forecast of each method.
+
+    Attributes:
+        method: The recommended method.
+        reason: Why, in a sentence.
+        size: Number of people that the forecasts are for.
+        forecasts: What each method would keep.
+    """
+
+    method: str
+    reason: str
+    size: int
+    forecasts: tuple[MethodForecast, ...]
+
+    def find(self) -> Finding:
+        """Return the recommendation as a finding of ``check``."""
+        return make_finding(
+            "METHOD_RECOMMENDED", method=self.method, reason=self.reason, size=self.size,
+            listed=[str(forecast) for forecast in self.forecasts],
+        )  # fmt: skip
+
+
+def recommend_method(spec: SpecSource, *, size: int | None = None) -> Recommendation | None:
+    """Recommend a method for a spec and a size; None where neither states a size.
+
+    The table is not read, and the answer depends on no value of it.
+
+    Args:
+        spec: Path of a spec, its YAML text, a mapping, or a draft.
+        size: Number of people; by default the one that the spec states.
+
+    Returns:
+        The method, the reason, and what each method would keep.
+
+    Raises:
+        IncrowdError: The spec publishes no column that any method could be forecast for.
+
+    Examples:
+        >>> import incrowd as ic
+        >>> flag = {"role": "quasi", "hierarchy": {"flat": {"values": ["no", "yes"]}}}
+        >>> ic.recommend_method({"columns": {"smoker": flag, "insured": flag}}, size=4000).method
+        'counts'
+    """
+    file = load_spec(spec).with_all_confirmed()
+    people = size if size is not None else file.spec.size
+    if not isinstance(people, int):
+        return None
+    forecasts = tuple(_forecast_methods(file, people))
+    if not forecasts:
+        raise IncrowdError("No method fits these columns. Give each published column a hierarchy.")
+    method, reason = _choose_method({forecast.method: forecast for forecast in forecasts})
+    return Recommendation(method, reason, people, forecasts)
+
+
+def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
+    """Yield a forecast of each method that the columns allow; a further method is a line here."""
+    for forecast in (_forecast_counts, _forecast_synthetic, _forecast_tables, _forecast_classes):
+        try:
+            yield forecast(file, size)
+        except IncrowdError:
+            continue
+
+
+def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
+    """Return the method to recommend, and why."""
+    counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
+    if counts is not None and counts.informative == counts.columns and counts.rows >= SHARE:
+        return "counts", "groups of all columns are large enough to be published"
+    if synthetic is not None and synthetic.error <= _LARGE_ERROR:
+        return (
+            "synthetic",
+            "groups of all columns are too small, and single values are measured well",
+        )
+    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= SHARE:
+        return "counts", "the table is small, and groups of half of the columns can be published"
+    if "k-anonymity" in by_name:
+        return "k-anonymity", (
+            "the table is too small for differential privacy at this budget (k-anonymity promises "
+            "less)"
+        )
+    return next(iter(by_name)), "no other method fits these columns"
+
+
+def _get_budget(file: SpecFile) -> tuple[float, float]:
+    budget = None if file.spec.release is None else file.spec.release.budget
+    if budget is None or not budget.epsilon or not budget.delta:
+        return EPSILON, DELTA
+    return budget.epsilon, budget.delta
+
+
+def _set_release(file: SpecFile, method: str) -> SpecFile:
+    epsilon, delta = _get_budget(file)
+    release = {"method": method, "epsilon": epsilon, "delta": delta}
+    return file.with_entry(("release",), release).with_all_confirmed()
+
+
+def _forecast_counts(file: SpecFile, size: int) -> MethodForecast:
+    planned = make_method(_set_release(file, "safe")).planned_release
+    limits = dict(planned.tables[0])
+    return _forecast_groups("counts", planned.declared, limits, planned.likely, size, planned.crowd)
+
+
+def _forecast_classes(file: SpecFile, size: int) -> MethodForecast:
+    declared = ColumnHierarchies(published_columns(file.spec, "quasi"), file.folder)
+    sensitive_columns = len(published_columns(file.spec, "sensitive"))
+    limits = {name: (0, declared.height(name) - 1) for name in declared.names}
+
+    def publish_class(rows: Floats) -> Floats:
+        return np.where(rows >= K, 1.0, 0.0)
+
+    forecast = _forecast_groups("k-anonymity", declared, limits, publish_class, size, K)
+    return replace(
+        forecast,
+        columns=forecast.columns + sensitive_columns,
+        informative=forecast.informative + sensitive_columns,
+    )
+
+
+def _forecast_groups(
+    method: str,
+    declared: ColumnHierarchies,
+    limits: dict[str, tuple[int, int]],
+    likely: Callable[[Floats], Floats],
+    size: int,
+    crowd: float,
+) -> MethodForecast:
+    """Return what a method that publishes groups of at least some rows would keep."""
+    outlook = forecast_table(declared, limits, likely, "skewed")
+    private = method == "counts"
+    levels = outlook.find_finest_levels(size, SHARE if private else 1 - _SUPPRESSION)
+    share = outlook.predict_share(levels, size)
+    groups = max(round(share.groups), 0)
+    return MethodForecast(
+        method, len(limits), len(outlook.list_informative_columns(levels)), share.rows, groups,
+        error=max(1 - share.rows, crowd / size),
+        rare=min(crowd * max(groups, 2) / 2 / size, 1.0), private=private,
+    )  # fmt: skip
+
+
+def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
+    """Return what tables of every two columns would keep; statistics, and no rows."""
+    columns = len(published_columns(file.spec, "quasi", "sensitive"))
+    if columns > _MOST_TABULATED:
+        raise IncrowdError("Too many columns for tables of every two. Name the tables.")
+    epsilon, delta = _get_budget(file)
+    release = {"method": "tables", "epsilon": epsilon, "delta": delta, "all": 2}
+    stated = file.with_entry(("release",), release).with_entry(("size",), size)
+    expectation = expect(None, stated.with_all_confirmed())
+    assert isinstance(expectation, TablesExpectation)
+    error = min(max(table.error for table in expectation.errors) / size, 1.0)
+    return MethodForecast("tables", columns, columns, 1.0, None, error, error, private=True)
+
+
+def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
+    stated = _set_release(file, "synthetic").with_entry(("size",), size)
+    expectation = expect(None, stated)
+    assert isinstance(expectation, SyntheticExpectation)
+    columns = len(published_columns(file.spec, "quasi", "sensitive"))
+    error = min(expectation.error / size, 1.0)
+    return MethodForecast("synthetic", columns, columns, 1.0, None, error, error, private=True)

@@ -1,0 +1,104 @@
+"""How far tables of counts are from the table that they count: errors, coverage, bias near zero.
+
+For the curator alone: no figure here is covered by the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from incrowd.arrays import Bools, Counts, Floats
+from incrowd.measure.evaluation import Evaluation
+
+_APPLICABLE = ("rows_original", "rows_released", "tables", "excluded", "findings")
+
+
+@dataclass(frozen=True)
+class TableErrors:
+    """The true errors of one table, over its finest cells; coverage over all of its lines.
+
+    Attributes:
+        columns: The columns of the table.
+        lines: Number of its lines, totals included.
+        cells: Number of its finest cells.
+        empty: Share of these that no row of the input is in.
+        expected: Root mean squared error of the estimates that the plan states.
+        estimate: Root mean squared error of the estimates.
+        count: Root mean squared error of the counts.
+        largest: Largest error of a count.
+        distance: Total variation distance between the true shares and those of the counts, 0 to 1.
+        coverage: Share of the 95 % intervals that contain the true count, totals included.
+        bias: Mean of count minus true count over cells that no row is in; None if there are none.
+    """
+
+    columns: tuple[str, ...]
+    lines: int
+    cells: int
+    empty: float
+    expected: float
+    estimate: float
+    count: float
+    largest: int
+    distance: float
+    coverage: float
+    bias: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesEvaluation(Evaluation):
+    """An evaluation of tables of counts.
+
+    Attributes:
+        tables: The errors of each table.
+        excluded: Rows that no table counts; None if their number is not known.
+    """
+
+    tables: tuple[TableErrors, ...] = ()
+    excluded: int | None = None
+
+    @property
+    def coverage(self) -> float:
+        """The share of all intervals that contain the true count; tables count alike."""
+        return float(np.mean([table.coverage for table in self.tables])) if self.tables else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the evaluation as plain values, for JSON."""
+        values = super().as_dict()
+        return {name: values[name] for name in _APPLICABLE if name in values}
+
+
+def measure_table(
+    columns: Sequence[str],
+    *,
+    truth: Counts,
+    count: Counts,
+    estimate: Floats,
+    sd: Floats,
+    is_finest: Bools,
+    within: float,
+) -> TableErrors:
+    """Measure one table, all of whose lines are given; ``is_finest`` marks its cells."""
+    low, high = estimate - within * sd, estimate + within * sd
+    covers = (low <= truth) & (truth <= high)
+    cell_truth, cell_count = truth[is_finest], count[is_finest]
+    errors = cell_count - cell_truth
+    empty = cell_truth == 0
+    total = max(int(cell_truth.sum()), 1), max(int(cell_count.sum()), 1)
+    return TableErrors(
+        columns=tuple(columns),
+        lines=truth.size,
+        cells=len(cell_truth),
+        empty=float(empty.mean()),
+        expected=math.sqrt(float((sd[is_finest] ** 2).mean())),
+        estimate=math.sqrt(float(((estimate[is_finest] - cell_truth) ** 2).mean())),
+        count=math.sqrt(float((errors.astype(np.float64) ** 2).mean())),
+        largest=int(np.abs(errors).max()),
+        distance=float(np.abs(cell_truth / total[0] - cell_count / total[1]).sum() / 2),
+        coverage=float(covers.mean()),
+        bias=float(cell_count[empty].mean()) if empty.any() else None,
+    )

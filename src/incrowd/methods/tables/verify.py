@@ -1,0 +1,99 @@
+"""Check that estimates and their standard deviations follow from the measured numbers.
+
+The estimates are computed again, by the code that computed them. That shows no more than it says:
+what is published is made of the measured numbers, so that nothing else of the input is in it. The
+guarantee itself is checked without that code, in :mod:`incrowd.release`.
+
+**Tolerance.** Figures have three digits after the point, and floats of another machine may differ
+in the last bits: a figure may be off by half a unit of its last digit, and a millionth of its size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from incrowd.anonymize.tables.estimate import estimate_tables
+from incrowd.anonymize.tables.measure import MeasuredResidual, load_measured
+from incrowd.anonymize.tables.plan import Residual, TablesPlan
+from incrowd.arrays import Floats
+from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
+from incrowd.methods.tables.product import compute_deviations, round_error
+from incrowd.methods.tables.request import TablesRequest
+from incrowd.release.certificate import Certificate
+from incrowd.release.tables_column import add_totals
+from incrowd.release.tables_verify import (
+    ROUNDING,
+    PublishedCells,
+    read_cells,
+    read_columns,
+    read_measured,
+)
+from incrowd.spec.table_request import TableRequest
+
+
+def check_estimates(folder: Path, certificate: Certificate) -> list[Finding]:
+    """Return what contradicts that tables follow from the measured numbers.
+
+    ``certificate`` is that of a release that holds otherwise.
+    """
+    part = certificate.tabulation
+    assert part is not None
+    try:
+        request, plan, measured = read_plan(folder, certificate)
+        estimates = estimate_tables(plan, measured)
+    except (IncrowdError, ValueError, LookupError, ArithmeticError) as error:
+        return [make_finding("TABLES_NOT_ESTIMATED", problem=str(error))]
+    columns = read_columns(folder, certificate)
+    for at, (entry, table) in enumerate(zip(part.tables, request.tables, strict=True)):
+        file = certificate.tables[at].release.file
+        cells = read_cells(folder, certificate, at, columns)
+        estimate = np.transpose(estimates[at], request.find_order(table))
+        estimate = add_totals(estimate, cells.columns, cells.levels, cells.lines)
+        sd = compute_deviations(request, plan, table, cells.lines)
+        rmse = round_error(plan.mean_variance(request.workload.tables[at]))
+        if not _is_alike(cells, estimate, sd) or rmse != entry.rmse:
+            return [make_finding("TABLE_ESTIMATES_DIFFER", file=file)]
+    return []
+
+
+def _is_alike(cells: PublishedCells, estimate: Floats, sd: Floats) -> bool:
+    """Whether published figures are those that were computed again."""
+    size = np.abs(estimate) + sd
+    slack = ROUNDING + 1e-6 * np.maximum(size, 1.0)
+    is_near = (np.abs(cells.estimate - estimate) <= slack) | cells.is_hidden
+    return bool(is_near.all() and (np.abs(cells.sd - sd) <= slack).all())
+
+
+def read_plan(
+    folder: Path, certificate: Certificate
+) -> tuple[TablesRequest, TablesPlan, tuple[MeasuredResidual, ...]]:
+    """Return the request of a release, its plan and its measured numbers."""
+    part = certificate.tabulation
+    assert part is not None
+    columns = read_columns(folder, certificate)
+    tables = tuple(
+        TableRequest(
+            columns=tuple(entry.columns),
+            levels=dict(zip(entry.columns, entry.levels, strict=True)),
+            weight=entry.weight,
+        )
+        for entry in part.tables
+    )
+    request = TablesRequest(tuple(columns.values()), tables)
+    residuals = tuple(
+        Residual(
+            entry.quantity,
+            tuple(entry.columns),
+            tuple(entry.components),
+            tuple(entry.centered),
+            entry.unit,
+            entry.cost,
+        )
+        for entry in part.residuals
+    )
+    information = float(certificate.parameters["information"])
+    plan = TablesPlan(request.workload, information, part.objective, residuals, 0.0)
+    return request, plan, load_measured(plan, read_measured(folder, certificate, columns))

@@ -1,0 +1,137 @@
+"""Forecasts of each method, against releases of tables that are as the forecast assumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support.unjudged import publish_unjudged
+
+from incrowd.curate.check import check
+from incrowd.curate.recommend import MethodForecast, Recommendation, recommend_method
+from incrowd.engine.source import open_table
+from incrowd.methods.expect import expect
+from incrowd.spec.file import load_spec
+
+AGE = {"role": "quasi", "hierarchy": {"intervals": {"from": 0, "to": 79, "widths": [5, 10, 40]}}}
+
+
+def flat(values: int, role: str = "quasi") -> dict[str, Any]:
+    return {"role": role, "hierarchy": {"flat": {"values": [f"v{at}" for at in range(values)]}}}
+
+
+def describe(columns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    release = {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "draw": "counts"}
+    return {"columns": columns, "release": release, **more}
+
+
+NARROW = {"sex": flat(2), "region": flat(4), "age": AGE, "job": flat(6)}
+WIDE = {f"c{at}": flat(2 + at % 4) for at in range(10)}
+
+
+def draw_skewed(columns: dict[str, Any], size: int) -> pl.DataFrame:
+    """Independent columns, the i-th value 1 / i times as frequent as the first."""
+    draws, data = np.random.default_rng(11), {}
+    for name, column in columns.items():
+        listed = column["hierarchy"].get("flat", {}).get("values", list(range(80)))
+        shares = 1 / np.arange(1, len(listed) + 1)
+        places = draws.choice(len(listed), size, p=shares / shares.sum())
+        data[name] = [listed[place] for place in places.tolist()]
+    return pl.DataFrame(data)
+
+
+def recommend(columns: dict[str, Any], size: int) -> Recommendation:
+    recommendation = recommend_method(load_spec(describe(columns)), size=size)
+    assert recommendation is not None
+    return recommendation
+
+
+def get_forecast(recommendation: Recommendation, method: str) -> MethodForecast:
+    (forecast,) = (x for x in recommendation.forecasts if x.method == method)
+    return forecast
+
+
+@pytest.mark.parametrize(("columns", "size"), [(NARROW, 20_000), (NARROW, 3_000), (WIDE, 5_000)])
+def test_counts_keep_about_what_is_forecast(columns: dict[str, Any], size: int) -> None:
+    """A release weighs rows against detail by itself: it keeps as many columns, or nearly."""
+    forecast = get_forecast(recommend(columns, size), "counts")
+    release = publish_unjudged(draw_skewed(columns, size), describe(columns))
+    data = release.data
+    assert isinstance(data, pl.DataFrame)
+    informative = sum(data[name].n_unique() > 1 for name in columns)
+    assert abs(informative - forecast.informative) <= max(1, len(columns) // 5)
+    assert data.height / size == pytest.approx(forecast.rows, abs=0.2)
+
+
+@pytest.mark.parametrize(("columns", "size"), [(NARROW, 3_000), (WIDE, 5_000)])
+def test_shares_of_synthetic_rows_are_within_the_forecast(
+    columns: dict[str, Any], size: int
+) -> None:
+    """At most a few of some dozens of values may lie outside; each does with 5 % at most."""
+    forecast = get_forecast(recommend(columns, size), "synthetic")
+    table = draw_skewed(columns, size)
+    spec = describe(columns)
+    spec["release"] = {"method": "synthetic", "epsilon": 1.0, "delta": 1e-6}
+    data = publish_unjudged(table, spec).data
+    assert isinstance(data, pl.DataFrame)
+    errors = [
+        abs(
+            (table[name].cast(pl.String) == value).mean()
+            - (data[name].cast(pl.String) == value).mean()
+        )
+        for name in columns
+        for value in table[name].cast(pl.String).unique().to_list()
+    ]
+    sampling = 1 / np.sqrt(size)  # rows are drawn from the model
+    assert np.mean(np.array(errors) > forecast.error + sampling) <= 0.1
+    assert forecast.error < 0.2  # or the test says nothing
+
+
+def test_the_method_follows_from_columns_and_size() -> None:
+    assert recommend({"sex": flat(2), "region": flat(4)}, 5_000).method == "counts"
+    assert recommend(WIDE, 5_000).method == "synthetic"
+    assert recommend(WIDE | {"x": flat(40)}, 120).method == "k-anonymity"
+    sizes = [
+        get_forecast(recommend(WIDE, size), "counts").informative for size in (300, 3_000, 30_000)
+    ]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+
+
+def test_no_size_no_recommendation() -> None:
+    assert recommend_method(describe(NARROW)) is None
+    assert recommend_method(describe(NARROW, size="public")) is None
+    assert recommend_method(describe(NARROW, size=900)) is not None
+
+
+def test_sensitive_columns_count_as_published_by_k_anonymity() -> None:
+    forecast = get_forecast(recommend(NARROW | {"ill": flat(3, "sensitive")}, 3_000), "k-anonymity")
+    assert forecast.columns == 5
+
+
+def test_check_says_what_is_recommended_whatever_the_values() -> None:
+    spec, notes = describe(WIDE, size=5_000), []
+    for table in (draw_skewed(WIDE, 400), draw_skewed(WIDE, 60)):
+        findings = check(open_table(table), spec)
+        notes += [str(x) for x in findings if x.code == "METHOD_RECOMMENDED"]
+    assert len(notes) == 2
+    assert notes[0] == notes[1]
+    assert "Recommended method for 5,000 people: synthetic" in notes[0]
+
+
+def test_tables_of_every_two_columns_are_forecast_by_the_noise_of_their_cells() -> None:
+    """The error of the table with the most noise, as the method itself plans it."""
+    size = 3_000
+    forecast = get_forecast(recommend(NARROW, size), "tables")
+    spec = describe(NARROW)
+    spec["release"] = {"method": "tables", "epsilon": 1.0, "delta": 1e-6, "all": 2}
+    table = draw_skewed(NARROW, size)
+    assert forecast.informative == 4
+    assert 0 < forecast.error < 0.1
+    wide = recommend({f"c{at}": flat(2) for at in range(21)}, size)
+    assert "tables" not in [x.method for x in wide.forecasts]
+    assert expect(table, {**spec, "size": size}).findings()[0].values["error"] == pytest.approx(
+        forecast.error * size, abs=1
+    )
