@@ -12,6 +12,7 @@ from incrowd.studio.views import (
     explore,
     hierarchies,
     history,
+    person,
     privacy,
     publish,
     start,
@@ -24,5 +25,7 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of all pages."""
-    every = (start, connect, data, hierarchies, privacy, explore, publish, verify, history)
+    every = (
+        start, connect, person, data, hierarchies, privacy, explore, publish, verify, history,
+    )  # fmt: skip
     return [route for room in every for route in room.routes(studio)]

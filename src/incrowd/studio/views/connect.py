@@ -30,7 +30,8 @@ def open_or_ask(desk: Workspace, opening: Opening) -> str:
 
 def get_first_address(work: OpenSpec) -> str:
     """Return the address of the first page of an open spec."""
-    return f"/desk/{work.name}/data"
+    first = "person" if work.file.spec.confirm else "data"
+    return f"/desk/{work.name}/{first}"
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
