@@ -65,8 +65,7 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "population",
-        "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "reading", "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
