@@ -109,8 +109,8 @@ def test_a_booked_release_states_the_ledger_and_its_private_part_is_private(tmp_
     assert "singling-out: by a guess" in page
     assert "77 random people of the table and on 55 people who are not in it" in page
     for attack in attacks["attacks"]:  # those of the publication, but for what was tried anew
-        shown = f"{attack['attack']}: {attack['name']}" in page
-        assert shown is (attack["attack"] != "singling-out")
+        is_shown = f"{attack['attack']}: {attack['name']}" in page
+        assert is_shown is (attack["attack"] != "singling-out")
     with pytest.raises(IncrowdError, match="cannot be read"):
         describe(tmp_path / "out", tmp_path / "none", attacks=tmp_path / "none.json")
     assert not (tmp_path / "none").exists()

@@ -102,8 +102,10 @@ def test_a_dossier_is_answered_by_every_attack(tmp_path: Path, more: dict[str, o
         inferred = {"inference"} if not described else set()
         levels = {"extreme"}  # needs values, and the search may have chosen levels above them
         assert names - levels == {*tried} - inferred - levels
-        known = [a["knows"] for a in report["attacks"] if a["attack"] == "linkage"]
-        assert more or known == ["age, sex, area of each person"]
+        knowledge = [
+            attack["knows"] for attack in report["attacks"] if attack["attack"] == "linkage"
+        ]
+        assert more or knowledge == ["age, sex, area of each person"]
         if described:
             page = (private / "dossier-private.html").read_text()
             assert "No attack of this kind was tried" not in page

@@ -50,11 +50,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
     def set_formats(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
-        wanted = form.get_all("format")
-        unknown = sorted({*wanted} - {*METADATA_FORMATS})
+        names = form.get_all("format")
+        unknown = sorted({*names} - {*METADATA_FORMATS})
         if unknown:
             raise IncrowdError(f"There is no format '{unknown[0]}'.")
-        chosen = [name for name in METADATA_FORMATS if name in wanted]
+        chosen = [name for name in METADATA_FORMATS if name in names]
         work.apply_changes({("describe",): chosen or None})
         return RedirectResponse(f"/desk/{work.name}/metadata", status_code=303)
 
