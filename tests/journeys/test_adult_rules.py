@@ -1,7 +1,7 @@
 """Rules on sensitive columns on Adult, beside ARX: the loss of each column at its published scheme.
 
 The table is not part of the repository: INCROWD_ADULT names a folder with it in ARX's form (see
-benchmarks/arx_rules.py). The figures are those of ARX 3.9's own tests, cut off after ten digits; no data is copied.
+benchmarks/arx_rules.py). The figures are those of ARX 3.9's own tests, cut off after ten digits.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from incrowd.engine.table import Table
 from incrowd.measure.forecast import OPEN_VALUES, compute_shares
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
-from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
 from incrowd.spec.period import find_first_day
 

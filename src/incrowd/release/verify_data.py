@@ -362,9 +362,9 @@ def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
 def _list_mask_patterns(mask: Mask, hidden: int) -> Iterator[str]:
     """Yield the patterns of texts with so many characters hidden, by the characters that show."""
     letter = f"[{re.escape(mask.alphabet)}]"
-    for shown in sorted({min(length, mask.length - hidden) for length in mask.lengths}):
-        stars = re.escape(ROOT * (mask.length - shown if hidden else 0))
-        letters = f"{letter}{{{shown}}}"
+    for visible in sorted({min(length, mask.length - hidden) for length in mask.lengths}):
+        stars = re.escape(ROOT * (mask.length - visible if hidden else 0))
+        letters = f"{letter}{{{visible}}}"
         yield letters + stars if mask.hide == "right" else stars + letters
 
 
