@@ -12,6 +12,7 @@ from incrowd.studio.views import (
     explore,
     hierarchies,
     history,
+    metadata,
     person,
     privacy,
     publish,
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of all pages."""
     every = (
-        start, connect, person, data, hierarchies, privacy, explore, publish, verify, history,
-    )  # fmt: skip
+        start,
+        connect,
+        person,
+        data,
+        hierarchies,
+        privacy,
+        explore,
+        metadata,
+        publish,
+        verify,
+        history,
+    )
     return [route for room in every for route in room.routes(studio)]
