@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.inline_studio import FormBrowser, open_studio
@@ -68,7 +69,8 @@ def test_what_is_urgent_comes_first(browser: FormBrowser) -> None:
 
 def test_roles_of_rows_and_of_all_that_are_selected(browser: FormBrowser, folder: Path) -> None:
     browser.get(f"{browser.room}/columns?find=answer&sort=name")
-    page = browser.post(f"{browser.room}/columns/set?find=answer&sort=name", **{"role-2": "drop"})
+    fields: dict[str, Any] = {"role-2": "drop"}
+    page = browser.post(f"{browser.room}/columns/set?find=answer&sort=name", **fields)
     assert "?find=answer" in browser.address  # the filter stays
     assert len(list_names(page)) == 21
     spec = read_spec_file(folder / "survey.yaml").spec
