@@ -25,13 +25,13 @@ def test_both_signs_are_read(text: str, number: float) -> None:
 def test_what_may_be_either_is_asked_unless_the_number_is_whole(text: str) -> None:
     with pytest.raises(IncrowdError, match="may be"):
         normalize_number(text)
-    assert float(normalize_number(text, whole=True)) == float(text.replace(",", ""))
+    assert float(normalize_number(text, is_count=True)) == float(text.replace(",", ""))
 
 
 @pytest.mark.parametrize("text", ["2,5", "1,2,3", "1,23,456", "x", "", "1.2,3.4"])
 def test_no_whole_number_is_made_of_what_is_none(text: str) -> None:
     try:
-        number = float(normalize_number(text, whole=True))
+        number = float(normalize_number(text, is_count=True))
     except ValueError:
         return
     assert not number.is_integer()

@@ -45,9 +45,9 @@ def test_many_columns_begin_with_the_table_and_every_column_has_a_row(browser: F
 
 
 def test_filter_and_order_are_addresses(browser: FormBrowser) -> None:
-    found = list_names(browser.get(f"{browser.room}/columns?find=LAB_"))
-    assert found
-    assert all(name.startswith("lab_") for name in found)
+    labs = list_names(browser.get(f"{browser.room}/columns?find=LAB_"))
+    assert labs
+    assert all(name.startswith("lab_") for name in labs)
     sensitive = browser.get(f"{browser.room}/columns?only=sensitive")
     assert "diagnosis" in list_names(sensitive)
     assert "sex" not in list_names(sensitive)

@@ -10,11 +10,11 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _BLANKS = "    _'’"
 
 
-def normalize_number(text: str, *, whole: bool = False) -> str:
+def normalize_number(text: str, *, is_count: bool = False) -> str:
     """Return a number with a decimal point and no separators; other text as it is.
 
-    With both signs, the last one is the decimal sign. One comma alone is decimal, except where
-    three digits follow it in a ``whole`` number.
+    With both signs, the last one is the decimal sign. One comma alone is decimal, except in a count
+    where three digits follow it.
 
     Raises:
         IncrowdError: A comma may be either, as in 1,000.
@@ -31,7 +31,7 @@ def normalize_number(text: str, *, whole: bool = False) -> str:
         return plain.replace(other, "").replace(decimal, ".")
     if _THOUSANDS.fullmatch(plain):
         joined, pointed = plain.replace(",", ""), plain.replace(",", ".")
-        if whole or plain.count(",") > 1:
+        if is_count or plain.count(",") > 1:
             return joined
         raise IncrowdError(f"'{text.strip()}' may be {joined} or {pointed}. Write it without ','.")
     return plain.replace(",", ".") if plain.count(",") == 1 else plain

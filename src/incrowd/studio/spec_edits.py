@@ -291,7 +291,7 @@ def _parse_field(name: str, text: str) -> Any:
     if name in _WORDS:
         return text
     try:
-        number = float(normalize_number(text, whole=name == "size" or name in _WHOLE))
+        number = float(normalize_number(text, is_count=name == "size" or name in _WHOLE))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
     if name in _WHOLE or name == "size":

@@ -40,7 +40,7 @@ class TableRow:
     at: int
     name: str
     role: str
-    known: ColumnDescription | None
+    description: ColumnDescription | None
     hierarchy: str
     weight: float
     reason: str
@@ -53,7 +53,8 @@ class TableRow:
     @property
     def null_share(self) -> float:
         """How many of the rows have no value."""
-        return self.known.nulls / self.known.rows if self.known and self.known.rows else 0.0
+        described = self.description
+        return described.nulls / described.rows if described and described.rows else 0.0
 
     @property
     def is_wrong(self) -> bool:
@@ -95,12 +96,12 @@ def _read_changed_roles(work: OpenSpec, form: Form) -> dict[str, str]:
 
 def read_query(parameters: Mapping[str, str]) -> str:
     """Return what an address says of filter and order, as part of another one."""
-    known = {
+    fields = {
         name: text
         for name in ("find", "only", "sort")
         if (text := parameters.get(name, "").strip())
     }
-    return f"?{urlencode(known)}" if known else ""
+    return f"?{urlencode(fields)}" if fields else ""
 
 
 def show_page(studio: Studio, request: Request) -> Response:
@@ -118,8 +119,8 @@ def show_page(studio: Studio, request: Request) -> Response:
         roles=spec_edits.ROLES, hierarchies=column_edits.HIERARCHIES, entries=ENTRIES,
         likes=[row.name for row in rows if row.hierarchy], shown=SHOWN, find=find, only=only,
         sort=sort, query=read_query(request.query_params), left=count_unconfirmed(rows),
-        waiting=findings is None or any(row.known is None for row in rows),
-        size=next((row.known.rows for row in rows if row.known is not None), None),
+        waiting=findings is None or any(row.description is None for row in rows),
+        size=next((row.description.rows for row in rows if row.description is not None), None),
         make_sort_address=_make_sort_addresses(request.query_params, sort),
     )  # fmt: skip
 
@@ -137,15 +138,15 @@ def make_rows(
             by_column.setdefault(finding.column, []).append(finding)
     rows = []
     for at, (name, column) in enumerate(work.file.spec.columns.items()):
-        guess, known = guesses.get(name), described.get(name)
-        own = tuple(by_column.get(name, ()))
+        guess, description = guesses.get(name), described.get(name)
+        own_findings = tuple(by_column.get(name, ()))
         hipaa = guess.hipaa if guess else None
         rows.append(TableRow(
-            at=at, name=name, role=column.role, known=known,
+            at=at, name=name, role=column.role, description=description,
             hierarchy=_describe_hierarchy(column), weight=column.weight,
             reason=guess.explanation if guess else "", hipaa=hipaa,
-            confirm=column.confirm, findings=own,
-            urgency=_rate_urgency(column, hipaa, own), bars=_make_bars(known),
+            confirm=column.confirm, findings=own_findings,
+            urgency=_rate_urgency(column, hipaa, own_findings), bars=_make_bars(description),
         ))  # fmt: skip
     return rows
 
@@ -177,14 +178,14 @@ def _describe_hierarchy(column: Column) -> str:
     return f"{span}{f', by {by}' if by else ''}"
 
 
-def _make_bars(known: ColumnDescription | None) -> tuple[tuple[float, float], ...]:
+def _make_bars(description: ColumnDescription | None) -> tuple[tuple[float, float], ...]:
     """Return place and height of each bar of the small picture, in a box of 72 by 20."""
-    bars = known.bars[:_BARS] if known is not None else ()
-    most = max((held for _, held in bars), default=0)
+    bars = description.bars[:_BARS] if description is not None else ()
+    most = max((held for _, count in bars), default=0)
     wide = 72 / max(len(bars), 4)
     return tuple(
-        (round(at * wide, 1), round(max(20 * held / most, 1.0 if held else 0), 1))
-        for at, (_, held) in enumerate(bars)
+        (round(at * wide, 1), round(max(20 * count / most, 1.0 if count else 0), 1))
+        for at, (_, count) in enumerate(bars)
         if most
     )
 
@@ -221,7 +222,7 @@ def _is_shown(row: TableRow, only: str) -> bool:
     if only == "findings":
         return bool(row.findings)
     if only == "nulls":
-        return bool(row.known and row.known.nulls)
+        return bool(row.description and row.description.nulls)
     return only not in SHOWN or not only or row.role == only
 
 
@@ -229,9 +230,9 @@ _SORTS: dict[str, Callable[[TableRow], Any]] = {
     "": lambda row: row.at,
     "name": lambda row: row.name.casefold(),
     "role": lambda row: list(spec_edits.ROLES).index(row.role),
-    "type": lambda row: row.known.kind if row.known else "",
+    "type": lambda row: row.description.kind if row.description else "",
     "nulls": lambda row: -row.null_share,
-    "distinct": lambda row: -(row.known.distinct if row.known else 0),
+    "distinct": lambda row: -(row.description.distinct if row.description else 0),
     "hierarchy": lambda row: row.hierarchy,
     "weight": lambda row: -row.weight,
     "first": lambda row: -row.urgency,
