@@ -54,6 +54,7 @@ ABOUT = {
     "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
 }
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
+EVERY_DATE_LEVEL = ("hour", "day", "week", "weekday", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one
 
 
@@ -85,6 +86,8 @@ def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
             intervals = _read_intervals(form)
         case "mask":
             intervals = {"length": parse_number(form.get("length", ""))}
+            shortest = form.get("shortest", "").strip()
+            intervals |= {"shortest": parse_number(shortest)} if shortest else {}
             intervals |= _read_unusual_field(form, "hide", "right") | _read_unusual_field(
                 form, "alphabet", "0123456789"
             )
@@ -190,7 +193,8 @@ def make_form_fields(declared: Declaration | None) -> dict[str, Any]:
             }  # fmt: skip
         case Mask():
             return {
-                "length": str(declared.length), "hide": declared.hide, "alphabet": declared.alphabet
+                "length": str(declared.length), "shortest": str(declared.shortest or ""),
+                "hide": declared.hide, "alphabet": declared.alphabet,
             }  # fmt: skip
         case Dates():
             return {

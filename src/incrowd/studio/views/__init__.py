@@ -13,6 +13,7 @@ from incrowd.studio.views import (
     explore,
     hierarchies,
     history,
+    metadata,
     privacy,
     publish,
     start,
@@ -25,5 +26,17 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of all pages."""
-    every = (start, connect, data, columns, hierarchies, privacy, explore, publish, verify, history)
+    every = (
+        start,
+        connect,
+        data,
+        columns,
+        hierarchies,
+        privacy,
+        explore,
+        metadata,
+        publish,
+        verify,
+        history,
+    )
     return [route for room in every for route in room.routes(studio)]

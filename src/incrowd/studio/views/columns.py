@@ -181,7 +181,7 @@ def _describe_hierarchy(column: Column) -> str:
 def _make_bars(description: ColumnDescription | None) -> tuple[tuple[float, float], ...]:
     """Return place and height of each bar of the small picture, in a box of 72 by 20."""
     bars = description.bars[:_BARS] if description is not None else ()
-    most = max((held for _, count in bars), default=0)
+    most = max((count for _, count in bars), default=0)
     wide = 72 / max(len(bars), 4)
     return tuple(
         (round(at * wide, 1), round(max(20 * count / most, 1.0 if count else 0), 1))
