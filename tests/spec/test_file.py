@@ -94,7 +94,7 @@ PROBLEMS = [
             "{mask: {length: 5}}",
             "{dates: {from: 2020-01-01, to: 2021-01-01, levels: [year, month]}}",
         ),
-        "`levels` must go from fine to coarse. Order them: day, month, quarter, year, decade",
+        "`levels` must go from fine to coarse, each within the next. Take them from one of these",
     ),
     (
         GOOD.replace(
