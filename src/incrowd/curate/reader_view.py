@@ -231,10 +231,13 @@ def _make_view(file: SpecFile, examples: Examples | None, evaluation: Evaluation
         error = f"{format_percent(evaluation.coverage, 0)} of 95 % intervals hold the true count."
         return ReaderView(tuple(_list_finest(file)), left_out, None, error=error)
     assert examples is not None
-    lost = (evaluation, *evaluation.slices)
-    values = [value for part in lost for value in part.lost.values]
+    parts = (evaluation, *evaluation.slices)
+    values = [value for part in parts for value in part.lost.values]
+    columns = tuple(_list_columns(file, examples))
+    if not evaluation.rows_released:
+        columns = tuple(ReaderColumn(column.name, "nothing", SUPPRESSED) for column in columns)
     return ReaderView(
-        columns=tuple(_list_columns(file, examples)),
+        columns=columns,
         left_out=left_out,
         rows=_find_share(evaluation),
         lost=tuple(dict.fromkeys(value.description for value in values)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
+    columns,
     connect,
     data,
     explore,
@@ -31,6 +32,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         connect,
         person,
         data,
+        columns,
         hierarchies,
         privacy,
         explore,

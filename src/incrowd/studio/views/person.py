@@ -18,6 +18,7 @@ from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.reader_strip import read_people, set_people
 from incrowd.studio.server import Form, Studio, find_back_address, make_edit_route
+from incrowd.studio.views.connect import get_columns_address
 from incrowd.studio.views.data import make_snapshot
 from incrowd.studio.worker_pool import SpecSnapshot
 
@@ -74,7 +75,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         if "people" in form and not isinstance(work.file.spec.size, int):
             set_people(work, form["people"])
         work.apply_changes(_make_changes(work, chosen, form))
-        return RedirectResponse(f"/desk/{work.name}/data", status_code=303)
+        return RedirectResponse(get_columns_address(work), status_code=303)
 
     def set_people_number(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
