@@ -20,9 +20,10 @@ TOWN = DRAW.choice(["Bonn", "Rome", "Oslo", "Ulm"], ROWS)
 
 def find_drops(**columns: Any) -> dict[str, str]:
     drafted = draft(pl.DataFrame(columns))
-    parse_spec(drafted.yaml())  # a spec that can be read
     dropped = [guess for guess in drafted.guesses if guess.role == "drop"]
-    assert all(guess.confirm == ("role",) for guess in dropped)
+    columns = parse_spec(drafted.yaml()).spec.columns
+    assert all(columns[guess.column].confirm == ("role",) for guess in dropped)
+    assert all(columns[guess.column].hierarchy is None for guess in dropped)
     return {guess.column: guess.reason for guess in dropped}
 
 

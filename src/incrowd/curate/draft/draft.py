@@ -192,9 +192,9 @@ def propose_drops(head: Table, guesses: Sequence[Guess]) -> tuple[Guess, ...]:
         if column.column not in sensitive
     }
     return tuple(
-        replace(
-            guess, role="drop", hierarchy=None, written=None, settings=(), confirm=("role",),
-            reason=f"{derived[guess.column]}, in every row looked at", origin="",
+        replace(  # what it would be otherwise is known, should somebody want it
+            guess, role="drop", origin="",
+            reason=f"{derived[guess.column]}, in every row looked at",
         )
         if guess.column in derived
         else guess

@@ -100,15 +100,18 @@ class Guess:
         return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
 
     def yaml(self) -> str:
-        """Return the line of the spec."""
-        parts = [f"role: {self.role}"]
-        if self.written is not None:
-            parts.append(f"written: {forms.format_as_yaml(self.written)}")
-        if self.hierarchy:
-            parts.append(f"hierarchy: {self.hierarchy}")
-        parts += self.settings
-        if self.confirm:
-            parts.append(f"confirm: [{', '.join(self.confirm)}]")
+        """Return the line of the spec; what is dropped has a role and nothing else."""
+        parts, confirm = [f"role: {self.role}"], self.confirm
+        if self.role == "drop":
+            confirm = tuple(entry for entry in confirm if entry == "role")
+        else:
+            if self.written is not None:
+                parts.append(f"written: {forms.format_as_yaml(self.written)}")
+            if self.hierarchy:
+                parts.append(f"hierarchy: {self.hierarchy}")
+            parts += self.settings
+        if confirm:
+            parts.append(f"confirm: [{', '.join(confirm)}]")
         reason = " ".join(self.reason.split())
         return f"  {quote_scalar(self.column)}: {{{', '.join(parts)}}}  # {reason}"
 
