@@ -38,7 +38,9 @@ def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
     left = [
         confirmable
         for confirmable in column.confirm
-        if confirmable != "role" and chosen in of_role.get(confirmable, (chosen,))
+        if confirmable != "role"
+        and chosen != "drop"
+        and chosen in of_role.get(confirmable, (chosen,))
     ]
     keeps_sensitive = release is not None and release.keeps_sensitive
     is_generalized = chosen == "quasi" or (chosen == "sensitive" and not keeps_sensitive)

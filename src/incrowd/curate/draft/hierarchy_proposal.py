@@ -170,7 +170,7 @@ def propose_number_order(texts: Sequence[str]) -> HierarchyProposal | None:
 
 def propose_listed_order(values: Sequence[str]) -> HierarchyProposal:
     """Propose an order of values that is given."""
-    runs = []
+    runs: list[int] = []
     while len(values) > 3 and (not runs or len(values) > 3 * runs[-1]):
         runs.append(2 * (runs[-1] if runs else 1))
     listed = ", ".join(map(quote_scalar, values))
