@@ -14,7 +14,7 @@ from incrowd.spec.model import CLASS_RULES
 Changes = dict[Place, Any]
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
+    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy", "quasi", "sensitive"),
     **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
 }  # fmt: skip
 

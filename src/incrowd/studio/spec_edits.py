@@ -11,6 +11,7 @@ from incrowd.curate.role_change import Changes, find_entry, set_role
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
+from incrowd.studio.number_form import normalize_number
 
 __all__ = ["Changes", "find_entry", "set_role"]
 ROLES = {  # in short, and how the column is published
@@ -231,7 +232,7 @@ def _parse_field(name: str, text: str) -> Any:
     if name in _WORDS:
         return text
     try:
-        number = float(text.replace(",", "")) if name == "size" else float(text)
+        number = float(normalize_number(text, is_count=name == "size" or name in _WHOLE))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
     if name in _WHOLE or name == "size":
