@@ -385,7 +385,7 @@ class TablesSpec(CommonSpec):
     missing: Literal["counted", "excluded"] | None = None
     objective: Literal["sum", "max"] | None = None
     hide_below: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
-    exports: tuple[Literal["xlsx"], ...] = ()
+    exports: tuple[Literal["xlsx", "sdmx"], ...] = ()
 
     @property
     def budget(self) -> RequestedBudget:
