@@ -45,6 +45,7 @@ FIELDS = {
     "suppressed": ("dropped", CLASSES),
     "search_seconds": ("90", CLASSES),
     "algorithm": ("ola", CLASSES),
+    "labels": ("free", "k-anonymity"),
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
     "noise": ("laplace", "k-epsilon"),
@@ -56,6 +57,7 @@ FIELDS = {
 WITH = {
     "formulas": ["format: csv"],
     "cut": ["algorithm: mondrian"],
+    "labels": ["algorithm: mondrian"],
     "reading": ["algorithm: suppress"],
     "subsets": ["algorithm: suppress", "reading: wildcard"],
 }
@@ -64,11 +66,11 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "labels", "reading", "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "reading", "subsets",
+        "target", "search_epsilon", "releases", "labels", "reading", "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",
