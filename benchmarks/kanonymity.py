@@ -77,7 +77,7 @@ Answer = tuple[int, Callable[[], float | None]]
 
 
 def run_incrowd_free(job: AnonymizationJob, api: Any) -> Answer:
-    """The same with sets of values in place of groups of hierarchies."""
+    """Return the same with sets of values in place of groups of hierarchies."""
     return run_incrowd(job, api, labels="free")
 
 

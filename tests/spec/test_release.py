@@ -48,6 +48,7 @@ FIELDS = {
     "labels": ("free", "k-anonymity"),
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
+    "population": ("1000", "k-anonymity"),
     "noise": ("laplace", "k-epsilon"),
     "bounds": ("class", "k-epsilon"),
     "confidence": ("0.9", "k-epsilon"),
@@ -66,11 +67,13 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "labels", "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "labels", "reading",
+        "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "labels", "reading", "subsets",
+        "target", "search_epsilon", "releases", "population", "labels", "reading",
+        "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",

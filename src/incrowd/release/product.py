@@ -160,7 +160,7 @@ class Product:
                 level,
                 axis.ordered if level is None else None,
                 has_free_labels(self.parameters),
-            )  # fmt: skip
+            )
             for name, hierarchy, level, axis in zip(
                 self.original.names, self.original.hierarchies, levels, self.axes, strict=True
             )

@@ -267,8 +267,9 @@ class KAnonymitySpec(ClassesSpec):
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
     value. With ``labels: free`` a class shows the sets of its values instead of groups of the
-    hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
-    ``population``, k counts people of a population of that size, from which the table is a sample.
+    hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    With ``population``, k counts people of a population of that size, from which the table is a
+    sample.
     """
 
     method: Literal["k-anonymity"]
@@ -391,7 +392,7 @@ class TablesSpec(CommonSpec):
     missing: Literal["counted", "excluded"] | None = None
     objective: Literal["sum", "max"] | None = None
     hide_below: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
-    exports: tuple[Literal["xlsx"], ...] = ()
+    exports: tuple[Literal["xlsx", "sdmx"], ...] = ()
 
     @property
     def budget(self) -> RequestedBudget:
