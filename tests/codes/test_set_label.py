@@ -37,13 +37,13 @@ def test_a_class_shows_the_set_of_its_values_or_the_group_that_they_fill() -> No
     points = np.array([at[value] for values in classes for value in values], dtype=np.int32)
     members = np.repeat(np.arange(len(classes)), [len(values) for values in classes])
     labels, codes = axis.make_set_labels(points, members)
-    shown = [labels[code] for code in codes.tolist()]
-    assert shown[:2] == ["a", "ab"]
-    assert shown[4:] == ["*", shown[2]]
-    assert parse_set(str(shown[2])) == ["b", "c, d"]
-    assert parse_set(str(shown[3])) == ["{e}", 'f"']
+    texts = [labels[code] for code in codes.tolist()]
+    assert texts[:2] == ["a", "ab"]
+    assert texts[4:] == ["*", texts[2]]
+    assert parse_set(str(texts[2])) == ["b", "c, d"]
+    assert parse_set(str(texts[3])) == ["{e}", 'f"']
     reader = LabelReader("x", axis)
-    for label, values in zip(shown, classes, strict=True):
+    for label, values in zip(texts, classes, strict=True):
         places, _ = reader.read_label(label)
         assert places.tolist() == sorted(at[value] for value in values)
 

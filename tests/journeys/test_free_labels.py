@@ -92,7 +92,7 @@ def test_verify_accepts_it_and_finds_a_set_that_no_release_would_show(folder: Pa
 def test_attacks_read_sets(folder: Path) -> None:
     spec = {"columns": COLUMNS, "release": {"method": "k-anonymity", "k": 5}}
     report = ic.attack(make_table(), folder, spec, only=("linkage", "inference"), tries=50)
-    linkage = next(one for one in report.estimates if one.attack == "linkage")
+    linkage = next(estimate for estimate in report.estimates if estimate.attack == "linkage")
     assert linkage.success.value <= 0.5
 
 
