@@ -18,6 +18,7 @@ from incrowd.studio.views import (
     person,
     privacy,
     publish,
+    released_tables,
     start,
     verify,
 )
@@ -40,6 +41,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         explore,
         metadata,
         publish,
+        released_tables,
         verify,
         history,
     )
