@@ -16,6 +16,7 @@ from incrowd.studio.views import (
     metadata,
     privacy,
     publish,
+    releases,
     start,
     verify,
 )
@@ -38,5 +39,6 @@ def routes(studio: Studio) -> list[BaseRoute]:
         publish,
         verify,
         history,
+        releases,
     )
     return [route for room in every for route in room.routes(studio)]
