@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    compare,
     connect,
     data,
     explore,
@@ -40,5 +41,6 @@ def routes(studio: Studio) -> list[BaseRoute]:
         verify,
         history,
         releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
