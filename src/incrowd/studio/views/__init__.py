@@ -15,6 +15,7 @@ from incrowd.studio.views import (
     hierarchies,
     history,
     metadata,
+    person,
     privacy,
     publish,
     releases,
@@ -31,6 +32,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     every = (
         start,
         connect,
+        person,
         data,
         columns,
         hierarchies,
