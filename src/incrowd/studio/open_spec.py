@@ -195,7 +195,7 @@ class OpenSpec:
                 check(file)
             stale = find_stale_levels(file)
             if stale:
-                places = {("release", "levels", name): None for name in stale}
+                places: dict[Place, None] = {("release", "levels", name): None for name in stale}
                 left = set(file.spec.release.levels) - set(stale) if file.spec.release else set()
                 file = file.with_entries(places if left else {("release", "levels"): None})
             past = self.past
