@@ -51,7 +51,7 @@ def _find_state(work: OpenSpec, address: str) -> tuple[State, str]:
     ]
     if address == "privacy" and spec.release is None:
         return "open", "choose a method"
-    if address == "data" and spec.confirm:
+    if address == "person" and spec.confirm:
         return "open", "confirm the unit"
     if unconfirmed:
         count = len(unconfirmed)
