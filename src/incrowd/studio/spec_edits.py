@@ -78,15 +78,16 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
-    "reading",
+    "reading", "labels",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
+    "labels": ("hierarchy", "free"),
     "algorithm": ("cluster", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
-    "reading": "suppress", "subsets": "suppress",
+    "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({
@@ -95,7 +96,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "reading", "noise", "bounds", "values",
+    "suppressed", "reading", "labels", "noise", "bounds", "values",
 })  # fmt: skip
 
 
