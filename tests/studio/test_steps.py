@@ -28,7 +28,7 @@ def states(work: OpenSpec) -> dict[str, str]:
 
 def test_a_draft_is_open_and_publishing_blocked_until_all_is_confirmed(work: OpenSpec) -> None:
     assert states(work) == {
-        "person": "done", "data": "open", "hierarchies": "open", "privacy": "done", "explore": "",
+        "person": "open", "data": "open", "hierarchies": "open", "privacy": "done", "explore": "",
         "publish": "blocked",
     }  # fmt: skip
     names = list(work.file.spec.columns)
