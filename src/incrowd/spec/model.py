@@ -270,6 +270,12 @@ class Spec(SpecModel):
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""
         period = self.unit.period if isinstance(self.unit, PersonId) else None
+        series = self.release.series if isinstance(self.release, SafeSpec) else None
+        if period is None and self.part is None and series is not None:
+            raise ValueError(
+                "`series` needs a unit within one period. Add `period` to `unit: {id: COLUMN}`, "
+                "and `part`."
+            )
         if period is None and self.part is None:
             return
         if period is None:

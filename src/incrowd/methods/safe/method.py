@@ -33,6 +33,7 @@ from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
 from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
+from incrowd.privacy.split_series import split_for_series
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
@@ -103,6 +104,12 @@ class Safe:
         spend more than its part.
         """
         release, releases = self._release, self._release.releases or 1
+        if release.series is not None:
+            assert release.epsilon is not None
+            assert release.delta is not None
+            return split_for_series(
+                epsilon=release.epsilon, delta=release.delta, of=release.series.of, rows=self._rows
+            )
         tables, steps = releases * self._slicing.tables, releases * self._slicing.choices
         epsilon = release.epsilon or 0.0
         choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
