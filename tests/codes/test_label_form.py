@@ -35,7 +35,7 @@ from incrowd.spec.model import Column
 SPANS: tuple[Form, ...] = ("numbers", "a-b", "a to b", "[a, b)")
 PATTERNS = {
     form: list_label_patterns(form)
-    for form in ("a-b", "a to b", "[a, b)", "days", "months", "quarters")
+    for form in ("a-b", "a to b", "[a, b)", "hours", "days", "weeks", "months", "quarters")
 }
 
 
@@ -302,6 +302,19 @@ def test_dates_have_one_form_at_each_level(levels: list[str], first: dt.date, da
     assert find_level_form(hierarchy, len(levels)) == "nothing"
     if levels[0] != "day":  # there are many
         assert_boxes_are_read(hierarchy, BOXES[levels[0]])  # type: ignore[arg-type]
+
+
+def test_hours_weeks_and_weekdays_have_their_forms() -> None:
+    hours = built(
+        dates={"from": "2020-02-28", "to": "2020-03-01", "levels": ["hour", "day", "week"]}
+    )
+    assert [find_level_form(hours, level) for level in range(3)] == ["hours", "days", "weeks"]
+    for form, level in (("hours", 0), ("weeks", 2)):
+        for label in hours.labels[level][:-2]:
+            assert any(pattern.fullmatch(label or "") for pattern in PATTERNS[form])
+    assert_boxes_are_read(hours, "text")
+    days = built(dates={"from": "2020-02-28", "to": "2020-03-01", "levels": ["day", "weekday"]})
+    assert [find_level_form(days, level) for level in range(2)] == ["days", "text"]
 
 
 def test_boxes_over_days_are_text_and_read_again() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,8 +10,10 @@ from support.scenes import make_columns
 
 import incrowd as ic
 from incrowd.evaluation.attacks import quick, trial
+from incrowd.evaluation.attacks.catalog import ATTACKS, QUICK
 from incrowd.evaluation.attacks.scene import AttackScene
 from incrowd.measure.estimate import AttackReport
+from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release
 
 COLUMNS = {
@@ -77,3 +81,31 @@ def test_intervals_of_slices_hold_together(monkeypatch: pytest.MonkeyPatch) -> N
     assert confidences == pytest.approx([0.975, 0.975])
     released(**safe)
     assert confidences[2:] == pytest.approx([0.95])
+
+
+@pytest.mark.parametrize("more", [{}, {"slices": [["age", "sex"], ["sex", "area"]]}])
+def test_a_dossier_is_answered_by_every_attack(tmp_path: Path, more: dict[str, object]) -> None:
+    """Also where no column is sensitive: one is inferred, which the other attacks know."""
+    flat = {"role": "quasi", "hierarchy": {"flat": {"values": ["a", "b"]}}}
+    columns = {"age": COLUMNS["age"], "sex": flat, "area": flat}
+    table = pl.DataFrame(
+        {"age": [at % 100 for at in range(900)], "sex": ["a", "b"] * 450, "area": ["a"] * 900}
+    )
+    release = {"method": "safe", "epsilon": 4.0, "delta": 1e-4, "draw": "counts", **more}
+    folder = tmp_path / "out"
+    for described, tried in ((["dossier"], ATTACKS), ([], QUICK)):
+        spec = {"columns": columns, "release": release, "describe": described}
+        ic.publish(table, spec, output=folder / str(len(described)), bits=SeededRandomness(1))
+        private = folder / f"{len(described)}.curator"
+        report = json.loads((private / "attacks.json").read_text())
+        names = {attack["attack"] for attack in report["attacks"]}
+        inferred = {"inference"} if not described else set()
+        levels = {"extreme"}  # needs values, and the search may have chosen levels above them
+        assert names - levels == {*tried} - inferred - levels
+        knowledge = [
+            attack["knows"] for attack in report["attacks"] if attack["attack"] == "linkage"
+        ]
+        assert more or knowledge == ["age, sex, area of each person"]
+        if described:
+            page = (private / "dossier-private.html").read_text()
+            assert "No attack of this kind was tried" not in page

@@ -108,7 +108,12 @@ def test_many_more_without_the_accountant(
     """The same walk without settled budgets, attacks and most of the queries: far faster."""
 
     def unsettled(
-        release: SafeSpec, *, selections: Any = (), choices: Any = (), tables: int = 1
+        release: SafeSpec,
+        *,
+        selections: Any = (),
+        choices: Any = (),
+        tables: int = 1,
+        rows: int = 1,
     ) -> BudgetSplit:
         event: Event = SafeRelease(6, 0.5)
         if release.draw == "counts":

@@ -65,11 +65,23 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert release is not None
         assert release.budget is not None
         assert release.budget.epsilon == 2
+        page.click("#metadata")
+        page.fill("#title", "Voters by clicks")
+        page.press("#title", "Tab")
+        page.wait_for_selector("#stated:has-text('1 of 10 answered')")
+        with page.expect_response("**/metadata"):  # what the change leads to
+            page.check("#format-registry")
+        assert find_violations(page) == []
+        page.click("main a.button")
+        page.wait_for_selector("#metadata")
+        settled(page)
         page.fill("#name", "by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download")
         assert find_violations(page) == []
         assert verify(studio.folder / "by-clicks") == []
+        record = (studio.folder / "by-clicks/metadata/registry.yaml").read_text(encoding="utf-8")
+        assert "name: Voters by clicks" in record
         with page.expect_popup() as opened:
             page.click("#report")
         assert "Private" in opened.value.title()

@@ -326,3 +326,21 @@ def test_one_level_is_the_equal_distance() -> None:
     spread, overall = rng.integers(1, 6, size=(5, 4)), rng.integers(1, 9, 4)
     flat = compute_hierarchy_distance(spread, overall, [np.arange(4, dtype=np.int32)])
     assert flat == pytest.approx(compute_distance(spread, overall, ordered=False))
+
+
+def test_figures_of_pycanon() -> None:
+    """pyCANON 1.0's tests on a table of pupils: a lone value of one row in 72, and (.5, 5).
+
+    It reports the smaller of gain and bound, ln 72; a share of 72 times that in the table exceeds
+    the enhanced bound, so that no beta of enhanced likeness admits such a class here.
+    """
+    lone, overall = np.array([[1, 0]]), np.array([1, 71])
+    gain = float(compute_gain(lone, overall, enhanced=False)[0])
+    bound = -math.log(overall[0] / overall.sum())
+    assert gain == pytest.approx(71)
+    assert min(gain, bound) == pytest.approx(4.276666119016055)
+    assert compute_gain(lone, overall, enhanced=True)[0] == np.inf
+    classes = np.array([[3, 3, 0], [2, 2, 1]])
+    assert classes.sum(axis=1).min() == 5
+    assert AlphaRule(0.5).check_classes(classes, classes.sum(axis=0)).all()
+    assert not AlphaRule(0.49).check_classes(classes, classes.sum(axis=0)).all()

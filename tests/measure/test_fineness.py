@@ -218,3 +218,16 @@ def test_local_recoding_of_classes_is_looked_at_too(tmp_path: Path) -> None:
     nothing = PublishedTable(((), ()), empty)
     points, _, covers = locate_tuples(table, axes, nothing)
     assert find_selection(table, nothing, points, covers) == ()
+
+
+def test_a_single_column_is_compared_with_none() -> None:
+    axis = count_tuples(
+        open_table(people().select("status")),
+        ColumnHierarchies({"status": parse_spec(SPEC).spec.columns["status"]}),
+    )
+    codes = np.array([[0], [1]], dtype=np.int32)
+    published = PublishedTable(
+        (("married", "present"),), Frequencies(codes, np.array([60, 40], dtype=np.int64))
+    )
+    points, _, covers = locate_tuples(axis, axis.axes, published)
+    assert find_selection(axis, published, points, covers) == ()

@@ -70,6 +70,17 @@ def test_the_page_says_what_the_certificate_says(folder: Path) -> None:
     assert "None" not in outline.text
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_page_begins_with_three_numbers_and_three_sentences(folder: Path) -> None:
+    first, _, rest = (folder / PAGE).read_text(encoding="utf-8").partition("<details")
+    assert first.count("<dt>") == first.count("<li>") == 3
+    sections = re.findall(r"<details>\s*<summary><h2>.*?</details>", f"<details{rest}", re.DOTALL)
+    assert len(sections) == rest.count("<h2>") >= 7  # everything else is folded
+    guarantee = read_certificate(folder).guarantee
+    warned = guarantee.epsilon is None or folder.name in ("seeded", "rehearsal")
+    assert ('class="warn"' in first) == warned  # a warning is never folded
+
+
 # What verify says of another page -------------------------------------------------------------
 
 

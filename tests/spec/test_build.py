@@ -101,6 +101,62 @@ def test_dates() -> None:
     assert path(other, "2000-02-29") == ["2000-02", "2000", "*"]
 
 
+def test_times_by_hour_and_days_by_week_or_weekday() -> None:
+    hours = hierarchy(
+        {"dates": {"from": "2019-12-29", "to": "2020-01-02", "levels": ["hour", "day", "week"]}}
+    )
+    expected = ["2019-12-30T23", "2019-12-30", "2020-W01", "*"]  # weeks are those of ISO 8601
+    for value in (dt.datetime(2019, 12, 30, 23, 59), "2019-12-30 23:05:00", "2019-12-30T23"):
+        assert path(hours, value) == expected
+    assert path(hours, dt.date(2020, 1, 1))[:2] == ["2020-01-01T00", "2020-01-01"]
+    assert len(hours.values) == 5 * 24
+    weekdays = hierarchy(
+        {"dates": {"from": "2026-07-01", "to": "2026-07-31", "levels": ["weekday"]}}
+    )
+    assert [*weekdays.values] == [
+        "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
+    ]  # fmt: skip
+    assert path(weekdays, "2026-07-04") == ["Saturday", "*"]
+    assert path(weekdays, "2026-08-01")[0] == "*"  # a Saturday outside
+    assert not weekdays.ordered  # a span of days would have all of them
+    assert hours.ordered
+
+
+@pytest.mark.parametrize(
+    "levels", [["week", "month"], ["weekday", "week"], ["month", "day"], ["weekday", "year"]]
+)
+def test_levels_of_dates_lie_within_each_other(levels: list[str]) -> None:
+    with pytest.raises(ValueError, match="each within the next"):
+        hierarchy({"dates": {"from": "2019-12-29", "to": "2020-01-02", "levels": levels}})
+
+
+def test_masks_of_several_lengths() -> None:
+    declared = {"length": 5, "shortest": 3}
+    right = hierarchy({"mask": declared}, ["123", "12345", "1234", "12"])
+    assert path(right, "12345") == ["12345", "1234*", "123**", "12***", "1****", "*****"]
+    assert path(right, "123") == ["123", "123**", "123**", "12***", "1****", "*****"]
+    assert path(right, "12") == ["*****"] * 6
+    assert path(right, 123)[0] == "123"  # whose length is its own
+    assert right.size == 10**3 + 10**4 + 10**5
+    left = hierarchy({"mask": {**declared, "hide": "left"}}, ["123", "12345"])
+    assert path(left, "12345") == ["12345", "*2345", "**345", "***45", "****5", "*****"]
+    assert path(left, "123") == ["123", "**123", "**123", "***23", "****3", "*****"]
+    with pytest.raises(ValueError, match="exceeds `length`"):
+        hierarchy({"mask": {"length": 2, "shortest": 3}})
+
+
+def test_top_and_bottom_coding_by_name() -> None:
+    both = hierarchy({"intervals": {"bottom": 16, "top": 89, "widths": [10]}})
+    plain = hierarchy({"intervals": {"from": 16, "to": 89, "open": "both", "widths": [10]}})
+    assert both.labels == plain.labels
+    assert [path(both, age)[0] for age in (15, 16, 89, 90)] == ["<16", "16", "89", ">89"]
+    only_top = hierarchy({"intervals": {"from": 0, "top": 89}})
+    assert [path(only_top, age)[0] for age in (-1, 0, 90)] == ["*", "0", ">89"]
+    for wrong in ({"from": 0, "to": 9, "top": 8}, {"from": 0, "top": 9, "open": "upper"}):
+        with pytest.raises(ValueError, match="exclude each other"):
+            hierarchy({"intervals": wrong})
+
+
 def test_order_merges_neighbors() -> None:
     built = hierarchy({"order": {"values": ["low", "mid", "high", "top", "peak"], "runs": [2, 4]}})
     assert path(built, "mid") == ["mid", "low to mid", "low to top", "*"]

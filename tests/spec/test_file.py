@@ -12,8 +12,8 @@ PROBLEMS = [
     ("tabel: x\n" + GOOD, "line 1, tabel: unknown key 'tabel'. Did you mean 'table'?"),
     (
         GOOD.replace("role: identifier", "role: identifer"),
-        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive', 'key' or "
-        "'drop', got 'identifer'. Did you mean 'identifier'?",
+        "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive', "
+        "'weight', 'key' or 'drop', got 'identifer'. Did you mean 'identifier'?",
     ),
     (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'. Did you mean 'length'?"),
     (GOOD.replace("{role: sensitive}", "{}"), "line 10, columns.diagnosis: `role` is missing"),
@@ -94,7 +94,7 @@ PROBLEMS = [
             "{mask: {length: 5}}",
             "{dates: {from: 2020-01-01, to: 2021-01-01, levels: [year, month]}}",
         ),
-        "`levels` must go from fine to coarse. Order them: day, month, quarter, year, decade",
+        "`levels` must go from fine to coarse, each within the next. Take them from one of these",
     ),
     (
         GOOD.replace(

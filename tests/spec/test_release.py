@@ -47,6 +47,7 @@ FIELDS = {
     "algorithm": ("ola", CLASSES),
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
+    "population": ("1000", "k-anonymity"),
     "noise": ("laplace", "k-epsilon"),
     "bounds": ("class", "k-epsilon"),
     "confidence": ("0.9", "k-epsilon"),
@@ -64,11 +65,11 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "reading", "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "reading", "subsets",
+        "target", "search_epsilon", "releases", "population", "reading", "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",

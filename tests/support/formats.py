@@ -1,6 +1,7 @@
 """Make the releases of ``tests/formats``, which must verify from then on.
 
-``python tests/support/formats.py`` makes those that are missing; a folder that is there stays.
+``python tests/support/formats.py`` makes those that are missing; a folder that is there stays. With
+``--pages``, README.md and certificate.html of all are written again from their certificates.
 """
 
 from __future__ import annotations
@@ -147,6 +148,13 @@ if __name__ == "__main__":
     import shutil
     import tempfile
 
+    from incrowd.release.pages import make_pages
+    from incrowd.release.verify import read_certificate
+
+    if "--pages" in sys.argv:
+        for folder in sorted((FORMATS / "1").iterdir()):
+            for page, text in make_pages(read_certificate(folder)).items():
+                (folder / page).write_bytes(text)
     for chosen in SPECS:
         if not (FORMATS / "1" / chosen).exists():
             with tempfile.TemporaryDirectory() as temporary:

@@ -144,7 +144,7 @@ def list_label_patterns(form: str) -> list[re.Pattern[str]]:
     (line,) = [x for x in page if x.startswith("- `x`: ")]
     form_line = "".join(x for x in page if x.startswith(f"- `{form}`: "))
     label_patterns = re.findall(r"`(\^[^`]*\$)`", form_line)
-    dates = [re.sub("[YMDn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
+    dates = [re.sub("[YMDhn]", r"\\d", x) for x in re.findall("`(YYYY[^`]*)`", line)]
     return [re.compile(pattern) for pattern in (*label_patterns, *dates)]
 
 

@@ -16,7 +16,7 @@ from incrowd.codes.values import parse_number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
-    "days", "months", "quarters", "masked", "text",
+    "hours", "days", "weeks", "months", "quarters", "masked", "text",
 ]  # fmt: skip
 
 _N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
@@ -45,6 +45,8 @@ _TESTS: tuple[tuple[Form, Callable[[str], bool]], ...] = (
     ("a-b", _is_dash_label),
     ("a to b", _make_matcher(rf"<?{_N}(?: to >?{_N})?|{_BEYOND}")),
     ("[a, b)", _make_matcher(rf"\[{_N}, {_N}[)\]]|{_BEYOND}")),
+    ("hours", _make_matcher(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")),
+    ("weeks", _make_matcher(r"[0-9]{4}-W[0-9]{2}")),
     ("days", _make_matcher(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")),
     ("months", _make_matcher(r"[0-9]{4}-[0-9]{2}")),
     ("quarters", _make_matcher(r"[0-9]{4}-Q[1-4]")),

@@ -24,7 +24,9 @@ _CLOSED = re.compile(rf"{_N}-{_N}|{_N} to {_N}|\[{_N}, {_N}[)\]]")
 _YEAR, _CODE = re.compile(r"\d{4}"), re.compile(r"[A-Z][0-9A-Z]*\d[0-9A-Z]*")
 _CATEGORY = re.compile(r"[A-Z](?:\d[0-9A-Z]|[A-Z]\d)")  # of the ICD
 _BLOCK = re.compile(rf"{_CATEGORY.pattern}(?:-{_CATEGORY.pattern})?")
-_PERIODS: dict[Form, str] = {"days": "days", "months": "months", "quarters": "quarters"}
+_PERIODS: dict[Form, str] = {
+    "hours": "hours", "days": "days", "weeks": "weeks", "months": "months", "quarters": "quarters"
+}  # fmt: skip
 
 
 def describe_levels(hierarchy: Hierarchy) -> list[str]:

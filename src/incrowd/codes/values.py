@@ -76,8 +76,14 @@ def parse_number(text: str | None) -> Decimal | None:
 
 def parse_iso_day(text: str) -> dt.date | None:
     """Return the day of an ISO date or time, in any of its forms, or None."""
+    time = parse_iso_time(text)
+    return None if time is None else time.date()
+
+
+def parse_iso_time(text: str) -> dt.datetime | None:
+    """Return an ISO date or time, in any of its forms and as it is written, or None."""
     try:
-        return dt.datetime.fromisoformat(text).date()
+        return dt.datetime.fromisoformat(text)
     except ValueError:
         return None
 

@@ -31,6 +31,14 @@ _CONTENTS = {
     "datapackage.json": "Frictionless Data Package",
     "dossier.html": "the dossier, public part",
 }
+FORMATS: dict[MetadataFormat, tuple[str, str]] = {  # what it is called, and who takes it
+    "croissant": ("Croissant", "dataset search engines, Hugging Face, Kaggle, OpenML"),
+    "dcat": ("DCAT-AP and HealthDCAT-AP", "data portals of the EU, health data access bodies"),
+    "registry": ("Deployment record", "the registry of deployments of differential privacy"),
+    "ddi": ("DDI Codebook", "archives of surveys"),
+    "frictionless": ("Data Package", "repositories that read Frictionless data packages"),
+    "dossier": ("Dossier", "your privacy officer; its private part stays with your report"),
+}
 
 
 @dataclass(frozen=True)

@@ -82,22 +82,26 @@ def answer_about(file: SpecFile, answers: Mapping[str, str | Sequence[str] | Non
         IncrowdError: There is no such question.
 
     """
+    changes = list_about_changes(file, answers)
+    return file.with_entries(changes) if changes else file
+
+
+def list_about_changes(
+    file: SpecFile, answers: Mapping[str, str | Sequence[str] | None]
+) -> dict[Place, Any]:
+    """Return what answers change in the document of a spec; see :func:`answer_about`."""
     unknown = sorted(set(answers) - {*_RECORD, *_CATALOG})
     if unknown:
         raise IncrowdError(
             f"'{unknown[0]}' is no entry of `about`. Known: {', '.join((*_RECORD, *_CATALOG))}."
         )
     values = {entry: _read_answer(entry, answer) for entry, answer in answers.items()}
+    stated = {entry: value for entry, value in values.items() if value}
     if file.spec.about is None:
-        stated = {entry: value for entry, value in values.items() if value}
-        return file.with_entry(("about",), stated) if stated else file
-    changes: dict[Place, Any] = {("about", entry): value for entry, value in values.items()}
-    left = {*file.spec.about.list_stated()} - {
-        entry for entry, value in values.items() if not value
-    }
-    if not left and not any(values.values()):
-        return file.with_entry(("about",), None)
-    return file.with_entries(changes)
+        return {("about",): stated} if stated else {}
+    if not stated and not {*file.spec.about.list_stated()} - {*values}:
+        return {("about",): None}
+    return {("about", entry): value for entry, value in values.items()}
 
 
 def _read_answer(entry: str, answer: str | Sequence[str] | None) -> str | list[str] | None:

@@ -21,6 +21,8 @@ from incrowd.spec.file import SpecSource, load_spec
 
 _TOTAL = RequestedTable((), ())
 _MOST_EPSILON = 1e4
+_MOST_INFORMATION = 1e6
+_MOST_TRIALS = 60
 
 
 @dataclass(frozen=True)
@@ -114,20 +116,29 @@ def plan_tables(spec: SpecSource, *, error: float | None = None) -> TablePlan:
 def _reach_error(method: Tables, error: float) -> TablesPlan:
     """Return a plan of the least information, to a thousandth, at which no error is larger.
 
-    Variances are proportional to 1 / information, but for rounding up.
+    Variances are proportional to 1 / information, but for rounding up, which makes steps of those
+    of a few rows. So what follows from the proportion is tried, and the middle of what is left
+    where that was tried before.
     """
-    plan = method.plan
-    for _ in range(40):
-        largest = _find_largest(method, plan)
-        if error * 0.999 <= largest <= error:
-            return plan
-        information = plan.information * (largest / (error * 0.9995)) ** 2
-        if not information < 1e6:
-            raise _make_unreachable(error)
-        plan = make_plan(method.request, method.release, information)
-    if _find_largest(method, plan) > error:
+    plan, reached = method.plan, None
+    low, high = 0.0, math.inf
+    for _ in range(_MOST_TRIALS):
+        largest, information = _find_largest(method, plan), plan.information
+        if largest <= error:
+            reached, high = plan, information
+        else:
+            low = information
+        if error * 0.999 <= largest <= error or high <= low * 1.001:
+            break
+        guess = information * (largest / (error * 0.9995)) ** 2
+        if not low * 1.0002 < guess < high * 0.9998:
+            guess = math.sqrt(low * high) if low > 0 and high < math.inf else information * 2
+        if not guess < _MOST_INFORMATION:
+            break
+        plan = make_plan(method.request, method.release, guess)
+    if reached is None:
         raise _make_unreachable(error)
-    return plan
+    return reached
 
 
 def _make_unreachable(error: float) -> ParameterError:

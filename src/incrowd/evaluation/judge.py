@@ -133,7 +133,8 @@ def judge(
     evaluation, measured = outcome.measure()
     evaluation = evaluation.with_accuracy(measure_accuracy(outcome, counts))
     step("attack")
-    attacked = quick_attacks(outcome, counts)
+    for_dossier = "dossier" in (certificate.metadata or ())
+    attacked = quick_attacks(outcome, counts, for_dossier=for_dossier)
     before = sample_rows(source, list_example_columns(outcome.products[0]))
     return Judgment(
         evaluation,

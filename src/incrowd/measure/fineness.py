@@ -105,12 +105,13 @@ def find_examples(
             released.codes[:, at], released.counts, minlength=len(covers[at].low)
         ).tolist()
         fine = list(_iterate_fine_labels(covers[at], released, at))
-        other_columns = [other for other in range(len(names)) if other != at and fine]
+        other_columns = [other for other in range(len(names)) if other != at]
         comparisons = len(fine) * len(other_columns)
+        if not comparisons:
+            continue
         fine = [pair for pair in fine if _can_be_notable(rows_by_label[pair[0]], comparisons)]
-        other_columns = other_columns if fine else []
         worst: tuple[float, FinenessExample] | None = None
-        for other in other_columns:
+        for other in other_columns if fine else ():
             pair_counts = _count_pairs(pieces[at], pieces[other], places[at], places[other], counts)
             pairs = merge_tuples(released.codes[:, [at, other]], released.counts)
             for label, coarse in fine:

@@ -60,7 +60,12 @@ def iterate_groups(hierarchy: Hierarchy) -> Iterator[tuple[int, str | None, Plac
 
 def find_ambiguous_labels(hierarchy: Hierarchy) -> dict[str, dict[int, int]]:
     """Return labels that cover different values at different levels: how many at each of them."""
-    texts = [text for level_labels in hierarchy.labels for text in set(level_labels[:-2])]
+    values = len(hierarchy.values)
+    texts = [
+        labels[code]
+        for groups, labels in zip(hierarchy.groups, hierarchy.labels, strict=True)
+        for code in np.unique(groups[:values]).tolist()
+    ]
     if len(set(texts)) == len(texts):  # each stands at one level, and there for one group
         return {}
     met: dict[str | None, dict[bytes, None]] = {}

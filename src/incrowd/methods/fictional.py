@@ -17,7 +17,6 @@ from incrowd.engine.table import Table
 from incrowd.measure.forecast import OPEN_VALUES, compute_shares
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile
-from incrowd.spec.leaves import make_leaves
 from incrowd.spec.model import Column, PersonId
 from incrowd.spec.period import find_first_day
 
@@ -92,6 +91,11 @@ def _list_values(column: Column, folder: Path) -> Sequence[str]:
     hierarchy = build_hierarchy(column, folder=folder)
     if column.hierarchy.dates is None:
         return hierarchy.values
-    leaves = make_leaves("", column, hierarchy)  # a month is the label of its days, and no day
-    days = [dt.date.fromordinal(low or 1) for low in leaves.lows]
-    return [day.strftime(column.hierarchy.dates.format) for day in days]
+    declared = column.hierarchy.dates
+    if declared.levels[0] == "hour":
+        return hierarchy.values  # which are read as times
+    firsts: dict[str, dt.date] = {}  # a month is the label of its days, and no day
+    for ordinal in range(declared.low.toordinal(), declared.high.toordinal() + 1):
+        day = dt.date.fromordinal(ordinal)
+        firsts.setdefault(hierarchy.locate(day) or "", day)
+    return [firsts[value].strftime(declared.format) for value in hierarchy.values]

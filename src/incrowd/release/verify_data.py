@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -359,11 +359,18 @@ def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
     return is_allowed
 
 
+def _list_mask_patterns(mask: Mask, hidden: int) -> Iterator[str]:
+    """Yield the patterns of texts with so many characters hidden, by the characters that show."""
+    letter = f"[{re.escape(mask.alphabet)}]"
+    for visible in sorted({min(length, mask.length - hidden) for length in mask.lengths}):
+        stars = re.escape(ROOT * (mask.length - visible if hidden else 0))
+        letters = f"{letter}{{{visible}}}"
+        yield letters + stars if mask.hide == "right" else stars + letters
+
+
 def _make_mask_check(mask: Mask, hidden: int, other: str | None) -> Callable[[object], bool]:
     """Return which values a mask may show with so many characters hidden."""
-    letters = f"[{re.escape(mask.alphabet)}]{{{mask.length - hidden}}}"
-    stars = re.escape(ROOT * hidden)
-    pattern = re.compile(letters + stars if mask.hide == "right" else stars + letters)
+    pattern = re.compile("|".join(_list_mask_patterns(mask, hidden)))
     always = {ROOT * mask.length, other}
     if hidden < mask.length:
         always.add(None)

@@ -30,7 +30,7 @@ from incrowd.codes.hierarchy import (
 )
 from incrowd.codes.interval_label import SpanLabeler, label_intervals
 from incrowd.codes.level_words import choose_example, describe_numbers
-from incrowd.codes.values import canonicalize_value, parse_iso_day, parse_number
+from incrowd.codes.values import canonicalize_value, parse_iso_time, parse_number
 from incrowd.spec.arx import ArxRows, parse_rows, read_text
 from incrowd.spec.hierarchies import (
     Countries,
@@ -113,8 +113,8 @@ def _build_from_file(text: str, name: str, delimiter: str | None, other: str | N
 
 def _is_ordered(declared: Declaration, hierarchy: Hierarchy) -> bool:
     """Return whether a column's values lie on a line: by declaration, or as numbers."""
-    if declared.is_ordered is not None:
-        return declared.is_ordered
+    if declared.order is not None:
+        return declared.order
     return len(hierarchy.values) > 2 and all(
         parse_number(value) is not None for value in hierarchy.values
     )
@@ -278,23 +278,27 @@ def _build_mask(declared: Mask, values: Iterable[object], other: str | None) -> 
         """Text as it is; a whole number gets back the leading zeros that it lost."""
         text = value.strip() if isinstance(value, str) else canonicalize_value(value)
         number_ = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        return text.zfill(declared.length) if text is not None and number_ else text
+        has_zeros = number_ and len(declared.lengths) == 1
+        return text.zfill(declared.length) if text is not None and has_zeros else text
 
     met = {text for value in values if (text := locate(value)) is not None}
-    fitting = sorted(x for x in met if len(x) == declared.length and set(x) <= alphabet)
+    fitting = sorted(x for x in met if len(x) in declared.lengths and set(x) <= alphabet)
     rows = [
         _mask_text(declared, text) for text in fitting or [declared.alphabet[0] * declared.length]
     ]
-    base = build_from_rows(rows, other=other, size=len(alphabet) ** declared.length, exact=True)
+    size = sum(len(alphabet) ** length for length in declared.lengths)
+    base = build_from_rows(rows, other=other, size=size, exact=True)
     return replace(base, locate=locate, open=True)
 
 
 def _mask_text(declared: Mask, text: str) -> tuple[str, ...]:
-    """Return the text with 0, 1, ... characters hidden."""
+    """Return the text with 0, 1, ... characters hidden; a short one is filled up, but for 0."""
     n = declared.length
     if declared.hide == "right":
-        return tuple(text[: n - i] + ROOT * i for i in range(n + 1))
-    return tuple(ROOT * i + text[i:] for i in range(n + 1))
+        hidden = (text[: n - i].ljust(n, ROOT) for i in range(1, n + 1))
+    else:
+        hidden = (text.rjust(n, ROOT)[i:].rjust(n, ROOT) for i in range(1, n + 1))
+    return (text, *hidden)
 
 
 def _list_group_rows(groups: dict[str, Any]) -> ArxRows:
@@ -317,8 +321,12 @@ def _iterate_paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, 
         )
 
 
-_DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
-    "day": lambda day: day.isoformat(),
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_DATE_LABELS: dict[str, Callable[[dt.datetime], str]] = {
+    "hour": lambda time: time.isoformat()[:13],
+    "day": lambda day: day.isoformat()[:10],
+    "week": lambda day: "{:04}-W{:02}".format(*day.isocalendar()),
+    "weekday": lambda day: _WEEKDAYS[day.weekday()],
     "month": lambda day: f"{day.year:04}-{day.month:02}",
     "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
     "year": lambda day: str(day.year),
@@ -329,24 +337,39 @@ _DATE_LABELS: dict[str, Callable[[dt.date], str]] = {
 @lru_cache(maxsize=_KEPT)
 def _build_dates(declared: Dates, other: str | None) -> Hierarchy:
     labels = [_DATE_LABELS[name] for name in declared.levels]
-    days = (declared.low + dt.timedelta(i) for i in range((declared.high - declared.low).days + 1))
-    rows = {tuple(label(day) for label in labels): None for day in days}
+    # A weekday alone is listed from Monday on, whatever day the range begins with.
+    by_weekday = declared.levels == ("weekday",)
+    rows = {tuple(label(time) for label in labels): None for time in _list_times(declared)}
+    ordered = sorted(rows, key=lambda row: _WEEKDAYS.index(row[0])) if by_weekday else list(rows)
 
     def locate(value: object) -> str | None:
         if isinstance(value, dt.datetime):
-            return labels[0](value.date())
+            return _label_time(value)
         if isinstance(value, dt.date):
-            return labels[0](value)
+            return _label_time(dt.datetime.combine(value, dt.time()))
         text = canonicalize_value(value)
         if text is None:
             return None
         try:
-            return labels[0](dt.datetime.strptime(text, declared.format).date())
+            return _label_time(dt.datetime.strptime(text, declared.format))
         except ValueError:
-            day = parse_iso_day(text)
-        return labels[0](day) if day else f"not a date: {text}"
+            time = parse_iso_time(text)
+        return _label_time(time) if time else f"not a date: {text}"
 
-    return replace(build_from_rows([(*row, ROOT) for row in rows], other=other), locate=locate)
+    def _label_time(time: dt.datetime) -> str:
+        if by_weekday and not declared.low <= time.date() <= declared.high:
+            return f"outside: {time.date()}"  # though its weekday is listed
+        return labels[0](time)
+
+    return replace(build_from_rows([(*row, ROOT) for row in ordered], other=other), locate=locate)
+
+
+def _list_times(declared: Dates) -> Iterator[dt.datetime]:
+    """Yield each day of the range, or each hour where hours are told apart."""
+    start = dt.datetime.combine(declared.low, dt.time())
+    hours = 1 if declared.levels[0] == "hour" else 24
+    for number in range(((declared.high - declared.low).days + 1) * (24 // hours)):
+        yield start + dt.timedelta(hours=number * hours)
 
 
 def _list_order_rows(declared: Order) -> ArxRows:

@@ -28,6 +28,11 @@ class HierarchyKind:
     is_ordered: ClassVar[bool | None] = None
 
     @property
+    def order(self) -> bool | None:
+        """Whether the values lie on a line, by what is declared."""
+        return self.is_ordered
+
+    @property
     def open_height(self) -> int | None:
         """The number of levels of an open domain, which the rule tells; None if it is listed."""
         return None
@@ -38,7 +43,8 @@ class Intervals(SpecModel, HierarchyKind):
 
     Level 0 holds the steps; then one level for each of ``widths``, counted from ``from``, or
     for each list of ``cuts`` (the points where a new interval begins). ``open`` adds an
-    interval for everything below, above, or both.
+    interval for everything below, above, or both. ``bottom`` and ``top`` in place of ``from`` and
+    ``to`` say the same by its usual name: bottom and top coding.
     """
 
     is_ordered: ClassVar[bool | None] = True
@@ -49,6 +55,39 @@ class Intervals(SpecModel, HierarchyKind):
     widths: tuple[Annotated[Number, Field(gt=0)], ...] = ()
     cuts: tuple[tuple[Number, ...], ...] = ()
     open: Literal["none", "lower", "upper", "both"] = "none"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_coding(cls, value: Any) -> Any:
+        """Write top and bottom coding as an end of the range with an open interval beyond it."""
+        if not isinstance(value, dict):
+            return value
+        coded = [name for name in ("bottom", "top") if name in value]
+        if not coded:
+            return value
+        for name, end in (("bottom", "from"), ("top", "to")):
+            if name in coded and end in value:
+                raise ValueError(f"`{name}` and `{end}` exclude each other. Give one of them.")
+        if "open" in value:
+            raise ValueError(f"`{coded[0]}` and `open` exclude each other. Remove `open`.")
+        names = {"bottom": "from", "top": "to"}
+        is_open = "both" if len(coded) == 2 else {"bottom": "lower", "top": "upper"}[coded[0]]
+        return {names.get(name, name): x for name, x in value.items()} | {"open": is_open}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        form = handler.resolve_ref_schema(handler(schema))
+        number = form["properties"]["from"]
+        for name in ("bottom", "top"):
+            form["properties"][name] = {**number, "title": name.capitalize()}
+        form.pop("required", None)
+        form["allOf"] = [
+            {"oneOf": [{"required": [name]} for name in pair]}
+            for pair in (("from", "bottom"), ("to", "top"))
+        ]
+        return form
 
     @model_validator(mode="after")
     def _check_intervals(self) -> Intervals:
@@ -72,13 +111,32 @@ class Intervals(SpecModel, HierarchyKind):
 
 
 class Mask(SpecModel, HierarchyKind):
-    """Text of a fixed length whose characters are hidden one by one, from one side."""
+    """Text whose characters are hidden one by one, from one side.
+
+    It has ``length`` characters or, with ``shortest``, at least that many and at most ``length``.
+    From the first hidden character on, labels of short texts are filled up to ``length``, so that
+    they show nothing of how long a text is.
+    """
 
     is_ordered: ClassVar[bool | None] = False
 
     length: Annotated[int, Field(ge=1, le=64)]
+    shortest: Annotated[int, Field(ge=1, le=64)] | None = None
     hide: Literal["right", "left"] = "right"
     alphabet: Annotated[str, Field(min_length=1)] = "0123456789"
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Mask:
+        if self.shortest is not None and self.shortest > self.length:
+            raise ValueError(
+                f"`shortest` ({self.shortest}) exceeds `length` ({self.length}). Swap them."
+            )
+        return self
+
+    @property
+    def lengths(self) -> range:
+        """The numbers of characters that a text may have."""
+        return range(self.shortest or self.length, self.length + 1)
 
     @property
     def open_height(self) -> int:
@@ -86,17 +144,33 @@ class Mask(SpecModel, HierarchyKind):
         return self.length + 1
 
 
-class Dates(SpecModel, HierarchyKind):
-    """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade."""
+DateLevel: TypeAlias = Literal[
+    "hour", "day", "week", "weekday", "month", "quarter", "year", "decade"
+]
+# Each level of a line lies within the next; a week lies in no month, a weekday in nothing else.
+_DATE_LINES: tuple[tuple[DateLevel, ...], ...] = (
+    ("hour", "day", "month", "quarter", "year", "decade"),
+    ("hour", "day", "week"),
+    ("hour", "day", "weekday"),
+)
+_MOST_HOURS = 400_000
 
-    is_ordered: ClassVar[bool | None] = True
+
+class Dates(SpecModel, HierarchyKind):
+    """Dates from ``from`` to ``to`` (both included), by day, month, quarter, year, decade.
+
+    Times can be published to the hour, and days by their week (of ISO 8601) or weekday.
+    """
 
     low: dt.date = Field(alias="from")
     high: dt.date = Field(alias="to")
-    levels: tuple[Literal["day", "month", "quarter", "year", "decade"], ...] = (
-        "day", "month", "quarter", "year", "decade",
-    )  # fmt: skip
+    levels: tuple[DateLevel, ...] = ("day", "month", "quarter", "year", "decade")
     format: str = "%Y-%m-%d"
+
+    @property
+    def order(self) -> bool | None:
+        """Whether the values lie on a line: not by weekday, which joins days that lie apart."""
+        return "weekday" not in self.levels
 
     @model_validator(mode="after")
     def _check_dates(self) -> Dates:
@@ -106,10 +180,15 @@ class Dates(SpecModel, HierarchyKind):
             raise ValueError(
                 "the range has more than a thousand years. Use a closer `from` and `to`."
             )
-        order = ("day", "month", "quarter", "year", "decade")
-        if not self.levels or sorted(set(self.levels), key=order.index) != list(self.levels):
+        if not self.levels or not any(_is_part(self.levels, line) for line in _DATE_LINES):
+            lines = "; ".join(", ".join(line) for line in _DATE_LINES)
             raise ValueError(
-                f"`levels` must go from fine to coarse. Order them: {', '.join(order)}."
+                f"`levels` must go from fine to coarse, each within the next. Take them from one "
+                f"of these, in this order: {lines}."
+            )
+        if "hour" in self.levels and (self.high - self.low).days * 24 > _MOST_HOURS:
+            raise ValueError(
+                f"the range has more than {_MOST_HOURS:,} hours. Use a closer `from` and `to`."
             )
         try:
             dt.datetime.strptime(dt.date(2001, 12, 31).strftime(self.format), self.format)
@@ -118,6 +197,11 @@ class Dates(SpecModel, HierarchyKind):
                 f"`format` is not a format of dates: {self.format}. Use codes such as %d.%m.%Y."
             ) from error
         return self
+
+
+def _is_part(levels: tuple[DateLevel, ...], line: tuple[DateLevel, ...]) -> bool:
+    """Return whether levels are some of a line, in its order."""
+    return [level for level in line if level in levels] == list(levels)
 
 
 class Order(SpecModel, HierarchyKind):

@@ -126,6 +126,8 @@ def _of_intervals(
 
 
 def _of_dates(declared: Dates, hierarchy: Hierarchy) -> Leaves:
+    if declared.levels[0] in ("hour", "weekday"):  # no day is a value, no value a run of days
+        return Leaves(None)
     ends: dict[str, tuple[int, int]] = {}
     for ordinal in range(declared.low.toordinal(), declared.high.toordinal() + 1):
         label = hierarchy.locate(dt.date.fromordinal(ordinal)) or ""

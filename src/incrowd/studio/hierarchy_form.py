@@ -27,6 +27,7 @@ from incrowd.spec.hierarchies import (
     Order,
     Postcodes,
 )
+from incrowd.studio.number_form import normalize_number
 
 KINDS = {
     "intervals": "Intervals: ranges of numbers",
@@ -53,6 +54,7 @@ ABOUT = {
     "csv": "One line per value with its labels by level, in a file in the folder of the spec.",
 }
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
+EVERY_DATE_LEVEL = ("hour", "day", "week", "weekday", "month", "quarter", "year", "decade")
 MOST_CUTS = 60  # bounds of a level that are listed one by one
 
 
@@ -84,6 +86,8 @@ def read_declaration(kind: str, form: FormAnswers) -> dict[str, Any]:
             intervals = _read_intervals(form)
         case "mask":
             intervals = {"length": parse_number(form.get("length", ""))}
+            shortest = form.get("shortest", "").strip()
+            intervals |= {"shortest": parse_number(shortest)} if shortest else {}
             intervals |= _read_unusual_field(form, "hide", "right") | _read_unusual_field(
                 form, "alphabet", "0123456789"
             )
@@ -151,14 +155,18 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_numbers(text: str) -> list[Any]:
-    """Return the numbers of a text, between commas or blanks."""
-    return [parse_number(part) for part in re.split(r"[,;\s]+", text) if part]
+    """Return the numbers of a text, between blanks, semicolons, or commas.
+
+    Where there are semicolons, a comma is a decimal comma.
+    """
+    between = r"[;\s]+" if ";" in text else r"[,\s]+"
+    return [parse_number(part) for part in re.split(between, text) if part]
 
 
 def parse_number(text: str) -> Any:
     """Return a number as YAML has it; a text that is none, as it is."""
     try:
-        return convert_decimal(Decimal(text.strip()))
+        return convert_decimal(Decimal(normalize_number(text)))
     except (InvalidOperation, ValueError, OverflowError):
         return text.strip()
 
@@ -185,7 +193,8 @@ def make_form_fields(declared: Declaration | None) -> dict[str, Any]:
             }  # fmt: skip
         case Mask():
             return {
-                "length": str(declared.length), "hide": declared.hide, "alphabet": declared.alphabet
+                "length": str(declared.length), "shortest": str(declared.shortest or ""),
+                "hide": declared.hide, "alphabet": declared.alphabet,
             }  # fmt: skip
         case Dates():
             return {

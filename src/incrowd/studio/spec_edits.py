@@ -14,6 +14,7 @@ from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile
 from incrowd.spec.model import CLASS_RULES
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
+from incrowd.studio.number_form import normalize_number
 
 Changes = dict[Place, Any]
 ROLES = {  # in short, and how the column is published
@@ -33,7 +34,7 @@ ROLES = {  # in short, and how the column is published
 }
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
+    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy", "quasi", "sensitive"),
     **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
 }  # fmt: skip
 
@@ -290,7 +291,7 @@ def _parse_field(name: str, text: str) -> Any:
     if name in _WORDS:
         return text
     try:
-        number = float(text.replace(",", "")) if name == "size" else float(text)
+        number = float(normalize_number(text, is_count=name == "size" or name in _WHOLE))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
     if name in _WHOLE or name == "size":

@@ -222,6 +222,14 @@ def _read_cached_table(
     return CachedTable(table.interpret_values(readers)) if readers else table
 
 
+@lru_cache(maxsize=4)
+def _parse_cached_spec(text: str, path: str) -> Any:
+    """Return a spec; each column of a wide table asks for the same one."""
+    from incrowd.spec.file import parse_spec
+
+    return parse_spec(text, path=Path(path))
+
+
 @dataclass(frozen=True)
 class SpecSnapshot:
     """A table and a spec as they are sent to another process."""
@@ -238,9 +246,7 @@ class SpecSnapshot:
 
     def parse_spec(self) -> Any:
         """Return the spec alone."""
-        from incrowd.spec.file import parse_spec
-
-        return parse_spec(self.text, path=Path(self.path))
+        return _parse_cached_spec(self.text, self.path)
 
     def open_spec_and_table(self) -> tuple[Any, Any]:
         """Return the spec, and the table as it says that it is written."""

@@ -1,5 +1,8 @@
 """A release that was just made, attacked by what takes a second; for the curator's report.
 
+A dossier answers every question of a framework: for it, all attacks are tried, and a column is
+inferred also where none is declared sensitive.
+
 There is no control group, so success stands beside guessing alone.
 """
 
@@ -14,7 +17,7 @@ import numpy as np
 from incrowd.codes.counted_table import COUNT, CountedTable, DistinctRows, PublishedTable
 from incrowd.codes.frequency import merge_tuples
 from incrowd.engine.count import read_labels
-from incrowd.evaluation.attacks.catalog import NEEDS_SECRET, NEEDS_VALUES, QUICK
+from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET, NEEDS_VALUES, QUICK
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.trial import run_attacks
 from incrowd.evaluation.attacks.view import subsample
@@ -30,7 +33,9 @@ _SOME = 20_000
 _ROWS = 2_000_000  # of a release whose kept columns are read again
 
 
-def quick_attacks(made: MethodResult, counted: object) -> AttackReport:
+def quick_attacks(
+    made: MethodResult, counted: object, *, for_dossier: bool = False
+) -> AttackReport:
     """Run the attacks that are tried by default; of slices, keep the one each does best on.
 
     Intervals are such that those of all slices hold together with the usual confidence.
@@ -43,17 +48,20 @@ def quick_attacks(made: MethodResult, counted: object) -> AttackReport:
     if not any(product.rows for product in made.products):
         return AttackReport((), 0, 0, ("No attack was run: nothing is published.",))
     try:
-        return _attack_products(made, counted)
+        return _attack_products(made, counted, for_dossier)
     except Exception as error:  # noqa: BLE001 - whatever a table can do to an attack
         reason = (str(error).splitlines() or [""])[0]
         words = f"The attacks could not be run ({type(error).__name__}: {reason[:200]})."
         return AttackReport((), 0, 0, (words,))
 
 
-def _attack_products(made: MethodResult, counted: object) -> AttackReport:
+def _attack_products(made: MethodResult, counted: object, for_dossier: bool) -> AttackReport:
     # The best of many is often good by chance: the intervals of all slices hold together.
     confidence = 1 - (1 - CONFIDENCE) / len(made.products)
-    each = [_attack_product(product, counted, made, confidence) for product in made.products]
+    each = [
+        _attack_product(product, counted, made, confidence, for_dossier)
+        for product in made.products
+    ]
     first = each[0]
     if len(each) == 1:
         return first
@@ -77,9 +85,13 @@ def _notes(each: Sequence[AttackReport]) -> Iterator[str]:
 
 
 def _attack_product(
-    product: Product, counted: object, made: MethodResult, confidence: float
+    product: Product,
+    counted: object,
+    made: MethodResult,
+    confidence: float,
+    for_dossier: bool,
 ) -> AttackReport:
-    """Try the quick attacks on one table.
+    """Try the quick attacks on one table, or all that a dossier asks for.
 
     A secret of which nothing is shown is not guessed: every guess would be right.
     """
@@ -87,10 +99,19 @@ def _attack_product(
     skipped = {*NEEDS_VALUES} if any(product.original.levels) else set()
     if silent and not scene.secrets:
         skipped |= {*NEEDS_SECRET}
-    only = tuple(name for name in QUICK if name not in skipped)
-    attacks = run_attacks(
-        scene, only=only, tries=TRIES, confidence=confidence, rng=np.random.default_rng(0)
-    )
+    names = ATTACKS if for_dossier else QUICK
+    only = tuple(name for name in names if name not in skipped)
+    secret = _choose_secret(product) if for_dossier and not scene.secrets else None
+    if secret is None:
+        attacks = _run(scene, only, confidence)
+    else:  # what is inferred is not known: the other attacks keep their knowledge
+        attacks = _run(scene, [name for name in only if name not in NEEDS_SECRET], confidence)
+        inferred = _run(_make_scene(product, counted, made, secret), NEEDS_SECRET, confidence)
+        attacks = replace(
+            attacks,
+            estimates=(*attacks.estimates, *inferred.estimates),
+            notes=tuple(dict.fromkeys((*attacks.notes, *inferred.notes))),
+        )
     notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
     return replace(attacks, notes=(*attacks.notes, *notes))
 
@@ -108,7 +129,26 @@ def _list_silent_secrets(product: Product) -> list[str]:
     ]
 
 
-def _make_scene(product: Product, counted: object, made: MethodResult) -> AttackScene:
+def _run(scene: AttackScene, only: Sequence[str], confidence: float) -> AttackReport:
+    rng = np.random.default_rng(0)
+    return run_attacks(scene, only=tuple(only), tries=TRIES, confidence=confidence, rng=rng)
+
+
+def _choose_secret(product: Product) -> str | None:
+    """Return the column to infer where none is sensitive: of few values, the last that is shown."""
+    shown = [
+        name
+        for name, recoded in product.scheme.items()
+        if recoded.level is None or recoded.level < recoded.hierarchy.height - 1
+    ]
+    few = [name for name in shown if len(product.scheme[name].hierarchy.values) <= VALUES]
+    return few[-1] if few and len(shown) > 1 else None
+
+
+def _make_scene(
+    product: Product, counted: object, made: MethodResult, secret: str | None = None
+) -> AttackScene:
+    """Return what is attacked; ``secret`` is inferred where the spec names nothing to infer."""
     drawn = float(product.parameters.get("beta", 1.0))
     everybody = product.original if product.apart is None else product.apart.some
     if product.apart is not None or len(everybody.frequencies) > _TUPLES:
@@ -128,7 +168,7 @@ def _make_scene(product: Product, counted: object, made: MethodResult) -> Attack
     secrets = [
         name
         for name in original.names
-        if (product.columns[name].role == "sensitive" or name == product.target)
+        if (product.columns[name].role == "sensitive" or name in (product.target, secret))
         and name not in silent
     ]
     wanted = secrets if len(secrets) < len(original.names) else []  # something must be known

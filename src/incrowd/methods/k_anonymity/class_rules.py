@@ -101,7 +101,7 @@ def _group_values(
 def _order_values(column: Column, values: Sequence[object], folder: Path) -> Codes:
     """Return the place of each value: as declared, where the hierarchy is ordered."""
     places = np.arange(len(values), dtype=np.int32)
-    if column.hierarchy is None or not column.hierarchy.declaration.is_ordered:
+    if column.hierarchy is None or not column.hierarchy.declaration.order:
         return places
     codes = build_hierarchy(column, folder=folder).encode(values)
     places[np.argsort(codes, kind="stable")] = np.arange(len(values), dtype=np.int32)

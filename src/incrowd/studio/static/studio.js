@@ -8,6 +8,7 @@ let busy = false;
 function put(html, address, own = false) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   if (fresh.getElementById("mistake")) own = "refused";
+  document.dispatchEvent(new CustomEvent("studio:before", { detail: fresh }));
   const elsewhere = !own && fresh.body.dataset.version !== document.body.dataset.version;
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
+    columns,
     connect,
     data,
     explore,
     hierarchies,
     history,
+    metadata,
     privacy,
     publish,
     start,
@@ -24,5 +26,17 @@ if TYPE_CHECKING:
 
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of all pages."""
-    every = (start, connect, data, hierarchies, privacy, explore, publish, verify, history)
+    every = (
+        start,
+        connect,
+        data,
+        columns,
+        hierarchies,
+        privacy,
+        explore,
+        metadata,
+        publish,
+        verify,
+        history,
+    )
     return [route for room in every for route in room.routes(studio)]

@@ -28,9 +28,13 @@ def open_or_ask(desk: Workspace, opening: Opening) -> str:
         return f"/connect/{name}"
 
 
+MANY_COLUMNS = 40  # from which on their table is shown first
+
+
 def get_first_address(work: OpenSpec) -> str:
-    """Return the address of the first page of an open spec."""
-    return f"/desk/{work.name}/data"
+    """Return the address of the first page of an open spec: of many columns, their table."""
+    page = "columns" if len(work.file.spec.columns) > MANY_COLUMNS else "data"
+    return f"/desk/{work.name}/{page}"
 
 
 def routes(studio: Studio) -> list[BaseRoute]:

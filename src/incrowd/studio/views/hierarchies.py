@@ -217,7 +217,7 @@ def _make_view(
         "kinds": hierarchy_form.KINDS,
         "about": hierarchy_form.ABOUT.get(kind, ""),
         "fields": hierarchy_form.make_form_fields(declared),
-        "date_levels": hierarchy_form.DATE_LEVELS,
+        "date_levels": hierarchy_form.EVERY_DATE_LEVEL,
         "ruler": draw_ruler(declared) if isinstance(declared, Intervals) else None,
         "editor": _make_group_editor(request, work, column)
         if isinstance(declared, Groups)

@@ -34,6 +34,7 @@ from incrowd.spec.model import PersonId
 from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec
 from incrowd.studio import spec_edits
 from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
+from incrowd.studio.number_form import normalize_number
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.private_files import create_private
 from incrowd.studio.server import Form, Studio, make_edit_route
@@ -215,7 +216,7 @@ def _check_ledger_name(text: str) -> str:
 
 def _parse_number(name: str, text: str) -> float:
     try:
-        return float(text)
+        return float(normalize_number(text))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
 
