@@ -191,6 +191,17 @@ def test_what_a_series_does_not_have_is_refused(change: dict[str, Any], words: s
         publish_unjudged(make_quarter(1), make_spec(1, **change))
 
 
+def test_a_series_of_few_rows_says_that_single_releases_are_better(tmp_path: Path) -> None:
+    spec = make_spec(1)
+    spec["unit"]["rows"] = 1
+    ledger = Ledger(tmp_path / "few.ledger")
+    ledger.set_budget(epsilon=1.0, delta=1e-6)
+    release = publish_unjudged(make_quarter(1), spec, ledger=ledger)
+    assert "SERIES_NOISIER" in {finding.code for finding in release.findings}
+    assert release.certificate.rows_per_person == 1
+    assert not verify(release.folder)
+
+
 def test_a_series_needs_a_ledger_a_period_and_listed_values() -> None:
     with pytest.raises(IncrowdError, match="needs a ledger, which counts its releases"):
         publish_unjudged(make_quarter(1), make_spec(1))

@@ -15,7 +15,7 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.period import EXAMPLES, Every, find_first_day
+from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
 from incrowd.spec.release import (
     ClassesSpec,
     ReleaseSpec,
@@ -228,6 +228,15 @@ class Spec(SpecModel):
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _write_part(cls, value: Any) -> Any:
+        """Write 2026Q3 as 2026-Q3: two names of one part would be two parts of a ledger."""
+        match value:
+            case {"part": {"value": str(text), **rest}, "unit": {"period": {"every": str(every)}}}:
+                return {**value, "part": {**rest, "value": write_period(text, every)}}
+        return value
+
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
         if isinstance(self.unit, PersonId) and self.unit.id not in self.columns:
@@ -270,12 +279,6 @@ class Spec(SpecModel):
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""
         period = self.unit.period if isinstance(self.unit, PersonId) else None
-        series = self.release.series if isinstance(self.release, SafeSpec) else None
-        if period is None and self.part is None and series is not None:
-            raise ValueError(
-                "`series` needs a unit within one period. Add `period` to `unit: {id: COLUMN}`, "
-                "and `part`."
-            )
         if period is None and self.part is None:
             return
         if period is None:

@@ -13,10 +13,12 @@ from incrowd.arrays import Floats
 from incrowd.codes.counted_table import CountedTable, CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.errors import IncrowdError
+from incrowd.findings import Finding, make_finding
 from incrowd.methods.base import MakeContext
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.methods.safe.scheme import FixedScheme, draw_leveled_product
-from incrowd.privacy.draw_parameters import list_series_parameters
+from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import CountsEvent, list_series_parameters
 from incrowd.privacy.events import SeriesCounts
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.privacy.randomness import Randomness
@@ -25,9 +27,10 @@ from incrowd.privacy.series import (
     SeriesTurn,
     build_series_spread,
     compute_reach,
+    compute_total_error,
     sample_series_noise,
 )
-from incrowd.privacy.split import BudgetSplit
+from incrowd.privacy.split import BudgetSplit, split_for_counts
 from incrowd.release.product import Product
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
@@ -138,3 +141,17 @@ class SeriesScheme(FixedScheme):
             tuple(map(len, labels)),
         )
         return draw_leveled_product(table, self._declared, self._release, draw, context)
+
+
+def find_noisier_totals(split: BudgetSplit) -> tuple[Finding, ...]:
+    """Find a series whose running totals are no better than a sum of single releases."""
+    event = split.event
+    if not isinstance(event, SeriesCounts):
+        return ()
+    alone = split_for_counts(epsilon=split.epsilon, delta=split.delta, rows=event.rows).draws[-1]
+    assert isinstance(alone, CountsEvent)
+    summed = math.sqrt(event.of * build_event_law(alone).variance)
+    errors = [compute_total_error(event, range(1, t + 1)).spread for t in range(1, event.of + 1)]
+    if max(errors) < summed:
+        return ()
+    return (make_finding("SERIES_NOISIER", of=event.of, error=max(errors), summed=summed),)
