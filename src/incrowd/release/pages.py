@@ -271,7 +271,7 @@ def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
             replaced = table.parameters.get("algorithm") == "duplicate"
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
-        yield _ColumnEntry(name, kind="kept")
+        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
     for name, grid in certificate.noisy.items():
         yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 

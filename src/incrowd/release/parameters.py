@@ -92,7 +92,7 @@ _RECURSIVE = re.compile(
     r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
 _CHOICES = {
-    "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
+    "algorithm": ("ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"),
     "suppressed": ("dropped", "starred", "cells"),
     "noise": ("laplace", "gaussian"),
     "bounds": ("class", "declared"),
@@ -317,6 +317,21 @@ def list_links(parameters: Parameters) -> dict[str, str]:
     }
 
 
+def name_aggregate(column: str) -> str:
+    """Return the parameter that says which number of its classes a column shows."""
+    return f"number of a class in {column}"
+
+
+def list_aggregates(parameters: Parameters) -> dict[str, str]:
+    """Return the columns that show one number for each class, and which one."""
+    prefix = name_aggregate("")
+    return {
+        name.removeprefix(prefix): str(value)
+        for name, value in sorted(parameters.items())
+        if name.startswith(prefix)
+    }
+
+
 def has_wildcards(parameters: Parameters) -> bool:
     """Return whether a suppressed cell counts as any value."""
     return parameters.get("reading") == "wildcard"
@@ -347,6 +362,18 @@ def _name_cell_parameters(
     return {"reading", *map(name_subset, subsets), *(f"linked {name}" for name in links)}
 
 
+def _name_aggregates(parameters: Parameters, kept_columns: list[str]) -> set[str]:
+    """Return the names of the parameters of numbers by class; refuse bad ones."""
+    aggregates = list_aggregates(parameters)
+    if not set(aggregates) <= set(kept_columns):
+        raise ValueError("a column with a number for each class is not kept")
+    if not set(aggregates.values()) <= {"mean", "median"}:
+        raise ValueError("the number of a class is its mean or its median")
+    if aggregates and parameters.get("algorithm") in ("suppress", "duplicate"):
+        raise ValueError("only whole classes show one number")
+    return {name_aggregate(name) for name in aggregates}
+
+
 def check_parameters(
     parameters: Parameters, terms: Terms, columns: list[str], kept_columns: list[str]
 ) -> None:
@@ -355,6 +382,7 @@ def check_parameters(
     names = terms.required | terms.optional
     if not terms.noisy:
         rules |= _name_cell_parameters(parameters, columns, kept_columns)
+        rules |= _name_aggregates(parameters, kept_columns)
     strange = sorted(set(parameters) - names - rules)
     if strange:
         raise ValueError(f"such a release has no parameter '{strange[0]}'")

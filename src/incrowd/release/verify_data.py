@@ -45,7 +45,11 @@ from incrowd.release.scheme_words import (
     find_absent,
     refuse_other_words,
 )
-from incrowd.release.verify_cells import find_shown_links, find_small_sets
+from incrowd.release.verify_cells import (
+    find_class_numbers,
+    find_shown_links,
+    find_small_sets,
+)
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -72,6 +76,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     else:
         findings += _find_small_classes(sizes, certificate)
     findings += find_shown_links(table, certificate)
+    findings += find_class_numbers(table, certificate)
     findings += _find_broken_rules(table, certificate)
     findings += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars

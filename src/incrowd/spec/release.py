@@ -252,12 +252,12 @@ class ClassesSpec(CommonSpec):
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
     search_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    algorithm: Literal["ola", "mondrian", "cluster", "suppress", "duplicate"] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"] | None = None
 
     @property
     def is_local(self) -> bool:
         """Where each class shows what covers it."""
-        return self.algorithm in ("mondrian", "cluster", "suppress")
+        return self.algorithm in ("mondrian", "cluster", "mdav", "suppress")
 
     def _refuse_misfits(self) -> None:
         algorithm = self.algorithm or "ola"
@@ -343,7 +343,7 @@ class KEpsilonSpec(ClassesSpec):
         return RequestedBudget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
-        if self.algorithm in ("cluster", "suppress", "duplicate"):
+        if self.algorithm in ("cluster", "mdav", "suppress", "duplicate"):
             raise ValueError(
                 f"`method: k-epsilon` excludes `algorithm: {self.algorithm}`. Use ola or mondrian."
             )
@@ -418,7 +418,7 @@ class TablesSpec(CommonSpec):
     missing: Literal["counted", "excluded"] | None = None
     objective: Literal["sum", "max"] | None = None
     hide_below: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
-    exports: tuple[Literal["xlsx"], ...] = ()
+    exports: tuple[Literal["xlsx", "sdmx"], ...] = ()
 
     @property
     def budget(self) -> RequestedBudget:
