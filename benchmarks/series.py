@@ -42,11 +42,11 @@ def main() -> None:
         errors = [compute_total_error(event, range(1, t + 1)).spread for t in range(1, of + 1)]
         key = os.urandom(32)
         noise = [sample_series_noise(event, t, CELLS, key) for t in range(1, of + 1)]
-        drawn = max(np.sum(noise[:t], axis=0).std() for t in range(1, of + 1))
+        observed = max(np.sum(noise[:t], axis=0).std() for t in range(1, of + 1))
         crowds = f"{single.r + K} {compute_reach(event, of) + K}"
         worst = max(errors)
         print(
-            f"| {rows} | {summed:.2f} | {worst:.2f} | {worst / summed:.3f} | {drawn:.2f} | "
+            f"| {rows} | {summed:.2f} | {worst:.2f} | {worst / summed:.3f} | {observed:.2f} | "
             f"{crowds} |"
         )
 

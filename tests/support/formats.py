@@ -25,6 +25,7 @@ FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
 NOISE = "method: k-epsilon, k: 5, epsilon: 1"
 RULE = "diversity: {distinct: 2}"
+LISTED_LEVELS = LEVELS.replace("zip: 5, ", "")
 SPECS = {
     "counts-fixed": f"{SAFE}, {LEVELS}",
     "counts-described": f"{SAFE}, {LEVELS}",
@@ -37,7 +38,7 @@ SPECS = {
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "counts-person-rows": f"{SAFE}, {LEVELS}",
     "counts-person-period": f"{SAFE}, {LEVELS}",
-    "counts-person-period-series": f"{SAFE}, {LEVELS.replace('zip: 5, ', '')}, rows: counted, series: {{of: 4}}",
+    "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
