@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 from incrowd.studio.views import (
     columns,
     compare,
+    confirmations,
     connect,
     data,
     explore,
@@ -36,6 +37,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         data,
         columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
         metadata,
