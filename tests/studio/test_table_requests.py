@@ -123,8 +123,8 @@ def test_the_heat_map_shows_the_published_numbers(cells: PublishedCells) -> None
     assert [[cell.count for cell in row] for row in picture.cells] == expected
     assert all(cell.low <= cell.high for row in picture.cells for cell in row)
     assert picture.most == max(map(max, expected))
-    brightest = max((cell for row in picture.cells for cell in row), key=lambda cell: cell.shade)
-    assert brightest.count == picture.most
+    shades = {cell.count: cell.shade for row in picture.cells for cell in row}
+    assert (shades[picture.most], shades[min(map(min, expected))]) == (9, 0)
 
 
 def test_a_further_column_is_held_at_one_line(cells: PublishedCells) -> None:

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    compare,
     confirmations,
     connect,
     data,
@@ -19,6 +20,7 @@ from incrowd.studio.views import (
     privacy,
     publish,
     released_tables,
+    releases,
     start,
     verify,
 )
@@ -44,5 +46,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         released_tables,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
