@@ -43,9 +43,9 @@ def browser(tmp_path: Path) -> Iterator[FormBrowser]:
 
 
 def release(tmp_path: Path) -> TablesSpec:
-    asked = read_spec_file(tmp_path / "people.yaml").spec.release
-    assert isinstance(asked, TablesSpec)
-    return asked
+    tables = read_spec_file(tmp_path / "people.yaml").spec.release
+    assert isinstance(tables, TablesSpec)
+    return tables
 
 
 def test_tables_are_added_and_removed_by_clicks(browser: FormBrowser, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> PublishedCells:
     spec = SPEC.replace("all: 2", "tables: [[sex, age, ward]]").replace(
         "{role: quasi, hierarchy: {mask: {length: 2}}}", "{role: drop}"
     )
-    made = publish(PEOPLE, parse_spec(spec), output=folder)
-    return read_cells(folder, made.certificate, 0, read_columns(folder, made.certificate))
+    published = publish(PEOPLE, parse_spec(spec), output=folder)
+    return read_cells(folder, published.certificate, 0, read_columns(folder, published.certificate))
 
 
 def test_the_heat_map_shows_the_published_numbers(cells: PublishedCells) -> None:
