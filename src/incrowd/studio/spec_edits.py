@@ -69,7 +69,7 @@ _CLASSES = (
 )  # fmt: skip
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
-    "algorithm": ("cluster", "suppress", "duplicate"),
+    "algorithm": ("cluster", "mdav", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
