@@ -357,6 +357,7 @@ _MEANINGS = {
     "choices": "the number of private choices of tables that were charged",
     "choice_epsilon": "the range of each private choice",
     "algorithm": "how classes were formed",
+    "labels": "free labels: a column without an order shows the set of values that a class has",
     "suppressed": "how suppressed rows appear",
     "epsilon": "the parameter of the noise in the noisy columns: the larger, the less noise",
     "delta": "the δ of the Gaussian noise in the noisy columns",

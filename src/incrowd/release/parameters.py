@@ -61,7 +61,7 @@ METHODS = {
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms(
-        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population", "labels"}
     ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
@@ -338,6 +338,11 @@ def has_wildcards(parameters: Parameters) -> bool:
     return parameters.get("reading") == "wildcard"
 
 
+def has_free_labels(parameters: Parameters) -> bool:
+    """Return whether columns without an order show sets of values."""
+    return parameters.get("labels") == "free"
+
+
 def get_class_kind(parameters: Parameters) -> str:
     """Return the kind of guarantee of a table of classes without noise."""
     return WILDCARDS if has_wildcards(parameters) else METHODS["k-anonymity"].kind
@@ -396,6 +401,10 @@ def check_parameters(
     for column, _, _ in list_rules(parameters):
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
+    if parameters.get("labels", "free") != "free" or (
+        "labels" in parameters and parameters.get("algorithm") not in ("mondrian", "cluster")
+    ):
+        raise ValueError("'labels' is 'free', for the algorithms 'mondrian' and 'cluster'")
     check_whole_number("k", parameters.get("k"))
     _check_population(parameters)
     check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))

@@ -266,12 +266,15 @@ class KAnonymitySpec(ClassesSpec):
     """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
-    value. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
-    ``population``, k counts people of a population of that size, from which the table is a sample.
+    value. With ``labels: free`` a class shows the sets of its values instead of groups of the
+    hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    With ``population``, k counts people of a population of that size, from which the table is a
+    sample.
     """
 
     method: Literal["k-anonymity"]
     population: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    labels: Literal["hierarchy", "free"] | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
@@ -284,6 +287,10 @@ class KAnonymitySpec(ClassesSpec):
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")
+        if self.labels == "free" and self.algorithm not in ("mondrian", "cluster"):
+            raise ValueError(
+                "`labels: free` needs `algorithm: mondrian` or `cluster`. Add one, or remove this."
+            )
         if self.subsets and self.reading != "wildcard":
             raise ValueError(
                 "`subsets` needs `reading: wildcard`. With `category`, any columns have classes of "

@@ -160,6 +160,8 @@ class KAnonymityColumns:
             for name, column in self.kept.items():
                 if column.linked is not None:
                     entries[f"linked {name}"] = column.linked
+        if getattr(self.release, "labels", None) == "free":
+            entries["labels"] = "free"
         if self.population is not None:
             entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
         for name, column in self.kept.items():
@@ -393,8 +395,12 @@ def _recode_locally(
         )  # fmt: skip
     bounds = bound_classes(points, counted_table.frequencies.counts, members)
     labels, codes = [], []
+    has_sets = getattr(release, "labels", None) == "free"
     for at, axis in enumerate(axes):
-        texts, places = axis.make_labels(bounds.low[:, at], bounds.high[:, at])
+        if has_sets and not axis.ordered and not axis.hierarchy.open:
+            texts, places = axis.make_set_labels(points[:, at], members)
+        else:
+            texts, places = axis.make_labels(bounds.low[:, at], bounds.high[:, at])
         labels.append(texts)
         codes.append(places[members])
     return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)
