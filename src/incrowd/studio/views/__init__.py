@@ -8,6 +8,8 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    compare,
+    confirmations,
     connect,
     data,
     explore,
@@ -17,6 +19,7 @@ from incrowd.studio.views import (
     person,
     privacy,
     publish,
+    releases,
     start,
     verify,
 )
@@ -34,11 +37,14 @@ def routes(studio: Studio) -> list[BaseRoute]:
         data,
         columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
         metadata,
         publish,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
