@@ -58,7 +58,7 @@ RELEASES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Kept:
+class Remainder:
     """What a release has kept of a table."""
 
     method: str
@@ -101,41 +101,50 @@ def run_table(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
     frame = frame.with_row_index("__at").with_columns(
         held=pl.Series(np.random.default_rng(1).random(frame.height) < 0.2)
     )
-    parts = [frame.filter(pl.col("held") == held).drop("held", "__at") for held in (False, True)]
+    parts = [
+        frame.filter(pl.col("held") == is_test).drop("held", "__at") for is_test in (False, True)
+    ]
     train, test = map(open_table, parts)
-    file, asked, entries = answer_draft(train, entry)
+    file, questions, entries = answer_draft(train, entry)
     size = count_people(parts[0], entry)
     file = file.with_entry(("size",), size)
     recommendation = recommend_method(file)
     assert recommendation is not None
     shape = f"{parts[0].height:,} x {len(file.spec.columns)}"
-    print(f"{entry['name']:24}{shape:>15}{asked:>4}/{entries:<4} {recommendation.method}, because "
-          f"{recommendation.reason}", flush=True)  # fmt: skip
+    counts = f"{questions:>4}/{entries:<4}"
+    why = f"{recommendation.method}, because {recommendation.reason}"
+    print(f"{entry['name']:24}{shape:>15}{counts} {why}", flush=True)
     for forecast in recommendation.forecasts:
         print(f"{'':49}expected {forecast}", flush=True)
-    kept: list[Kept] = []
+    left: list[Remainder] = []
     for method, release in RELEASES.items():
         try:
-            kept.append(publish_and_measure(file, train, test, method, release, entry["target"]))
-            print_kept(kept[-1], recommended=method == recommendation.method)
-        except IncrowdError as error:
+            left.append(
+                publish_and_measure(file, train, test, method, release, entry["target"])
+            )
+XX        except IncrowdError as error:
             print(f"{'':49}{method}: {str(error)[:120]}", flush=True)
     return {
         "name": entry["name"], "rows": parts[0].height, "columns": len(file.spec.columns),
-        "questions": asked, "entries": entries, "recommended": recommendation.method,
+        "questions": questions, "entries": entries, "recommended": recommendation.method,
         "forecasts": [asdict(forecast) for forecast in recommendation.forecasts],
-        "releases": [asdict(release) for release in kept],
+        "releases": [asdict(release) for release in left],
     }  # fmt: skip
 
 
-def print_kept(kept: Kept, *, recommended: bool) -> None:
+def print_left(left: Remainder, *, recommended: bool) -> None:
     """Print what a release has kept, with a star if it is the recommended one."""
-    rare = "-" if kept.rare_median is None else f"{kept.rare_median:.2f}, {kept.rare_least:.2f}"
-    auc = "-" if kept.auc is None else f"{kept.auc:.2f} ({kept.auc_original:.2f})"
+    rare = (
+        "-"
+        if left.rare_median is None
+        else f"{left.rare_median:.2f}, {left.rare_least:.2f}"
+    )
+    auc = "-" if left.auc is None else f"{left.auc:.2f} ({left.auc_original:.2f})"
     star = "*" if recommended else ""
+    informative = f"{left.informative:>5}/{left.columns:<3}"
     print(
-        f"{'':49}{kept.method + star:14}{kept.rows:>6.0%}{kept.informative:>5}/{kept.columns:<3}"
-        f"{kept.two_way:>9.3f}{rare:>12}{auc:>12}{kept.seconds:>9.1f}",
+        f"{'':49}{left.method + star:14}{left.rows:>6.0%}{informative}"
+        f"{left.two_way:>9.3f}{rare:>12}{auc:>12}{left.seconds:>9.1f}",
         flush=True,
     )
 
@@ -165,7 +174,7 @@ def count_people(frame: pl.DataFrame, entry: dict[str, Any]) -> int:
 
 def publish_and_measure(
     file: SpecFile, train: Table, test: Table, method: str, release: dict[str, Any], target: str
-) -> Kept:
+) -> Remainder:
     """Publish by a method, without a report, and measure what is left."""
     start = time.process_time()
     published = ic.publish(train, file.with_entry(("release",), release))
@@ -179,7 +188,7 @@ def publish_and_measure(
     counts = count_tuples(train, declared)
     labels, _ = assign_levels(counts, read_labels(data, tuple(columns), weighted=False), {})
     pair = build_pair(counts, counts.axes, labels.drop_unused_labels())
-    shown = sum(
+    informative = sum(
         name in data.columns and len({*data.values(name)} - {"*", None}) > 1 for name in columns
     )
     rare = list(list_rare_shares(pair))
@@ -190,8 +199,9 @@ def publish_and_measure(
             for name, hierarchy in zip(counts.names, counts.hierarchies, strict=True)
         }
         accuracy = compute_accuracy(pair, target=target, held_out=bin_rows(test, counts, coders))
-    return Kept(
-        method, rows=min(data.rows() / max(counts.frequencies.total, 1), 1.0), informative=shown,
+    return Remainder(
+        method, rows=min(data.rows() / max(counts.frequencies.total, 1), 1.0),
+        informative=informative,
         columns=len(columns), two_way=measure_two_way(pair),
         rare_median=float(np.median(rare)) if rare else None,
         rare_least=min(rare) if rare else None,
@@ -203,7 +213,7 @@ def publish_and_measure(
 def bin_rows(test: Table, counts: Any, coders: Any) -> Any:
     """Return the rows held out by the bins of the pair."""
     from incrowd.codes.frequency import merge_tuples
-    from incrowd.measure.label_evaluation import assign_bins
+    from incrowd.measure.labels import assign_bins
 
     unseen = test.count(counts.names, coders)
     bins = [
@@ -240,9 +250,9 @@ def list_rare_shares(pair: TablePair) -> Iterator[float]:
         if np.count_nonzero(before) > 16 or not after.sum():
             continue
         was, is_now = before / before.sum(), after / after.sum()
-        for share, left in zip(was.tolist(), is_now.tolist(), strict=True):
+        for share, after_share in zip(was.tolist(), is_now.tolist(), strict=True):
             if 0.005 <= share <= 0.1 and share * before.sum() >= 20:
-                yield min(left / share, 1.0)
+                yield min(after_share / share, 1.0)
 
 
 if __name__ == "__main__":

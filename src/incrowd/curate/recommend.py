@@ -80,6 +80,22 @@ class Recommendation:
     size: int
     forecasts: tuple[MethodForecast, ...]
 
+    def tabulate(self) -> list[tuple[str, ...]]:
+        """Return the forecasts as lines of a table, the first with the names of its columns."""
+        heads = ("method", "columns", "rows", "groups", "single values", "rare values", "promise")
+        return [heads, *(self._format_line(forecast) for forecast in self.forecasts)]
+
+    def _format_line(self, forecast: MethodForecast) -> tuple[str, ...]:
+        mark = " (recommended)" if forecast.method == self.method else ""
+        return (
+            f"{forecast.method}{mark}", f"{forecast.informative} of {forecast.columns}",
+            format_percent(forecast.rows, 0),
+            "-" if forecast.groups is None else f"{forecast.groups:,}",
+            f"±{format_points(forecast.error)}",
+            f"may vanish below {format_percent(forecast.rare)}",
+            "differential privacy" if forecast.private else "k-anonymity",
+        )  # fmt: skip
+
     def find(self) -> Finding:
         """Return the recommendation as a finding of ``check``."""
         return make_finding(

@@ -168,8 +168,8 @@ class SearchAim:
         """Return the expected score: as :mod:`incrowd.anonymize.safe_search` weighs cells."""
         total = sum(self.weights.values())
         detail = sum(self.weights[name] * self.detail[name][at] for name, at in levels.items())
-        shown = sum(self.weights[name] for name in levels if name in informative)
-        return float(rows * (detail / total) ** self.power * (1 - (1 - shown / total) / 2))
+        suppressed = sum(self.weights[name] for name in levels if name not in informative)
+        return float(rows * (detail / total) ** self.power * (1 - suppressed / total / 2))
 
 
 class TableForecast:

@@ -312,7 +312,7 @@ def _expect_detail(
         hierarchy = declared.columns[name].hierarchy
         if hierarchy is not None and hierarchy.mask is not None:
             letters, length = len(set(hierarchy.mask.alphabet)), hierarchy.mask.length
-            return 1 - (letters**level - 1) / (letters**length - 1)
+            return 1 - float(letters**level - 1) / float(letters**length - 1)
         return float(level == 0)
     listed = declared.get_hierarchy(name, tuple)
     values = len(listed.values)
