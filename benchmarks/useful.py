@@ -46,6 +46,7 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.label_evaluation import assign_levels, build_pair
 from incrowd.measure.prediction import compute_accuracy
 from incrowd.measure.utility import TablePair, compute_implied_rows
+from incrowd.methods.expect import count_people
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, parse_spec
 
@@ -106,7 +107,7 @@ def run_table(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
     ]
     train, test = map(open_table, parts)
     file, questions, entries = answer_draft(train, entry)
-    size = count_people(parts[0], entry)
+    size = count_people(file, train)
     file = file.with_entry(("size",), size)
     recommendation = recommend_method(file)
     assert recommendation is not None
@@ -119,11 +120,12 @@ def run_table(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
     left: list[Remainder] = []
     for method, release in RELEASES.items():
         try:
-            left.append(
-                publish_and_measure(file, train, test, method, release, entry["target"])
-            )
-XX        except IncrowdError as error:
+            result = publish_and_measure(file, train, test, method, release, entry["target"])
+        except IncrowdError as error:
             print(f"{'':49}{method}: {str(error)[:120]}", flush=True)
+        else:
+            left.append(result)
+            print_left(result, recommended=method == recommendation.method)
     return {
         "name": entry["name"], "rows": parts[0].height, "columns": len(file.spec.columns),
         "questions": questions, "entries": entries, "recommended": recommendation.method,
@@ -134,11 +136,7 @@ XX        except IncrowdError as error:
 
 def print_left(left: Remainder, *, recommended: bool) -> None:
     """Print what a release has kept, with a star if it is the recommended one."""
-    rare = (
-        "-"
-        if left.rare_median is None
-        else f"{left.rare_median:.2f}, {left.rare_least:.2f}"
-    )
+    rare = "-" if left.rare_median is None else f"{left.rare_median:.2f}, {left.rare_least:.2f}"
     auc = "-" if left.auc is None else f"{left.auc:.2f} ({left.auc_original:.2f})"
     star = "*" if recommended else ""
     informative = f"{left.informative:>5}/{left.columns:<3}"
@@ -165,11 +163,6 @@ def answer_draft(table: Table, entry: dict[str, Any]) -> tuple[SpecFile, int, in
     for group in group_questions(file, table):
         file = confirm_group(file, group)
     return file, len(groups), sum(len(group.questions) for group in groups)
-
-
-def count_people(frame: pl.DataFrame, entry: dict[str, Any]) -> int:
-    """Return how many people there are."""
-    return int(frame[entry["person"]].n_unique()) if entry["person"] else frame.height
 
 
 def publish_and_measure(
@@ -200,7 +193,7 @@ def publish_and_measure(
         }
         accuracy = compute_accuracy(pair, target=target, held_out=bin_rows(test, counts, coders))
     return Remainder(
-        method, rows=min(data.rows() / max(counts.frequencies.total, 1), 1.0),
+        method, rows=min(data.rows() / max(count_people(file, train), 1), 1.0),
         informative=informative,
         columns=len(columns), two_way=measure_two_way(pair),
         rare_median=float(np.median(rare)) if rare else None,
