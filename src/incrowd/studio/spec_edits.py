@@ -10,6 +10,7 @@ from typing import Any
 from incrowd.curate.role_change import Changes, find_entry, set_role
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
 from incrowd.studio.number_form import normalize_number
 
@@ -42,15 +43,25 @@ def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[st
     return changes
 
 
-def set_unit(column: str, *, without_id: bool = False) -> Changes:
+def set_unit(column: str, *, without_id: bool = False, rows: int = 1) -> Changes:
     """Set the unit: one person per row, or the rows that share the id of a column.
 
-    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
+    ``without_id`` leaves out the rows that have no id; at most ``rows`` of a person are used.
+    Whoever chooses the unit has confirmed it.
     """
     if not column:
         return {("unit",): "one row per person", ("confirm",): None}
-    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    chosen: dict[str, Any] = {"id": column}
+    if rows > 1:
+        chosen["rows"] = rows
+    if without_id:
+        chosen["without_id"] = "drop"
     return {("unit",): chosen, ("confirm",): None}
+
+
+def set_size(text: str) -> Changes:
+    """Set the number of people that a spec states; nothing takes it out."""
+    return {("size",): _parse_field("size", text.strip())}
 
 
 # The release ------------------------------------------------------------------------------------
@@ -65,15 +76,16 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
-    "reading",
+    "reading", "labels",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
+    "labels": ("hierarchy", "free"),
     "algorithm": ("cluster", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
-    "reading": "suppress", "subsets": "suppress",
+    "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({
@@ -82,7 +94,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "reading", "noise", "bounds", "values",
+    "suppressed", "reading", "labels", "noise", "bounds", "values",
 })  # fmt: skip
 
 
@@ -106,8 +118,12 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
             "identifier or drop it on the Data page, then choose this method."
         )
     old = file.spec.release
+    changes: Changes = {}
+    unit = file.spec.unit
+    if chosen in ("synthetic", "tables") and isinstance(unit, PersonId) and unit.rows > 1:
+        changes["unit", "rows"] = None  # they use one row of each person
     if old is None or "release" not in file.document:
-        return {("release",): {"method": chosen, **_USUAL[chosen]}}
+        return {**changes, ("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
         return {}
     both = not {"safe", "synthetic", "tables"} & {old.method, chosen}
@@ -118,7 +134,7 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
         and not (chosen in ("synthetic", "tables") and str(key) == "rows")
     }  # fmt: skip
-    changes: Changes = {
+    changes |= {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
     }
     changes["release", "method"] = chosen

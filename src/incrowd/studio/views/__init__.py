@@ -14,6 +14,7 @@ from incrowd.studio.views import (
     hierarchies,
     history,
     metadata,
+    person,
     privacy,
     publish,
     start,
@@ -29,6 +30,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     every = (
         start,
         connect,
+        person,
         data,
         columns,
         hierarchies,
