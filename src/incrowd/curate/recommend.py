@@ -16,7 +16,7 @@ from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, format_percent, format_points, make_finding
 from incrowd.methods.base import published_columns
-from incrowd.methods.expect import SHARE, aim_search, expect, forecast_table
+from incrowd.methods.expect import aim_search, expect, forecast_table
 from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.expect import SyntheticExpectation
 from incrowd.methods.tables.expect import TablesExpectation
@@ -27,6 +27,7 @@ EPSILON, DELTA, K = 1.0, 1e-6, 5  # where the spec asks for none
 _SUPPRESSION = 0.05  # of the rows, by k-anonymity
 _MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _ASSUMPTION: Final = "concentrated"  # the values of most tables of people
+_SERVES = 0.8  # of the rows: a release of groups with fewer is recommended to nobody
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -148,14 +149,14 @@ def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
 def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     """Return the method to recommend, and why."""
     counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
-    if counts is not None and counts.informative == counts.columns and counts.rows >= SHARE:
+    if counts is not None and counts.informative == counts.columns and counts.rows >= _SERVES:
         return "counts", "groups of all columns are large enough to be published"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
         return (
             "synthetic",
             "groups of all columns are too small, and single values are measured well",
         )
-    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= SHARE:
+    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= _SERVES:
         return "counts", "the table is small, and groups of half of the columns can be published"
     if "k-anonymity" in by_name:
         return "k-anonymity", (
