@@ -211,7 +211,8 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    return [*weak, *printed, *_check_ledger(file, method)]
+    notes = method.notes if isinstance(method, Safe) else ()
+    return [*weak, *printed, *notes, *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:

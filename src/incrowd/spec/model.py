@@ -15,7 +15,7 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.period import EXAMPLES, Every, find_first_day
+from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
 from incrowd.spec.purpose import Purpose
 from incrowd.spec.release import (
     ClassesSpec,
@@ -244,6 +244,15 @@ class Spec(SpecModel):
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_part(cls, value: Any) -> Any:
+        """Write 2026Q3 as 2026-Q3: two names of one part would be two parts of a ledger."""
+        match value:
+            case {"part": {"value": str(text), **rest}, "unit": {"period": {"every": str(every)}}}:
+                return {**value, "part": {**rest, "value": write_period(text, every)}}
+        return value
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:

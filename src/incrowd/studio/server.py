@@ -69,6 +69,7 @@ ROOMS = (
     ("person", "Person", "Who is protected"),
     ("data", "Data", "Roles of columns"),
     ("hierarchies", "Hierarchies", "Levels of values"),
+    ("confirm", "Confirm", "Public knowledge"),
     ("privacy", "Privacy", "Guarantee"),
     ("explore", "Explore", "Cost of choices"),
     ("publish", "Publish", "Release"),

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    confirmations,
     connect,
     data,
     explore,
@@ -34,6 +35,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         data,
         columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
         metadata,
