@@ -48,14 +48,14 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 
 def _read_cells(
-    kept: dict[Any, Any], folder: Path, certificate: Certificate, at: int
+    cache: dict[Any, Any], folder: Path, certificate: Certificate, at: int
 ) -> PublishedCells:
     """Return the figures of a table, as its file has them; those of the last one are kept."""
-    stored: tuple[tuple[Path, int], PublishedCells] | None = kept.get("cells")
+    stored: tuple[tuple[Path, int], PublishedCells] | None = cache.get("cells")
     if stored is None or stored[0] != (folder, at):
         try:
             cells = read_cells(folder, certificate, at, read_columns(folder, certificate))
         except ValueError as error:
             raise IncrowdError(f"The table cannot be shown: {error}.") from error
-        stored = kept["cells"] = ((folder, at), cells)
+        stored = cache["cells"] = ((folder, at), cells)
     return stored[1]
