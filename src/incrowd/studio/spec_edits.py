@@ -83,7 +83,7 @@ _CLASSES = (
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
     "labels": ("hierarchy", "free"),
-    "algorithm": ("cluster", "suppress", "duplicate"),
+    "algorithm": ("cluster", "mdav", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
