@@ -93,7 +93,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             advice=advise_method(studio.hands, work),
             picture=(picture := picture_epsilon(studio.hands, work))[0],
             picturing=picture[1],
-            tables=list_requests(studio.hands, work),
+            tables=list_requests(studio.hands, work) if isinstance(release, TablesSpec) else None,
             release=release,
             accounted=accounted,
             technical=TECHNICAL,
