@@ -123,6 +123,9 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
         "release: {method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]], exports: [xlsx]}\n"
     )
+    (tmp_path / "exchange.yaml").write_text(
+        (tmp_path / "book.yaml").read_text().replace("[xlsx]", "[sdmx]")
+    )
     compared = ("--original", "t.csv", "--released", "t.csv", "--spec", "spec.yaml")
     commands = {
         "studio": ["studio", "--no-browser"],
@@ -132,6 +135,7 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "utility": ["evaluate", *compared, "--target", "y"],
         "papers": ["reproduce", "all", "-o", "papers"],
         "excel": ["plan", "--tables", "book.yaml"],
+        "sdmx": ["plan", "--tables", "exchange.yaml"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
     request = json.dumps(list(commands.values()))

@@ -30,6 +30,7 @@ PURPOSES = {
     "pandas": "pandas data frames",
     "papers": "figures of the papers, `incrowd reproduce`",
     "postgres": "PostgreSQL tables",
+    "sdmx": "tables of counts as SDMX",
     "spark": "Apache Spark tables",
     "statistics": "SAS, Stata and SPSS files",
     "studio": "web app, `incrowd studio`",

@@ -1,4 +1,4 @@
-"""Tables of counts in the forms that offices exchange: a workbook."""
+"""Tables of counts in the forms that offices exchange: a workbook, and SDMX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from incrowd.engine.workbook import Sheet, read_workbook, write_workbook
 from incrowd.findings import Finding, make_finding
 from incrowd.release.certificate import ReleasedFile
 from incrowd.release.formulas import unescape_formula
+from incrowd.release.tables_column import TabulatedColumn
 from incrowd.release.tables_part import FIGURES, WORKBOOK_FILE, TabulationPart
+from incrowd.release.tables_sdmx import SdmxDescription, check_sdmx, write_sdmx
 
 _NOTES = (
     "Tables of counts that add up",
@@ -22,11 +24,46 @@ _NOTES = (
 )
 
 
-def write_export(
-    path: Path, part: TabulationPart, tables: Sequence[Mapping[str, Sequence[Any]]]
-) -> None:
-    """Write the workbook of tables, whose columns are given by their headers."""
-    write_workbook(path, _NOTES, [*_list_sheets(part, tables)])
+def write_exports(
+    draft: Path,
+    part: TabulationPart,
+    columns: Mapping[str, TabulatedColumn],
+    released: Sequence[ReleasedFile],
+    forms: Sequence[str],
+) -> list[str]:
+    """Write tables, whose files are there already, in further forms; return the new files."""
+    tables = [read_figures(draft, release) for release in released]
+    files = []
+    if "xlsx" in forms:
+        write_workbook(draft / WORKBOOK_FILE, _NOTES, [*_list_sheets(part, tables)])
+        files.append(WORKBOOK_FILE)
+    if "sdmx" in forms:
+        description = SdmxDescription.build(part, columns)
+        write_sdmx(draft, description, tables)
+        files += description.files
+    return files
+
+
+def check_exports(
+    folder: Path,
+    part: TabulationPart,
+    columns: Mapping[str, TabulatedColumn],
+    released: Sequence[ReleasedFile],
+) -> list[Finding]:
+    """Return a finding for each further file that does not show the numbers of the tables."""
+    listed = [export.file for export in part.exports]
+    if not listed:
+        return []
+    tables, findings = [read_figures(folder, release) for release in released], []
+    if WORKBOOK_FILE in listed:
+        findings += _check_workbook(folder, part, tables)
+    others = [file for file in listed if file != WORKBOOK_FILE]
+    if others:
+        description = SdmxDescription.build(part, columns)
+        if others != [*description.files]:
+            return [*findings, make_finding("EXPORT_DIFFERS", file=others[0])]
+        findings += check_sdmx(folder, description, tables)
+    return findings
 
 
 def read_figures(folder: Path, release: ReleasedFile) -> dict[str, list[Any]]:
@@ -50,7 +87,7 @@ def _list_sheets(
         yield Sheet(" by ".join(entry.columns), headers, lines)
 
 
-def check_workbook(
+def _check_workbook(
     folder: Path, part: TabulationPart, tables: Sequence[Mapping[str, Sequence[Any]]]
 ) -> list[Finding]:
     """Return a finding if the workbook does not show the numbers of the tables."""

@@ -71,7 +71,9 @@ class CertifiedResidual(_TabulationPart):
 class ExtraFile(_TabulationPart):
     """A further file of the same numbers, and its hash."""
 
-    file: Annotated[str, Field(pattern=r"^tables\.xlsx$")]
+    file: Annotated[
+        str, Field(pattern=r"^(tables\.xlsx|sdmx/structure\.xml|sdmx/table-[1-9][0-9]{0,5}\.csv)$")
+    ]
     sha256: Hash
 
 
@@ -112,6 +114,11 @@ class CellTable:
     def names(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(column.name for column in self.columns)
+
+
+def list_figures(table: TabulatedTable) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the headers of the figures of a table."""
+    return FIGURES
 
 
 def list_headers(names: Sequence[str]) -> list[str]:

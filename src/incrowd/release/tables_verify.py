@@ -85,10 +85,10 @@ def check_tables(folder: Path, certificate: Certificate) -> list[Finding]:
         findings += _check_cells(file, cells, _get_part(certificate))
         findings += margins.compare(file, cells)
     if not findings and _get_part(certificate).exports:
-        from incrowd.release.tables_export import check_workbook, read_figures
+        from incrowd.release.tables_export import check_exports
 
-        figures = [read_figures(folder, table.release) for table in certificate.tables]
-        findings += check_workbook(folder, _get_part(certificate), figures)
+        released = [table.release for table in certificate.tables]
+        findings += check_exports(folder, _get_part(certificate), columns, released)
     return findings
 
 

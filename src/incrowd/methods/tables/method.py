@@ -38,6 +38,7 @@ from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, TrueCounts
 from incrowd.release.tables_part import TabulationPart
+from incrowd.release.tables_sdmx import require_sdmx
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Spec
@@ -63,8 +64,10 @@ class Tables:
         refuse_undeclared(chosen)
         self._declared = ColumnHierarchies(chosen, file.folder)
         self.request: TablesRequest = make_request(file.spec, self._declared)
-        if self.release.exports:
+        if "xlsx" in self.release.exports:
             require_workbooks()
+        if "sdmx" in self.release.exports:
+            require_sdmx()
         assert self.release.epsilon is not None
         assert self.release.delta is not None
         self.information = plan_information(

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
+    columns,
+    compare,
+    confirmations,
     connect,
     data,
     explore,
     hierarchies,
     history,
     metadata,
+    person,
     privacy,
     publish,
+    releases,
     start,
     verify,
 )
@@ -28,13 +33,18 @@ def routes(studio: Studio) -> list[BaseRoute]:
     every = (
         start,
         connect,
+        person,
         data,
+        columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
         metadata,
         publish,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
