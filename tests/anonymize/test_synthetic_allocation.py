@@ -49,6 +49,7 @@ def test_few_rows_and_many_columns_give_one_ways_more() -> None:
     assert share_one_ways(9, 1_000, 0.054, 32) == share_one_ways(9, 1_000, 0.054, 1e9) == few
     assert 1 - TOTAL_SHARE > share_one_ways(9, 1_000, 0.054, 4) > few + 0.1
     assert share_one_ways(9, 24_000, 0.054, 4) == usual
+    assert share_one_ways(60, 1_000, 0.054, 4) == share_one_ways(60, 1_000, 0.054)
 
 
 def test_choices_are_made_only_where_they_pay() -> None:
@@ -67,6 +68,7 @@ def test_small_tables_need_fewer_rows_to_be_worth_a_choice() -> None:
     assert limit_choices(36, 0.0084, 500, 4, 16) == limit_choices(36, 0.0084, 1000, 4) == 0
     assert limit_choices(36, 0.0084, 500, 4, 8) == 3
     assert limit_choices(36, 0.0084, 500, 4, 4) == 13
+    assert limit_choices(300, 0.0084, 500, 86, 4) == limit_choices(300, 0.0084, 500, 86) == 0
     for cells in (32, 100, 10_000):
         for rows in (900, 5_000):
             assert limit_choices(36, 0.024, rows, 9, cells) == limit_choices(36, 0.024, rows, 9)

@@ -59,15 +59,23 @@ def share_one_ways(
     a one-way table enters every pair with its column. The fewer ``cells`` a pair has, the less is
     enough for relations.
     """
-    strength = rows * information**0.5
-    few = (_FEW_ROWS[1] - strength) / (_FEW_ROWS[1] - _FEW_ROWS[0])
-    many = (columns - _MANY_COLUMNS[0]) / (_MANY_COLUMNS[1] - _MANY_COLUMNS[0])
-    weight = min(max(few, many, 0.0), 1.0)
-    largest = 1.0 - TOTAL_SHARE
     if columns == 1:
-        return largest
-    high = largest - (largest - _SHARES[1]) * math.sqrt(min(cells / _USUAL_CELLS, 1.0))
-    return _SHARES[0] + weight * (high - _SHARES[0])
+        return 1.0 - TOTAL_SHARE
+    strength = rows * math.sqrt(information)
+    few = _limit_weight((_FEW_ROWS[1] - strength) / (_FEW_ROWS[1] - _FEW_ROWS[0]))
+    many = _limit_weight((columns - _MANY_COLUMNS[0]) / (_MANY_COLUMNS[1] - _MANY_COLUMNS[0]))
+    low, high = _SHARES
+    others = (1.0 - TOTAL_SHARE - high) * math.sqrt(_compare_cells(cells, columns))
+    return low + max(few * (1.0 - TOTAL_SHARE - others - low), many * (high - low))
+
+
+def _limit_weight(weight: float) -> float:
+    return min(max(weight, 0.0), 1.0)
+
+
+def _compare_cells(cells: float, columns: int) -> float:
+    """Return the cells of a pair over the usual number, at most 1; 1 where columns are many."""
+    return min(cells / _USUAL_CELLS, 1.0) if columns < _MANY_COLUMNS[1] else 1.0
 
 
 def find_rows_need(centered: int) -> float:
@@ -92,7 +100,7 @@ def limit_choices(
     None, if not even one table is worth it; of many columns, if not every column can have one.
     ``cells`` are those of a pair: noise adds up over them, so that small tables need fewer rows.
     """
-    rows_for_a_table = _ROWS_FOR_A_TABLE * min(cells / _USUAL_CELLS, 1.0)
+    rows_for_a_table = _ROWS_FOR_A_TABLE * _compare_cells(cells, columns)
     worth = information * (rows / rows_for_a_table) ** 2
     least = columns - 1 if columns >= _MANY_COLUMNS[1] else 1
     return 0 if worth < least else min(most, max(3, int(worth)))

@@ -277,7 +277,7 @@ def _measure_first(
     needs = sum(way.need for way in one_ways)
     rows_need = find_rows_need(sum(bool(centered_axes((size,))) for size in domain.leaves))
     missing = (share + TOTAL_SHARE * total) * rows_need / (needs + rows_need) - TOTAL_SHARE * total
-    if missing > 0:
+    if missing > TOTAL_SHARE * total:  # less is not worth a measurement of its own
         bench.measure(released, (), (), missing)
         share -= missing
     for first in one_ways:
