@@ -16,6 +16,7 @@ from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
+from incrowd.spec.purpose import Purpose
 from incrowd.spec.release import (
     ClassesSpec,
     KAnonymitySpec,
@@ -265,7 +266,8 @@ class Spec(SpecModel):
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
     has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
-    asserts of the release, ``describe`` the metadata files that are written from it.
+    asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
     """
 
     table: Text | None = None
@@ -277,6 +279,7 @@ class Spec(SpecModel):
     part: Part | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
+    purpose: Purpose | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
