@@ -152,7 +152,7 @@ def test_a_release_says_that_k_counts_people_and_verifies(tmp_path: Path) -> Non
     assert "rows_per_person" not in single.certificate.parameters
 
 
-@pytest.mark.parametrize("algorithm", ["suppress", "duplicate"])
+@pytest.mark.parametrize("algorithm", ["suppress", "duplicate", "mdav"])
 def test_algorithms_that_count_rows_are_refused(algorithm: str) -> None:
     with pytest.raises(IncrowdError, match="counts rows, not people"):
         KAnonymity(load_spec(make_spec(algorithm)))

@@ -47,7 +47,7 @@ from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
-_BY_ROWS = ("suppress", "duplicate")  # algorithms in which k cannot count people
+_BY_PEOPLE = (None, "ola", "mondrian", "cluster")  # algorithms in which k can count people
 
 
 class KAnonymityColumns:
@@ -66,7 +66,7 @@ class KAnonymityColumns:
         self.population: tuple[int, int] | None = None  # the k of people, and their number
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
-        if self.person is not None and self.release.algorithm in _BY_ROWS:
+        if self.person is not None and self.release.algorithm not in _BY_PEOPLE:
             raise IncrowdError(
                 f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola`, "
                 "`mondrian` or `cluster`, or `rows: 1` under `unit`."
