@@ -107,6 +107,7 @@ def release_facts(release: Release) -> Facts:
     if certificate.slices is None and release.examples is not None:
         levels = _with_examples(release.examples)
         levels |= dict.fromkeys(certificate.noisy, "noise added")
+        levels |= dict.fromkeys(certificate.randomized or (), "randomized")
         levels |= dict.fromkeys(certificate.unchanged, UNCHANGED)
         levels |= {name: f"{which} of each class" for name, which in certificate.aggregates.items()}
         facts.append(("Generalized", describe_generalization(levels)))

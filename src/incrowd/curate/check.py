@@ -173,7 +173,7 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     for name, column in spec.columns.items():
         if column.confirm:
             yield _make_unconfirmed(file, name, column.confirm)
-        if column.role == "noisy" and name in table.columns:
+        if column.role == "noisy" and not column.values and name in table.columns:
             yield from _find_noisy_problems(name, column, table)
         if column.hierarchy is None or name not in table.columns:
             continue

@@ -134,7 +134,7 @@ def evaluate(
     if identity is not None:
         return replace(tables, noise=relink_rows(file, before, after, identity))
     noise = measure_file_noise(file, before, after, facts.levels)
-    fresh = simulate_noise(file, before, bits=bits)
+    fresh = simulate_noise(file, before, bits=bits) if noise.columns else None
     return replace(tables, noise=replace(noise, simulated=fresh))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from incrowd.arrays import Step
 from incrowd.codes.counted_table import DistinctRows
@@ -176,7 +176,7 @@ def write_judgment(
     """Write the report and its figures into the curator's folder.
 
     Args:
-        folder: Where to write evaluation.json, attacks.json and report.html.
+        folder: Where to write evaluation.json, attacks.json, origin.json and report.html.
         certificate: The certificate of the release.
         judgment: What :func:`judge` found.
         reasons: Why the scheme was used.
@@ -186,10 +186,12 @@ def write_judgment(
     """
     from incrowd.evaluation.report.report import render_report  # loads what draws it
 
-    for name, content in (
+    contents: list[tuple[str, Any]] = [
         ("evaluation.json", judgment.evaluation.as_dict()),
         ("attacks.json", judgment.attacked.as_dict()),
-    ):
+    ]
+    contents += [("origin.json", origin.as_dict())] if origin is not None else []
+    for name, content in contents:
         text = json.dumps(content, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     page = None

@@ -29,7 +29,7 @@ from incrowd.privacy.protection import (
     format_upper_percent,
     max_true_positive_rate,
 )
-from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn
+from incrowd.release.certificate import PAGE, README, Certificate, CertifiedResponse, SchemeColumn
 from incrowd.release.code_examples import (
     RANGES,
     list_load_examples,
@@ -224,6 +224,7 @@ class _ColumnEntry:
     kind: str = ""
     step: str = ""
     bounds: tuple[str, str] | None = None
+    response: CertifiedResponse | None = None
 
 
 @dataclass(frozen=True)
@@ -272,6 +273,8 @@ def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
         yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
+    for name, response in (certificate.randomized or {}).items():
+        yield _ColumnEntry(name, kind="category", response=response)
     for name, grid in certificate.noisy.items():
         yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    compare,
     confirmations,
     connect,
     data,
@@ -18,6 +19,7 @@ from incrowd.studio.views import (
     person,
     privacy,
     publish,
+    releases,
     start,
     verify,
 )
@@ -42,5 +44,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         publish,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
