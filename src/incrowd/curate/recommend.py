@@ -156,8 +156,6 @@ def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
             "synthetic",
             "groups of all columns are too small, and single values are measured well",
         )
-    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= _SERVES:
-        return "counts", "the table is small, and groups of half of the columns can be published"
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
