@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,10 +38,10 @@ def measure_accuracy(outcome: MethodResult, counts: object) -> Accuracy | None:
     """Measure what a classifier learns from a release, beside the table; None if no target.
 
     The target is the one that the spec names or, of classes, the first sensitive column with few
-    values that is kept. Without scikit-learn, of slices, of an empty release and of a table that is
-    elsewhere nothing is measured. A release that is paid for must not fail by it.
+    values that is kept. Of slices, of an empty release and of a table that is elsewhere
+    nothing is measured. A release that is paid for must not fail by it.
     """
-    if len(outcome.products) != 1 or find_spec("sklearn") is None:
+    if len(outcome.products) != 1:
         return None
     (product,) = outcome.products
     if product.apart is not None or not product.rows:

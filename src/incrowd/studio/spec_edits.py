@@ -205,11 +205,11 @@ def find_stale_levels(file: SpecFile) -> list[str]:
     return [
         name for name, level in release.levels.items()
         if name not in names
-        or max((level,) if isinstance(level, int) else level) >= _count_levels(file, name)
+        or max((level,) if isinstance(level, int) else level) >= count_levels(file, name)
     ]  # fmt: skip
 
 
-def _count_levels(file: SpecFile, name: str) -> float:
+def count_levels(file: SpecFile, name: str) -> float:
     """Return the number of levels of a column; infinite where its hierarchy cannot be built."""
     try:
         return ColumnHierarchies({name: file.spec.columns[name]}, file.folder).height(name)
