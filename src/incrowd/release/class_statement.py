@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomized_response import round_up_epsilon
-from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
     RULES,
@@ -218,6 +218,8 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         yield make_sentence(
             "unit", "The unit is a row: several rows of a class may belong to one person."
         )
+    if facts.protects == "household":
+        yield make_sentence("household", HOUSEHOLD)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
     yield make_sentence(

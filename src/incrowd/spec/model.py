@@ -225,13 +225,15 @@ class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
-    those rows.
+    those rows. ``protects`` says that the id is that of a household, all of whose members are
+    protected together.
     """
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
+    protects: Literal["household"] | None = None
 
 
 class Spec(SpecModel):
