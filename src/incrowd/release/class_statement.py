@@ -19,6 +19,7 @@ from incrowd.release.parameters import (
     list_rules,
     list_subsets,
     parse_recursive_rule,
+    parse_share_rule,
 )
 
 _EXTREMES = (
@@ -128,6 +129,9 @@ _UNSEEN = "The release alone does not suffice to verify comparisons with the inp
 def _describe_rule(column: str, kind: str, value: float) -> str:
     """Return a rule in words."""
     number, rare = repr(value).removesuffix(".0"), parse_recursive_rule(kind)
+    share = parse_share_rule(kind)
+    if share is not None:
+        return f"the value '{share[0]}' of '{column}' has a share of at {share[1]} {number}"
     if rare is None:
         return _RULES[kind].format(column, number)
     return (

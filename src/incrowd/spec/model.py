@@ -63,7 +63,13 @@ SEVERAL_ROWS = (
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
-CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
+CLASS_RULES = (
+    "diversity",
+    "closeness",
+    "likeness",
+    "disclosure",
+    "presence",
+)  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
@@ -98,6 +104,23 @@ class Disclosure(SpecModel):
 
     every: Bound | None = None
     present: Bound | None = None
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Presence(SpecModel):
+    """Delta-presence: the share that a value may have in each class, from ``least`` to ``most``."""
+
+    value: Text
+    least: Share = 0.0
+    most: Share = 1.0
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Presence:
+        if self.least > self.most:
+            raise ValueError(f"`least` ({self.least}) exceeds `most` ({self.most}). Swap them.")
+        return self
 
 
 class Closeness(SpecModel):
@@ -139,6 +162,7 @@ class Column(SpecModel):
     closeness: Closeness | None = None
     likeness: Likeness | None = None
     disclosure: Disclosure | None = None
+    presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
