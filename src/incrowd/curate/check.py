@@ -34,6 +34,7 @@ from incrowd.methods.exposure import find_exposures, find_weak_parameters
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.synthetic.method import Synthetic
@@ -42,6 +43,7 @@ from incrowd.methods.table_fit import (
     find_other_parts,
     find_unmatched_columns,
 )
+from incrowd.privacy.events import PersonCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -211,8 +213,17 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    notes = method.notes if isinstance(method, Safe) else ()
+    notes = [*method.notes, *_find_noisy_search(method)] if isinstance(method, Safe) else []
     return [*weak, *printed, *notes, *_check_ledger(file, method)]
+
+
+def _find_noisy_search(method: Safe) -> Iterator[Finding]:
+    """Yield that a search is as noisy as in a smaller table, where people have several rows."""
+    events = [part for event in method.events for part in getattr(event, "events", [event])]
+    rows = max((event.rows for event in events if isinstance(event, PersonCounts)), default=1)
+    if rows > 1 and any(isinstance(event, Selection) for event in events):
+        _, (below, _) = SMALL_TABLE_SHARES
+        yield make_finding("SEARCH_NOISIER", rows=rows, people=rows * below)
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:
