@@ -35,6 +35,7 @@ from incrowd.spec.model import (
     list_misplaced_roles,
 )
 from incrowd.spec.release import build_combined_model
+from incrowd.spec.table_request import list_summed_columns
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -335,6 +336,9 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             missing(name, "release", "levels", name)
     if isinstance(release.get("target"), str):
         missing(release["target"], "release", "target")
+    summed_columns = list_summed_columns(release.get("tables"))
+    for name in summed_columns:
+        missing(name, "release", "tables")
     for key in ("slices", "tables"):
         listed = release.get(key)
         for part in listed if isinstance(listed, list) else ():
@@ -349,8 +353,9 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
     refusal = refusals.get(str(release.get("method", "safe")))
     if refusal is not None:
         for name, column in columns.items():
-            if isinstance(column, dict) and column.get("role") == "noisy":
-                conflicts.append((("columns", name, "role"), refusal))
+            is_noisy = isinstance(column, dict) and column.get("role") == "noisy"
+            if is_noisy and name not in summed_columns:
+                conflicts.append((("columns", name, "role"), refusal.format(name)))
     conflicts += list_misplaced_roles(release, columns)
     return conflicts
 

@@ -23,7 +23,7 @@ from pydantic_core import CoreSchema
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -418,13 +418,26 @@ class TablesSpec(CommonSpec):
             raise ValueError(
                 "two of `tables` have the same columns at the same levels. Remove one of them."
             )
+        for name, request in self.sums.items():
+            bounds = {(*x.sum.bounds, x.sum.size) for x in self.tables
+                      if x.sum is not None and x.sum.column == name}  # fmt: skip
+            if len(bounds) > 1:
+                raise ValueError(
+                    f"two tables sum '{request.column}' with other bounds or steps. Give it the "
+                    "same in all, so that they agree."
+                )
         if len(set(self.exports)) < len(self.exports):
             raise ValueError("`exports` names a kind of file twice. Name it once.")
 
     @property
     def named_columns(self) -> tuple[str, ...]:
-        """The columns that tables name."""
+        """The columns that tables name, but for those that are summed."""
         return tuple(dict.fromkeys(name for table in self.tables for name in table.columns))
+
+    @property
+    def sums(self) -> dict[str, SumRequest]:
+        """The columns that are summed, each with its bounds."""
+        return {table.sum.column: table.sum for table in self.tables if table.sum is not None}
 
 
 METHODS: dict[
