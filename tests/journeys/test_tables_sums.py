@@ -138,6 +138,12 @@ def test_the_report_and_the_plan_have_the_errors_of_sums(tmp_path: Path) -> None
     assert again["sum"] == errors["sums"]["sum"]
 
 
+def test_a_table_of_few_lines_is_not_nearly_empty(tmp_path: Path) -> None:
+    spec = make_spec(f"{BUDGET}, tables: [{{columns: [sex], {SUM}}}]")
+    assert not publish_unjudged(make_earners(), spec, output=tmp_path / "out").is_nearly_empty
+    assert not ic.publish(make_earners(), spec, output=tmp_path / "judged").is_nearly_empty
+
+
 # Forgeries ------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,7 @@ FIELDS = {
     "suppressed": ("dropped", CLASSES),
     "search_seconds": ("90", CLASSES),
     "algorithm": ("ola", CLASSES),
+    "labels": ("free", "k-anonymity"),
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
     "population": ("1000", "k-anonymity"),
@@ -57,6 +58,7 @@ FIELDS = {
 WITH = {
     "formulas": ["format: csv"],
     "cut": ["algorithm: mondrian"],
+    "labels": ["algorithm: mondrian"],
     "reading": ["algorithm: suppress"],
     "subsets": ["algorithm: suppress", "reading: wildcard"],
 }
@@ -65,11 +67,13 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "labels", "reading",
+        "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "population", "reading", "subsets",
+        "target", "search_epsilon", "releases", "population", "labels", "reading",
+        "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.number_loss import NumberEvaluation
     from incrowd.measure.synthetic import SyntheticEvaluation
     from incrowd.measure.tables import TablesEvaluation
     from incrowd.measure.weighted import WeightedEvaluation
@@ -146,6 +147,8 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
     ]  # fmt: skip
     if evaluation.weighted is not None:
         facts += list_weighted_facts(evaluation.weighted)
+    if evaluation.numbers is not None:
+        facts += list_number_facts(evaluation.numbers)
     if verbose:
         losses = evaluation.losses
         facts.append(("Other losses", (
@@ -173,6 +176,29 @@ def list_weighted_facts(weighted: WeightedEvaluation) -> Facts:
         text = f"{after} released, {estimate.before:.4g} ± {estimate.before_error:.2g} original"
         facts.append((name, f"{text} (weighted, with standard error)"))
     return facts
+
+
+def list_number_facts(numbers: NumberEvaluation) -> Facts:
+    """Return what became of numbers that classes show by their mean or median."""
+    facts = []
+    for column in numbers.columns:
+        distance = "" if column.il1s is None else f"; IL1s {column.il1s:.4f}"
+        facts.append((f"Numbers of '{column.column}'", (
+            f"mean {_number(column.mean_after)} released, {_number(column.mean_before)} original; "
+            f"variance {_number(column.variance_after)} released, "
+            f"{_number(column.variance_before)} original{distance}"
+        )))  # fmt: skip
+    return [*facts, *(
+        (
+            f"Correlation of '{pair.first}' and '{pair.second}'",
+            f"{_number(pair.after)} released, {_number(pair.before)} original",
+        )
+        for pair in numbers.correlations
+    )]  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
 
 
 def _prediction_facts(useful: Utility) -> Facts:

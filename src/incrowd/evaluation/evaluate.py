@@ -254,7 +254,8 @@ def evaluate_tables(
     if rows is not None:
         every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
         weight = next((name for name in sensitive if spec.columns[name].role == "weight"), None)
-        beside = replace(_pair_kept_rows(rows, every), weight=weight)
+        aggregated = tuple(name for name in sensitive if spec.columns[name].aggregate)
+        beside = replace(_pair_kept_rows(rows, every), weight=weight, aggregated=aggregated)
     published, readings = assign_levels(
         counts, replace(published, noise=release_facts.noise), release_facts.levels
     )

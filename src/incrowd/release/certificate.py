@@ -25,7 +25,7 @@ from incrowd.release.guarantee_terms import (
     TrustModel,
     derive_terms,
 )
-from incrowd.release.parameters import METHODS, Parameters
+from incrowd.release.parameters import METHODS, Parameters, list_aggregates
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
@@ -264,6 +264,16 @@ class Certificate(_CertificatePart):
             ),
             default=0,
         )
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        """The kept columns of which each class shows one number, its mean or median."""
+        return list_aggregates(self.parameters)
+
+    @property
+    def unchanged(self) -> list[str]:
+        """The columns that are published as they are."""
+        return [name for name in self.kept if name not in self.aggregates]
 
     @property
     def has_noisy_counts(self) -> bool:

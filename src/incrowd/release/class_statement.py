@@ -13,6 +13,7 @@ from incrowd.release.parameters import (
     TABLE_RULES,
     Parameters,
     has_wildcards,
+    list_aggregates,
     list_links,
     list_rules,
     list_subsets,
@@ -40,6 +41,10 @@ _ALGORITHMS = {
     ),
     "cluster": (
         "Similar rows were combined into classes; each class publishes labels that cover its rows.",
+        _EXTREMES,
+    ),
+    "mdav": (
+        "Near rows were grouped (MDAV); each group publishes labels that cover its rows.",
         _EXTREMES,
     ),
     "suppress": (
@@ -179,6 +184,17 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         listed = "; ".join(f"'{name}' with '{linked}'" for name, linked in links.items())
         yield make_sentence(
             "linked_columns", f"Suppressed, and shown as missing, together: {listed}."
+        )
+    aggregates, is_mdav = list_aggregates(parameters), parameters["algorithm"] == "mdav"
+    if aggregates:
+        listed = "; ".join(f"'{name}' the {which}" for name, which in aggregates.items())
+        yield make_sentence(
+            "aggregates",
+            f"One number for each {'group' if is_mdav else 'class'}: {listed} of its values. "
+            "Each combination of these numbers and of the generalized columns occurs in at least "
+            f"{int(parameters['k'])} rows; where fewer rows have a value, none is shown. The "
+            "number of a small class can reveal an extreme value, and an attacker who knows the "
+            "values of all other rows of a class can compute the last one from their mean.",
         )
     rules = list_rules(parameters)
     if rules:

@@ -272,7 +272,7 @@ def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
             replaced = table.parameters.get("algorithm") == "duplicate"
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
-        yield _ColumnEntry(name, kind="kept")
+        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
     for name, grid in certificate.noisy.items():
         yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 
@@ -354,6 +354,7 @@ _MEANINGS = {
     "choices": "the number of private choices of tables that were charged",
     "choice_epsilon": "the range of each private choice",
     "algorithm": "how classes were formed",
+    "labels": "free labels: a column without an order shows the set of values that a class has",
     "suppressed": "how suppressed rows appear",
     "epsilon": "the parameter of the noise in the noisy columns: the larger, the less noise",
     "delta": "the δ of the Gaussian noise in the noisy columns",

@@ -61,7 +61,7 @@ METHODS = {
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms(
-        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population", "labels"}
     ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
@@ -87,7 +87,7 @@ _RECURSIVE = re.compile(
     r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
 _CHOICES = {
-    "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
+    "algorithm": ("ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"),
     "suppressed": ("dropped", "starred", "cells"),
     "noise": ("laplace", "gaussian"),
     "bounds": ("class", "declared"),
@@ -318,9 +318,29 @@ def list_links(parameters: Parameters) -> dict[str, str]:
     }
 
 
+def name_aggregate(column: str) -> str:
+    """Return the parameter that says which number of its classes a column shows."""
+    return f"number of a class in {column}"
+
+
+def list_aggregates(parameters: Parameters) -> dict[str, str]:
+    """Return the columns that show one number for each class, and which one."""
+    prefix = name_aggregate("")
+    return {
+        name.removeprefix(prefix): str(value)
+        for name, value in sorted(parameters.items())
+        if name.startswith(prefix)
+    }
+
+
 def has_wildcards(parameters: Parameters) -> bool:
     """Return whether a suppressed cell counts as any value."""
     return parameters.get("reading") == "wildcard"
+
+
+def has_free_labels(parameters: Parameters) -> bool:
+    """Return whether columns without an order show sets of values."""
+    return parameters.get("labels") == "free"
 
 
 def get_class_kind(parameters: Parameters) -> str:
@@ -348,6 +368,18 @@ def _name_cell_parameters(
     return {"reading", *map(name_subset, subsets), *(f"linked {name}" for name in links)}
 
 
+def _name_aggregates(parameters: Parameters, kept_columns: list[str]) -> set[str]:
+    """Return the names of the parameters of numbers by class; refuse bad ones."""
+    aggregates = list_aggregates(parameters)
+    if not set(aggregates) <= set(kept_columns):
+        raise ValueError("a column with a number for each class is not kept")
+    if not set(aggregates.values()) <= {"mean", "median"}:
+        raise ValueError("the number of a class is its mean or its median")
+    if aggregates and parameters.get("algorithm") in ("suppress", "duplicate"):
+        raise ValueError("only whole classes show one number")
+    return {name_aggregate(name) for name in aggregates}
+
+
 def check_parameters(
     parameters: Parameters, terms: Terms, columns: list[str], kept_columns: list[str]
 ) -> None:
@@ -356,6 +388,7 @@ def check_parameters(
     names = terms.required | terms.optional
     if not terms.noisy:
         rules |= _name_cell_parameters(parameters, columns, kept_columns)
+        rules |= _name_aggregates(parameters, kept_columns)
     strange = sorted(set(parameters) - names - rules)
     if strange:
         raise ValueError(f"such a release has no parameter '{strange[0]}'")
@@ -368,6 +401,10 @@ def check_parameters(
     for column, _, _ in list_rules(parameters):
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
+    if parameters.get("labels", "free") != "free" or (
+        "labels" in parameters and parameters.get("algorithm") not in ("mondrian", "cluster")
+    ):
+        raise ValueError("'labels' is 'free', for the algorithms 'mondrian' and 'cluster'")
     check_whole_number("k", parameters.get("k"))
     _check_population(parameters)
     check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))

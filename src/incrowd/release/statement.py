@@ -19,7 +19,7 @@ from incrowd.release.noise_sentences import (
     describe_sums,
     format_exact,
 )
-from incrowd.release.parameters import Parameters
+from incrowd.release.parameters import Parameters, list_aggregates
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
 from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
@@ -294,10 +294,11 @@ def _format_files(numbers: Sequence[str]) -> str:
 
 
 def _write_columns(facts: Facts) -> Iterator[Sentence]:
-    if facts.kept:
+    unchanged = [name for name in facts.kept if name not in list_aggregates(facts.common)]
+    if unchanged:
         yield make_sentence(
             "unchanged_columns",
-            f"Published unchanged, not generalized: {quote_names(facts.kept)}.",
+            f"Published unchanged, not generalized: {quote_names(unchanged)}.",
         )
     if facts.local:
         yield make_sentence(

@@ -38,14 +38,24 @@ from incrowd.measure.diversity import (
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.parameters import RULES, has_wildcards, list_rules, parse_recursive_rule
+from incrowd.release.parameters import (
+    RULES,
+    has_free_labels,
+    has_wildcards,
+    list_rules,
+    parse_recursive_rule,
+)
 from incrowd.release.scheme_words import (
     describe_listed,
     describe_rule,
     find_absent,
     refuse_other_words,
 )
-from incrowd.release.verify_cells import find_shown_links, find_small_sets
+from incrowd.release.verify_cells import (
+    find_class_numbers,
+    find_shown_links,
+    find_small_sets,
+)
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -72,6 +82,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     else:
         findings += _find_small_classes(sizes, certificate)
     findings += find_shown_links(table, certificate)
+    findings += find_class_numbers(table, certificate)
     findings += _find_broken_rules(table, certificate)
     findings += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
@@ -96,7 +107,8 @@ def _find_foreign_values(
     starred = {ROOT} if has_stars else set()
     for name, scheme in certificate.table.scheme.items():
         hierarchy = _read_hierarchy(folder, name, scheme)
-        allowed = _make_value_check(name, scheme, hierarchy)
+        is_free = has_free_labels(certificate.parameters)
+        allowed = _make_value_check(name, scheme, hierarchy, is_free=is_free)
         values = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in values if not allowed(value))
         if strange:
@@ -292,7 +304,7 @@ def _find_absent_labels(
 
 
 def _make_value_check(
-    name: str, column: SchemeColumn, hierarchy: Hierarchy | None
+    name: str, column: SchemeColumn, hierarchy: Hierarchy | None, *, is_free: bool = False
 ) -> Callable[[object], bool]:
     """Return which values a column may show: at its level, or, recoded locally, any readable.
 
@@ -301,8 +313,8 @@ def _make_value_check(
     if hierarchy is not None:
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
-            _refuse_wrong_form(name, column, find_axis_form(axis))
-            return _make_label_check(axis, name)
+            _refuse_wrong_form(name, column, find_axis_form(axis, is_free=is_free))
+            return _make_label_check(axis, name, is_free=is_free and not axis.ordered)
         _refuse_wrong_form(name, column, find_level_form(hierarchy, column.level))
         labels = set(hierarchy.labels[column.level])
         if column.labels == "numbers":
@@ -343,7 +355,7 @@ def _has_label_form(form: Form, values: list[object], file: str) -> bool:
     return len(texts) == sum(value is not None for value in values)
 
 
-def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
+def _make_label_check(axis: Axis, name: str, *, is_free: bool) -> Callable[[object], bool]:
     reader = LabelReader(name, axis)
 
     def is_allowed(value: object) -> bool:
@@ -353,6 +365,8 @@ def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
             return False
         if value in (axis.hierarchy.root, ROOT):
             return True
+        if is_free:
+            return axis.describe_set(places.astype(np.int32)) == value
         ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
         return bool(axis.make_labels(*ends)[0][0] == value)
 

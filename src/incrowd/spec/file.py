@@ -336,8 +336,8 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             missing(name, "release", "levels", name)
     if isinstance(release.get("target"), str):
         missing(release["target"], "release", "target")
-    summed_columns = list_summed_columns(release.get("tables"))
-    for name in summed_columns:
+    summed = list_summed_columns(release.get("tables"))
+    for name in summed:
         missing(name, "release", "tables")
     for key in ("slices", "tables"):
         listed = release.get(key)
@@ -349,13 +349,11 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         conflicts.append(
             (("release", "keep"), "`keep` and `beta` both set the sampling rate. Give one of them.")
         )
-    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
-    refusal = refusals.get(str(release.get("method", "safe")))
-    if refusal is not None:
-        for name, column in columns.items():
-            is_noisy = isinstance(column, dict) and column.get("role") == "noisy"
-            if is_noisy and name not in summed_columns:
-                conflicts.append((("columns", name, "role"), refusal.format(name)))
+    method = str(release.get("method", "safe"))
+    refusal = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}.get(method)
+    for name, column in columns.items() if refusal else ():
+        if isinstance(column, dict) and column.get("role") == "noisy" and name not in summed:
+            conflicts.append((("columns", name, "role"), str(refusal).format(name)))
     conflicts += list_misplaced_roles(release, columns)
     return conflicts
 

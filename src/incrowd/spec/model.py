@@ -18,6 +18,7 @@ from incrowd.spec.hierarchies import HierarchyChoice
 from incrowd.spec.period import EXAMPLES, Every, find_first_day
 from incrowd.spec.release import (
     ClassesSpec,
+    KAnonymitySpec,
     ReleaseSpec,
     SafeSpec,
     Slicing,
@@ -49,6 +50,9 @@ KEY_ELSEWHERE = (
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+AGGREGATE_ELSEWHERE = (
+    "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
+)
 SECOND_WEIGHT = "only one column can have the role `weight`. Drop the other."
 REGISTRY_ELSEWHERE = (
     "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
@@ -113,11 +117,15 @@ class Closeness(SpecModel):
     hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
+AggregateName: TypeAlias = Literal["mean", "median"]
+
+
 class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
-    ``linked`` names the quasi column whose suppressed cells it shares.
+    ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
+    mean or the median of each class in place of its numbers.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -135,6 +143,7 @@ class Column(SpecModel):
     likeness: Likeness | None = None
     disclosure: Disclosure | None = None
     linked: Text | None = None
+    aggregate: AggregateName | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
@@ -167,7 +176,12 @@ class Column(SpecModel):
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
         if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
             raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
-        for name in (*CLASS_RULES, "linked"):
+        if self.aggregate is not None and self.has_class_rules:
+            raise ValueError(
+                "`aggregate` shows one number per class, of which no rule can hold. Remove one of "
+                "them."
+            )
+        for name in (*CLASS_RULES, "linked", "aggregate"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -271,6 +285,9 @@ class Spec(SpecModel):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
         if isinstance(release, TablesSpec):
             self._refuse_noisy_misfits(release)
+        aggregated = [name for name, column in self.columns.items() if column.aggregate]
+        if aggregated and not isinstance(release, KAnonymitySpec):
+            raise ValueError(f"column '{aggregated[0]}': {AGGREGATE_ELSEWHERE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
 

@@ -219,12 +219,12 @@ class ClassesSpec(CommonSpec):
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
     search_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    algorithm: Literal["ola", "mondrian", "cluster", "suppress", "duplicate"] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"] | None = None
 
     @property
     def is_local(self) -> bool:
         """Where each class shows what covers it."""
-        return self.algorithm in ("mondrian", "cluster", "suppress")
+        return self.algorithm in ("mondrian", "cluster", "mdav", "suppress")
 
     def _refuse_misfits(self) -> None:
         algorithm = self.algorithm or "ola"
@@ -266,12 +266,15 @@ class KAnonymitySpec(ClassesSpec):
     """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
-    value. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
-    ``population``, k counts people of a population of that size, from which the table is a sample.
+    value. With ``labels: free`` a class shows the sets of its values instead of groups of the
+    hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    With ``population``, k counts people of a population of that size, from which the table is a
+    sample.
     """
 
     method: Literal["k-anonymity"]
     population: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    labels: Literal["hierarchy", "free"] | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
@@ -284,6 +287,10 @@ class KAnonymitySpec(ClassesSpec):
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")
+        if self.labels == "free" and self.algorithm not in ("mondrian", "cluster"):
+            raise ValueError(
+                "`labels: free` needs `algorithm: mondrian` or `cluster`. Add one, or remove this."
+            )
         if self.subsets and self.reading != "wildcard":
             raise ValueError(
                 "`subsets` needs `reading: wildcard`. With `category`, any columns have classes of "
@@ -310,7 +317,7 @@ class KEpsilonSpec(ClassesSpec):
         return RequestedBudget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
-        if self.algorithm in ("cluster", "suppress", "duplicate"):
+        if self.algorithm in ("cluster", "mdav", "suppress", "duplicate"):
             raise ValueError(
                 f"`method: k-epsilon` excludes `algorithm: {self.algorithm}`. Use ola or mondrian."
             )

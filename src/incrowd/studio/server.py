@@ -66,8 +66,10 @@ HERE = Path(__file__).parent
 _MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes
 # The rooms of a work in their order: address, name, what is done there.
 ROOMS = (
+    ("person", "Person", "Who is protected"),
     ("data", "Data", "Roles of columns"),
     ("hierarchies", "Hierarchies", "Levels of values"),
+    ("confirm", "Confirm", "Public knowledge"),
     ("privacy", "Privacy", "Guarantee"),
     ("explore", "Explore", "Cost of choices"),
     ("publish", "Publish", "Release"),

@@ -364,6 +364,7 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
     """Publish, and report each step."""
     from incrowd.cli.results import detail_facts, private_facts, release_facts
     from incrowd.cli.terminal import add_test_pause
+    from incrowd.curate.reader_view import view_release
     from incrowd.methods.spec_ledger import resolve_ledger
     from incrowd.publication import RunContext, make_release
 
@@ -392,6 +393,7 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
                     "details": detail_facts(release),
                     "private": private_facts(release),
                     "examples": release.examples,
+                    "view": view_release(file, release),
                 },
             )
         )

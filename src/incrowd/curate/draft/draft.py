@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.arx_project import read_arx_project
+from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.curate.person_rows import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
@@ -167,10 +169,44 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         )
         for column in table.columns
     )
+    guesses = propose_drops(head, guesses)
     return Draft(
         name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes,
         identifying=find_identifying_columns(head, guesses),
     )  # fmt: skip
+
+
+def propose_drops(head: Table, guesses: Sequence[Guess]) -> tuple[Guess, ...]:
+    """Return the guesses, with the role `drop` for columns that are functions of others.
+
+    A column that may be sensitive stays, as what others may want to predict.
+    """
+    published = [guess.column for guess in guesses if guess.role in ("quasi", "sensitive")]
+    if len(published) < 2:
+        return tuple(guesses)
+    values, frequencies = _count_head(head.head(_RISK_ROWS), published)
+    sensitive = {guess.column for guess in guesses if guess.role == "sensitive"}
+    derived = {
+        column.column: column.reason
+        for column in find_derived_columns(values, frequencies)
+        if column.column not in sensitive
+    }
+    return tuple(
+        replace(  # what it would be otherwise is known, should somebody want it
+            guess, role="drop", origin="",
+            reason=f"{derived[guess.column]}, in every row looked at",
+        )
+        if guess.column in derived
+        else guess
+        for guess in guesses
+    )  # fmt: skip
+
+
+def _count_head(some: Table, names: Sequence[str]) -> tuple[dict[str, list[object]], Frequencies]:
+    """Count the distinct tuples of some rows; return the values behind their codes as well."""
+    values = {name: list(some.values(name)) for name in names}
+    coders = {name: make_value_coder(listed) for name, listed in values.items()}
+    return values, some.gather_columns(names).count(names, coders)
 
 
 def find_identifying_columns(
@@ -183,11 +219,7 @@ def find_identifying_columns(
     names = [guess.column for guess in guesses if guess.role == "quasi"][:_RISK_COLUMNS]
     if not names:
         return None
-    some = head.head(_RISK_ROWS)
-    values = {name: list(some.values(name)) for name in names}
-    frequencies = some.gather_columns(names).count(
-        names, {name: make_value_coder(listed) for name, listed in values.items()}
-    )
+    _, frequencies = _count_head(head.head(_RISK_ROWS), names)
     sets = measure_column_sets(names, frequencies, most=3, k=2)
     worst = min(sets, key=lambda risk: (-risk.uniques, len(risk.columns)))
     share = worst.uniques / max(frequencies.total, 1)

@@ -180,6 +180,9 @@ def _describe_column(
     if name == COUNT and table.release.form == "counted":
         content = "the number of rows of the group"
         return DescribedColumn(title, content, "integer", "count")
+    if number := certificate.aggregates.get(name):
+        content = f"the {number} of the values of its class, the same in all its rows"
+        return DescribedColumn(title, content, "number", "class")
     return DescribedColumn(title, "the original value", "any", "unchanged")
 
 

@@ -8,12 +8,14 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    confirmations,
     connect,
     data,
     explore,
     hierarchies,
     history,
     metadata,
+    person,
     privacy,
     publish,
     start,
@@ -29,9 +31,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
     every = (
         start,
         connect,
+        person,
         data,
         columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
         metadata,

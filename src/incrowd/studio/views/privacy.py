@@ -37,6 +37,7 @@ from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
 from incrowd.studio.number_form import normalize_number
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.private_files import create_private
+from incrowd.studio.reader_strip import make_reader_strip
 from incrowd.studio.server import Form, Studio, make_edit_route
 from incrowd.studio.views.data import make_snapshot
 from incrowd.studio.worker_pool import SpecSnapshot
@@ -139,6 +140,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
             size=work.file.spec.size,
+            strip=make_reader_strip(studio.hands, work),
             targets=work.file.spec.columns_with_role("quasi", "sensitive"),
             noisy=[
                 (name, column)
