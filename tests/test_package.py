@@ -126,13 +126,11 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
     (tmp_path / "exchange.yaml").write_text(
         (tmp_path / "book.yaml").read_text().replace("[xlsx]", "[sdmx]")
     )
-    compared = ("--original", "t.csv", "--released", "t.csv", "--spec", "spec.yaml")
     commands = {
         "studio": ["studio", "--no-browser"],
         "spark": ["check", "spec.yaml", "--engine", "spark"],
         "postgres": ["init", "postgresql://user@localhost/base#people", "-o", "new.yaml"],
         "statistics": ["init", "t.sav", "-o", "new.yaml"],
-        "utility": ["evaluate", *compared, "--target", "y"],
         "papers": ["reproduce", "all", "-o", "papers"],
         "excel": ["plan", "--tables", "book.yaml"],
         "sdmx": ["plan", "--tables", "exchange.yaml"],

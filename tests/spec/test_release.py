@@ -38,6 +38,7 @@ FIELDS = {
     "target": ("a", "safe"),
     "search_epsilon": ("0.1", "safe"),
     "releases": ("4", "safe"),
+    "series": ("{of: 4}", "safe"),
     "loss": ("entropy", CLASSES),
     "candidates": ("all", CLASSES),
     "cut": ("median", CLASSES),
@@ -58,6 +59,7 @@ FIELDS = {
 WITH = {
     "formulas": ["format: csv"],
     "cut": ["algorithm: mondrian"],
+    "series": ["epsilon: 1.0", "delta: 1.0e-6"],
     "labels": ["algorithm: mondrian"],
     "reading": ["algorithm: suppress"],
     "subsets": ["algorithm: suppress", "reading: wildcard"],
@@ -72,13 +74,13 @@ FOREIGN = {
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "population", "labels", "reading",
+        "target", "search_epsilon", "releases", "series", "population", "labels", "reading",
         "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases",
+        "target", "search_epsilon", "releases", "series",
         "noise", "bounds", "confidence", "clamp",
     ),
 }  # fmt: skip

@@ -25,6 +25,7 @@ FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
 NOISE = "method: k-epsilon, k: 5, epsilon: 1"
 RULE = "diversity: {distinct: 2}"
+LISTED_LEVELS = LEVELS.replace("zip: 5, ", "")
 SPECS = {
     "counts-fixed": f"{SAFE}, {LEVELS}",
     "counts-described": f"{SAFE}, {LEVELS}",
@@ -37,6 +38,7 @@ SPECS = {
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "counts-person-rows": f"{SAFE}, {LEVELS}",
     "counts-person-period": f"{SAFE}, {LEVELS}",
+    "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -81,6 +83,7 @@ def make_format_release(name: str, folder: Path) -> None:
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.release.ledger import Ledger
     from incrowd.spec.file import parse_spec
 
     if name.startswith("synthetic"):
@@ -106,6 +109,9 @@ def make_format_release(name: str, folder: Path) -> None:
             "unit: {id: name, without_id: drop, rows: 2, period: {column: day, every: quarter}}\n"
             "part: {column: day, value: 2026-Q3}"
         )
+    if "series" in name:
+        listed = (line for line in columns.splitlines() if not line.startswith("  zip:"))
+        columns = "\n".join([*listed, "  zip: {role: drop}", ""])
     if "described" in name:
         more += DESCRIBED
     spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
@@ -117,6 +123,9 @@ def make_format_release(name: str, folder: Path) -> None:
         options["bits"] = SeededRandomness(1)
     if "signed" in name:
         options["key"] = Ed25519PrivateKey.generate()
+    if "series" in name:
+        options["ledger"] = Ledger(folder.with_name("series.ledger"))
+        options["ledger"].set_budget(epsilon=10.0, delta=1e-3)
     publish_unjudged(table, spec, output=folder, **options)
 
 

@@ -10,6 +10,7 @@ from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, p
 from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
+    from incrowd.measure.category_loss import CategoryLoss
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
@@ -288,6 +289,9 @@ def _rate(rate: Rate) -> str:
 def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     """Return what noise did to each column, and how many rows can be linked in spite of it."""
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
+    facts += [(f"Categories of {name}", _share(loss)) for name, loss in noise.categories.items()]
+    if not noise.columns:
+        return facts
     if noise.linking is not None and noise.linking_shared is not None:
         text = (
             f"{_percent(noise.linking.mean)} of rows, measured on this release "
@@ -299,6 +303,17 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     if noise.simulated is not None and verbose:
         facts += describe_simulation(noise.simulated)
     return facts
+
+
+def _share(loss: CategoryLoss) -> str:
+    """Return how many rows show their own category, and how far the estimates are off."""
+    far = max(abs(share.estimate - share.before) for share in loss.shares)
+    unchanged = "" if loss.unchanged is None else f", {loss.unchanged:,} rows do"
+    return (
+        f"rows keep theirs with probability {loss.keep:.4f} (ε = {loss.epsilon:.4g}){unchanged}; "
+        f"estimated shares off by {_percent(far)} at most, standard error up to "
+        f"{_percent(max(share.error for share in loss.shares))}"
+    )
 
 
 def _lost(loss: NoiseLoss) -> str:

@@ -107,6 +107,7 @@ def release_facts(release: Release) -> Facts:
     if certificate.slices is None and release.examples is not None:
         levels = _with_examples(release.examples)
         levels |= dict.fromkeys(certificate.noisy, "noise added")
+        levels |= dict.fromkeys(certificate.randomized or (), "randomized")
         levels |= dict.fromkeys(certificate.unchanged, UNCHANGED)
         levels |= {name: f"{which} of each class" for name, which in certificate.aggregates.items()}
         facts.append(("Generalized", describe_generalization(levels)))
@@ -194,12 +195,12 @@ def _describe_guarantee(certificate: Certificate) -> str:
 
 def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
-    from incrowd.privacy.counts import build_event_law
-    from incrowd.release.parameters import has_wildcards, make_noise_event
+    from incrowd.privacy.draw_parameters import build_noise_spread
+    from incrowd.release.parameters import has_wildcards
 
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
-        laws = [build_event_law(make_noise_event(table.parameters)) for table in each]
+        laws = [build_noise_spread(table.parameters) for table in each]
         within, most = (
             max(law.find_error_bound(_ACCURATE) for law in laws),
             max(law.reach for law in laws),

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -31,6 +31,7 @@ from incrowd.findings import Severity, count_findings, format_count, sort_findin
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
     from incrowd.spec.file import SpecFile
+    from incrowd.spec.purpose import Purpose
 
 
 def init(
@@ -57,14 +58,28 @@ def init(
     header: Annotated[
         str | None, number_option("Row of a workbook that holds the column names, counted from 1.")
     ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PURPOSE",
+            help="What the release is for: explore, model, statistics or test-data.",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        number_option("Number of people, if it is public: it is printed in the certificate."),
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
 ) -> None:
-    """Draft a spec for a table: a role and a hierarchy per column."""
+    """Draft a spec for a table: a role and a hierarchy per column, and a method for its size."""
+    from incrowd.cli import recommendation
     from incrowd.curate.draft.draft import draft as drafted
     from incrowd.curate.draft.draft import draft_from_arx, draft_from_arx_project, format_source
     from incrowd.engine.source import open_table
+    from incrowd.spec.file import load_spec
+    from incrowd.spec.purpose import PURPOSES
 
     if output.exists():
         raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
@@ -83,6 +98,9 @@ def init(
         draft = drafted(opened, name=format_source(table, beside))
     else:
         raise IncrowdError("No table given. Name TABLE, or a folder of ARX files with --arx.")
+    if purpose is not None and purpose not in PURPOSES:
+        raise IncrowdError(f"No purpose '{purpose}'. Choose one of {', '.join(PURPOSES)}.")
+    draft = draft.with_purpose(cast("Purpose | None", purpose), parse_number("size", size))
     output.write_text(draft.yaml(), encoding="utf-8")
     print(f"Drafted {output}: {len(draft.guesses)} columns")
     width = max(len(guess.column) for guess in draft.guesses)
@@ -101,6 +119,8 @@ def init(
         print(f"Note: {note}")
     terminal.print_wrapped(draft.describe_identifiers())
     terminal.print_findings(draft.findings())
+    if draft.size is not None:
+        recommendation.print_recommendation(load_spec(draft), draft.size)
     print(f"Next: incrowd confirm {shlex.quote(str(output))}")
 
 

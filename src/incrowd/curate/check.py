@@ -173,7 +173,7 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     for name, column in spec.columns.items():
         if column.confirm:
             yield _make_unconfirmed(file, name, column.confirm)
-        if column.role == "noisy" and name in table.columns:
+        if column.role == "noisy" and not column.values and name in table.columns:
             yield from _find_noisy_problems(name, column, table)
         if column.hierarchy is None or name not in table.columns:
             continue
@@ -211,7 +211,8 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    return [*weak, *printed, *_check_ledger(file, method)]
+    notes = method.notes if isinstance(method, Safe) else ()
+    return [*weak, *printed, *notes, *_check_ledger(file, method)]
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:

@@ -27,6 +27,7 @@ from incrowd.curate.draft.draft import Draft, draft
 from incrowd.curate.draft.hierarchy_proposal import list_widths
 from incrowd.curate.role_change import Changes, set_role
 from incrowd.engine.source import open_spec_table
+from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.file import SpecFile
@@ -107,8 +108,8 @@ def apply_answers(file: SpecFile, answers: Answers) -> SpecFile:
 class ColumnChanger:
     """Changes what a draft says of columns; the table is opened only where a guess is needed."""
 
-    def __init__(self, file: SpecFile) -> None:
-        self.file = file
+    def __init__(self, file: SpecFile, table: Table | None = None) -> None:
+        self.file, self._table = file, table
 
     def change(self, name: str, change: ColumnChange) -> None:
         """Change a column, which confirms what is changed.
@@ -135,7 +136,7 @@ class ColumnChanger:
     @cached_property
     def _guessed(self) -> Draft:
         """What a draft says of the table, should a dropped column be published after all."""
-        return draft(open_spec_table(self.file))
+        return draft(open_spec_table(self.file, self._table))
 
 
 def _set_range(file: SpecFile, name: str, low: str, high: str) -> Changes:

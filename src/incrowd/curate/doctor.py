@@ -34,7 +34,6 @@ PURPOSES = {
     "spark": "Apache Spark tables",
     "statistics": "SAS, Stata and SPSS files",
     "studio": "web app, `incrowd studio`",
-    "utility": "prediction measures",
 }
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

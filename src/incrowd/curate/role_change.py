@@ -13,9 +13,10 @@ from incrowd.spec.model import CLASS_RULES
 
 Changes = dict[Place, Any]
 _OF_ROLE = {  # what a column with another role cannot have
-    "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy", "quasi", "sensitive"),
-    **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
+    "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive", "noisy"),
+    "precision": ("noisy",), "values": ("noisy",), "bounds": ("noisy",),
+    "weight": ("noisy", "quasi", "sensitive"),
+    **dict.fromkeys((*CLASS_RULES, "linked", "aggregate"), ("sensitive",)),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.guarantee_terms import (
     Adjacency,
     ParameterChoice,
@@ -139,6 +140,32 @@ class NoisyColumn(_CertificatePart):
         return self
 
 
+class CertifiedResponse(_CertificatePart):
+    """The randomized response of a column: its categories, and how likely a row keeps its own.
+
+    Each other category is as likely as any other: (1 - keep) / (categories - 1).
+    """
+
+    values: Annotated[list[str], Field(min_length=2)]
+    keep: Annotated[float, Field(gt=0, lt=1)]
+
+    @model_validator(mode="after")
+    def _check_values(self) -> CertifiedResponse:
+        if len(set(self.values)) < len(self.values):
+            raise ValueError("a category is listed twice")
+        return self
+
+    @property
+    def other(self) -> float:
+        """The probability of each category that is not the row's own."""
+        return (1 - self.keep) / (len(self.values) - 1)
+
+    @property
+    def epsilon(self) -> float:
+        """The local epsilon of the response, rounded up."""
+        return round_up_epsilon([(self.keep, len(self.values))])
+
+
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?", text) is not None
 
@@ -192,6 +219,7 @@ class Certificate(_CertificatePart):
     scheme: dict[str, SchemeColumn] | None = None
     kept: list[str] = []
     noisy: dict[str, NoisyColumn] = {}
+    randomized: dict[str, CertifiedResponse] | None = None
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
@@ -373,6 +401,10 @@ class Certificate(_CertificatePart):
             part=guarantee.part,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
+            randomized={
+                name: (len(response.values), response.keep)
+                for name, response in (self.randomized or {}).items()
+            },
             kept=sorted(self.kept),
             seeded=self.randomness == SEEDED,
             rehearsal=bool(self.rehearsal),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
@@ -234,7 +235,8 @@ def write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
     yield make_sentence(
         "k_epsilon_anonymity",
         f"This release is (k, ε)-anonymous with k = {k} and ε = {format_exact(epsilon)}: "
-        f"{_classes_hold(parameters)}, and the noisy columns carry random noise.",
+        f"{_classes_hold(parameters)}, and the noisy columns "
+        f"{'carry random noise' if facts.noisy else 'are randomized'}.",
     )
     yield make_sentence(
         "not_differential_privacy",
@@ -246,13 +248,38 @@ def write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
     yield from _write_classes(facts, parameters)
 
 
+def _write_responses(facts: Facts) -> Iterator[Sentence]:
+    """Write what randomized response promises of columns of categories."""
+    if not facts.randomized:
+        return
+    parts = []
+    for name, (number, keep) in sorted(facts.randomized.items()):
+        other = format_exact((1 - keep) / (number - 1))
+        parts.append(
+            f"'{name}' ({number} categories) shows the row's own category with probability "
+            f"{format_exact(keep)} and each other one with probability {other}"
+        )
+    epsilon = round_up_epsilon([(keep, size) for size, keep in facts.randomized.values()])
+    yield make_sentence(
+        "randomized_response",
+        f"Randomized response: {'; '.join(parts)}. For each row, any two sets of categories lead "
+        "to any published ones with probabilities that differ by a factor of at most "
+        f"e^{format_exact(epsilon)}. This is local differential privacy of these values, "
+        "not of the rest of the row.",
+    )
+
+
 def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    yield from _write_responses(facts)
+    if not facts.noisy:
+        return
     delta = f" and δ = {format_exact(parameters['delta'])}" if "delta" in parameters else ""
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
     yield make_sentence(
         "noise",
         f"Columns with {kind} noise: {quote_names(sorted(facts.noisy))}. ε = "
-        f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
+        f"{format_exact(parameters['epsilon'])}{delta} is divided among them"
+        f"{' and the columns with randomized response' if facts.randomized else ''}.",
     )
     if parameters["bounds"] == "declared":
         yield make_sentence(

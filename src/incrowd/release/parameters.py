@@ -10,12 +10,15 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from incrowd.codes.counted_table import CountNoise
-from incrowd.privacy.counts import build_event_law, is_even
+from incrowd.privacy.counts import is_even
 from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
     Draw,
+    build_noise_spread,
     list_coin_parameters,
     list_draw_parameters,
+    list_series_parameters,
+    make_series_event,
 )
 from incrowd.privacy.events import (
     BoundedChoice,
@@ -30,12 +33,14 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    SeriesCounts,
 )
 
 Parameters: TypeAlias = dict[str, float | str]
 
 DIFFERENTIAL_PRIVACY = "differential privacy"
 BOTH = "differential privacy and k-anonymity"  # of noisy counts
+_SERIES_NAME = re.compile(r"[0-9a-f]{16}")
 _LONGEST_SIZE = 1e15  # whole numbers up to here are exact as floats
 
 
@@ -167,6 +172,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
+        case SeriesCounts() if not chosen:
+            return [list_series_parameters(event, event.of)]
         case PersonCounts(part, rows):
             return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
         case Coin(first, second, _) if is_even(event):
@@ -237,18 +244,10 @@ def tabulation_parameters(events: Sequence[Event]) -> Parameters | None:
 # Of counts ------------------------------------------------------------------------------------
 
 
-def make_noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
-    """Return the event of a table of counts with such parameters."""
-    r = int(parameters["r"])
-    if parameters["noise"] == "geometric":
-        return GeometricCounts(r, float(parameters["noise_epsilon"]))
-    return GaussianCounts(r, float(parameters["noise_variance"]))
-
-
 def make_count_noise(parameters: Parameters) -> CountNoise | None:
     """Return the noise in the counts of a table; None of a table without such noise."""
     try:
-        law = build_event_law(make_noise_event(parameters))
+        law = build_noise_spread(parameters)
         return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
     except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
         return None
@@ -448,4 +447,17 @@ def allows_parameters(possible: list[Parameters], parameters: Parameters) -> boo
     if "r" not in parameters:
         return parameters in possible
     check_whole_number("k", parameters.get("k"))
-    return {name: value for name, value in parameters.items() if name != "k"} in possible
+    stated = {name: value for name, value in parameters.items() if name != "k"}
+    if "series_number" in stated:
+        return _allows_turn(possible, stated)
+    return stated in possible
+
+
+def _allows_turn(possible: list[Parameters], stated: Parameters) -> bool:
+    """Return whether a release may be the one of a series that it says it is."""
+    check_whole_number("series_number", stated["series_number"])
+    if not _SERIES_NAME.fullmatch(str(stated.pop("series", ""))) or len(possible) != 1:
+        return False
+    number = int(float(stated["series_number"]))
+    event = make_series_event(possible[0])
+    return number <= event.of and stated == list_series_parameters(event, number)

@@ -28,7 +28,7 @@ from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import evaluate_outcome
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
-from incrowd.release.certificate import CertifiedGuarantee, NoisyColumn
+from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
 from incrowd.release.parameters import has_free_labels
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
@@ -103,6 +103,7 @@ class Product:
     stars: int = 0
     kept: tuple[str, ...] = ()
     noisy: dict[str, NoisyColumn] = field(default_factory=dict)
+    randomized: dict[str, CertifiedResponse] = field(default_factory=dict)
     crowd: float | None = None
     target: str | None = None
     noise: Callable[[], NoiseEvaluation] | None = None

@@ -72,6 +72,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     if release.formulas:
         table = table.respell_texts(unescape_formula)
     expected = [*certificate.table.scheme, *certificate.kept, *certificate.noisy]
+    expected += [*(certificate.randomized or {})]
     expected += [COUNT] if release.form == "counted" else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
@@ -127,6 +128,10 @@ def _find_foreign_values(
         if off:
             value = str(off[0])
             findings.append(make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step))
+    for name, response in (certificate.randomized or {}).items():
+        strange = sorted(str(x) for x in table.values(name) if str(x) not in response.values)
+        if strange:
+            findings.append(make_finding("CATEGORY_UNKNOWN", value=strange[0], name=name))
     return findings
 
 

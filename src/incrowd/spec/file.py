@@ -34,6 +34,7 @@ from incrowd.spec.model import (
     Spec,
     list_misplaced_roles,
 )
+from incrowd.spec.purpose import complete_release
 from incrowd.spec.release import build_combined_model
 from incrowd.spec.table_request import list_summed_columns
 
@@ -292,6 +293,7 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
             [Problem("", "it is not a mapping. Write `columns:` and the entries of each column.")],
         )
     plain = _convert_to_plain(document, [_MOST_ENTRIES], source)
+    complete_release(document, plain)
     problems = [
         Problem(".".join(place), message, _find_line(document, place))
         for place, message in find_conflicts(plain)

@@ -15,7 +15,8 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.period import EXAMPLES, Every, find_first_day
+from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
+from incrowd.spec.purpose import Purpose
 from incrowd.spec.release import (
     ClassesSpec,
     KAnonymitySpec,
@@ -125,7 +126,8 @@ class Column(SpecModel):
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
     ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
-    mean or the median of each class in place of its numbers.
+    mean or the median of each class in place of its numbers. ``values`` lists the categories of a
+    noisy column, which randomized response then protects in place of noise.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -135,6 +137,7 @@ class Column(SpecModel):
     written: ValueFormat | None = None
     hierarchy: HierarchyChoice | None = None
     other: Text | None = None
+    values: tuple[Text, ...] | None = None
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -168,7 +171,8 @@ class Column(SpecModel):
             )
         if self.hierarchy is not None and not general:
             raise ValueError(f"a column with role `{self.role}` has no hierarchy. Remove it.")
-        if self.other is not None and self.hierarchy is None:
+        self._check_values()
+        if self.other is not None and self.hierarchy is None and self.values is None:
             raise ValueError("`other` needs a hierarchy. Add one, or remove `other`.")
         for name in ("precision", "bounds"):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
@@ -189,6 +193,18 @@ class Column(SpecModel):
                 f"`bounds` must rise, got {self.bounds[0]} and {self.bounds[1]}. Swap them."
             )
         return self
+
+    def _check_values(self) -> None:
+        """Refuse categories of what has none, and fewer than two."""
+        if self.values is None:
+            return
+        if self.role != "noisy":
+            raise ValueError(f"`values` is for role `noisy`, not `{self.role}`. Remove it.")
+        for name in ("precision", "bounds"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"`values` lists categories, `{name}` is for numbers. Remove one.")
+        if len({*self.values}) < len(self.values) or len({*self.values, self.other} - {None}) < 2:
+            raise ValueError("`values` must list two categories or more, each once.")
 
 
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
@@ -232,7 +248,8 @@ class Spec(SpecModel):
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
     has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
-    asserts of the release, ``describe`` the metadata files that are written from it.
+    asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
     """
 
     table: Text | None = None
@@ -244,9 +261,19 @@ class Spec(SpecModel):
     part: Part | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
+    purpose: Purpose | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_part(cls, value: Any) -> Any:
+        """Write 2026Q3 as 2026-Q3: two names of one part would be two parts of a ledger."""
+        match value:
+            case {"part": {"value": str(text), **rest}, "unit": {"period": {"every": str(every)}}}:
+                return {**value, "part": {**rest, "value": write_period(text, every)}}
+        return value
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:

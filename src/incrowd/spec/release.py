@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from incrowd.privacy.events import LONGEST_SERIES
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
@@ -53,6 +54,12 @@ class Slicing(SpecModel):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
+
+
+class SeriesPlan(SpecModel):
+    """A table that grows: so many periods, each released once, with noise planned for all."""
+
+    of: Annotated[int, Field(ge=2, le=LONGEST_SERIES)]
 
 
 Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
@@ -149,6 +156,7 @@ class SafeSpec(CommonSpec):
     target: Text | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     releases: Annotated[int, Field(ge=2, le=1000)] | None = None
+    series: SeriesPlan | None = None
 
     @property
     def planned_releases(self) -> int | None:
@@ -182,6 +190,8 @@ class SafeSpec(CommonSpec):
                 raise ValueError(
                     f"`{name}` needs `scheme: search`, not `fixed`. Change one of them."
                 )
+        if self.series is not None:
+            self._refuse_misfits_of_series()
         if self.target is not None and self.scheme == "mondrian":
             raise ValueError(
                 "`target` excludes `scheme: mondrian`: all values of a target must share the "
@@ -192,6 +202,29 @@ class SafeSpec(CommonSpec):
         if not isinstance(self.slices, Slicing):
             _refuse_equal_slices(self.slices)
         super()._refuse_misfits()
+
+    def _refuse_misfits_of_series(self) -> None:
+        """Refuse what a series does not have."""
+        if self.draw == "sample" or self.scheme in ("search", "mondrian"):
+            raise ValueError(
+                "`series` needs `draw: counts` and `scheme: fixed`: all periods have the same "
+                "cells. Give each column a level under `levels`."
+            )
+        for name, reason in _NO_SERIES.items():
+            if getattr(self, name) not in (None, ()):
+                raise ValueError(f"`series` excludes `{name}`: {reason}. Remove one of them.")
+        if self.epsilon is None or self.delta is None:
+            raise ValueError("`series` needs a budget. Add `epsilon` and `delta`.")
+
+
+_NO_SERIES = {
+    "beta": "counts have no rate", "keep": "counts have no rate",
+    "slices": "the noise of a series belongs to the cells of one table",
+    "already_sampled": "its amplification is not proved for a series",
+    "objective": "levels are fixed for all periods", "target": "levels are fixed for all periods",
+    "search_epsilon": "levels are fixed for all periods",
+    "releases": "`series` says how many there are",
+}  # fmt: skip
 
 
 def _refuse_equal_slices(slices: tuple[SliceColumns, ...]) -> None:

@@ -29,6 +29,7 @@ from incrowd.spec.release import SafeSpec, SyntheticSpec
 from incrowd.studio.access import RequestGuard, Sessions
 from incrowd.studio.open_spec import OpenSpec, StaleError
 from incrowd.studio.private_files import create_private
+from incrowd.studio.steps import list_steps
 from incrowd.studio.worker_pool import PublishJob, WorkerPool
 from incrowd.studio.workspace import OpenSpecs, Workspace
 
@@ -131,6 +132,7 @@ class Studio:
         shared = {
             "room": room, "rooms": ROOMS, "work": work, "home": self.home.name,
             "version": __version__, "problem": _problem.get(), **values,
+            "room_steps": list_steps(work, ROOMS) if work is not None else [],
             "standing": find_standing(work) if work is not None else None,
             "shown_version": version.format(work.version) if work is not None else "",
         }  # fmt: skip

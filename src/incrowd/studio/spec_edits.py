@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from incrowd.curate.role_change import Changes, find_entry, set_role
 from incrowd.errors import IncrowdError
+from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
@@ -81,7 +83,7 @@ _CLASSES = (
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
     "labels": ("hierarchy", "free"),
-    "algorithm": ("cluster", "suppress", "duplicate"),
+    "algorithm": ("cluster", "mdav", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
@@ -133,6 +135,7 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
         and not (chosen in ("synthetic", "tables") and str(key) == "rows")
+        and str(key) != "levels"  # they were chosen by what they keep under the old method
     }  # fmt: skip
     changes |= {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
@@ -186,6 +189,32 @@ def fix_scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     if len(names) != len(levels):
         raise IncrowdError("This scheme belongs to other columns. Reload the page.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def find_stale_levels(file: SpecFile) -> list[str]:
+    """Return the columns whose fixed levels a release would refuse.
+
+    Levels stay in a spec when the role or the hierarchy of a column changes; one that is not
+    generalized any more, or has fewer levels now, cannot be published at them.
+    """
+    release = file.spec.release
+    if release is None or not release.levels:
+        return []
+    roles = ("quasi",) if isinstance(release, ClassesSpec) else ("quasi", "sensitive")
+    names = file.spec.columns_with_role(*roles)
+    return [
+        name for name, level in release.levels.items()
+        if name not in names
+        or max((level,) if isinstance(level, int) else level) >= count_levels(file, name)
+    ]  # fmt: skip
+
+
+def count_levels(file: SpecFile, name: str) -> float:
+    """Return the number of levels of a column; infinite where its hierarchy cannot be built."""
+    try:
+        return ColumnHierarchies({name: file.spec.columns[name]}, file.folder).height(name)
+    except IncrowdError:
+        return math.inf
 
 
 def choose_ledger(file: SpecFile, path: Path | None) -> Changes:

@@ -30,6 +30,7 @@ from incrowd.methods.person_id import KINDS, describe_rows
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.file import parse_spec
 from incrowd.spec.identifiers import HIPAA, SAMPLED
+from incrowd.spec.purpose import Purpose
 
 ROWS = 200_000
 _RISK_ROWS, _RISK_COLUMNS = 20_000, 15  # of which sets of columns are compared
@@ -56,6 +57,8 @@ class Draft:
     identifying: tuple[tuple[str, ...], float] | None = None
     release: str = "{method: safe, epsilon: 1.0, delta: 1.0e-6}"
     unmatched: tuple[str, ...] = ()
+    purpose: Purpose | None = None
+    size: int | None = None
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -66,13 +69,12 @@ class Draft:
             *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
-            "# size: NUMBER only if that number is public; it is printed in the certificate.",
-            "# Otherwise use `incrowd rehearse --size`.",
+            *self._format_size(),
             *self._format_unit(),
             *self._format_identifying(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
-            f"release: {self.release}",
+            f"release: {self.release}" if self.purpose is None else f"purpose: {self.purpose}",
             *(f"# Without an equal: {' '.join(entry.split())}" for entry in self.unmatched),
         ]
         return "\n".join(lines) + "\n"
@@ -84,6 +86,27 @@ class Draft:
             finding
             for name, column in columns.items()
             for finding in find_alike_values(name, column)
+        ]
+
+    def with_purpose(self, purpose: Purpose | None, size: int | None) -> Draft:
+        """Return the draft for a purpose and a stated size; of test data, ids are made up."""
+        guesses = self.guesses
+        if purpose == "test-data":
+            unit = any(guess.has_repeated_ids for guess in guesses)
+            guesses = tuple(
+                replace(guess, role="key", reason=f"{guess.reason}; made up in test data")
+                if guess.role == "identifier" and guess.identifies is not None and not unit
+                else guess
+                for guess in guesses
+            )
+        return replace(self, guesses=guesses, purpose=purpose, size=size)
+
+    def _format_size(self) -> list[str]:
+        if self.size is not None:
+            return [f"size: {self.size}  # public knowledge; it is printed in the certificate"]
+        return [
+            "# size: NUMBER only if that number is public; it is printed in the certificate.",
+            "# Otherwise use `incrowd rehearse --size`.",
         ]
 
     def _format_unit(self) -> list[str]:

@@ -87,6 +87,10 @@ class KAnonymityColumns:
                     f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
                     "role `quasi`, or remove it from `levels`."
                 )
+        names = (
+            self.declared.names
+        )  # a level that does not exist is refused before the table is read
+        build_lattice(names, [self.declared.height(name) for name in names], release.levels)
 
     def _refuse_aggregates(self) -> None:
         """Refuse numbers by class where rows keep their own, and MDAV with rules."""

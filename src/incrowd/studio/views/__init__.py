@@ -8,16 +8,19 @@ from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
     columns,
+    compare,
     confirmations,
     connect,
     data,
     explore,
+    explore_choices,
     hierarchies,
     history,
     metadata,
     person,
     privacy,
     publish,
+    releases,
     start,
     verify,
 )
@@ -38,9 +41,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
         confirmations,
         privacy,
         explore,
+        explore_choices,
         metadata,
         publish,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]
