@@ -26,8 +26,6 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
 from incrowd.spec.model import (
-    NOISY_UNDER_SAFE,
-    NOISY_UNDER_TABLES,
     PUBLISHED_ID,
     UNPUBLISHED,
     Column,
@@ -338,8 +336,7 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             missing(name, "release", "levels", name)
     if isinstance(release.get("target"), str):
         missing(release["target"], "release", "target")
-    summed = list_summed_columns(release.get("tables"))
-    for name in summed:
+    for name in list_summed_columns(release.get("tables")):
         missing(name, "release", "tables")
     for key in ("slices", "tables"):
         listed = release.get(key)
@@ -351,11 +348,6 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         conflicts.append(
             (("release", "keep"), "`keep` and `beta` both set the sampling rate. Give one of them.")
         )
-    method = str(release.get("method", "safe"))
-    refusal = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}.get(method)
-    for name, column in columns.items() if refusal else ():
-        if isinstance(column, dict) and column.get("role") == "noisy" and name not in summed:
-            conflicts.append((("columns", name, "role"), str(refusal).format(name)))
     conflicts += list_misplaced_roles(release, columns)
     return conflicts
 

@@ -26,6 +26,7 @@ from incrowd.spec.release import (
     SyntheticSpec,
     TablesSpec,
 )
+from incrowd.spec.table_request import list_summed_columns
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -400,9 +401,14 @@ def list_misplaced_roles(
     synthetic = release.get("method") == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
     misplacements: list[tuple[tuple[str, ...], str]] = []
+    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
+    refusal = refusals.get(str(release.get("method", "safe")))
+    summed = list_summed_columns(release.get("tables"))
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
+        if refusal and column.get("role") == "noisy" and name not in summed:
+            misplacements.append((("columns", name, "role"), refusal.format(name)))
         if column.get("role") == role:
             misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"

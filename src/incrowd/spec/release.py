@@ -24,7 +24,7 @@ from incrowd.privacy.events import LONGEST_SERIES
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
-from incrowd.spec.table_request import SumRequest, TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest, refuse_unequal_sums
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -458,14 +458,7 @@ class TablesSpec(CommonSpec):
             raise ValueError(
                 "two of `tables` have the same columns at the same levels. Remove one of them."
             )
-        for name, request in self.sums.items():
-            bounds = {(*x.sum.bounds, x.sum.size) for x in self.tables
-                      if x.sum is not None and x.sum.column == name}  # fmt: skip
-            if len(bounds) > 1:
-                raise ValueError(
-                    f"two tables sum '{request.column}' with other bounds or steps. Give it the "
-                    "same in all, so that they agree."
-                )
+        refuse_unequal_sums(self.tables)
         if len(set(self.exports)) < len(self.exports):
             raise ValueError("`exports` names a kind of file twice. Name it once.")
 

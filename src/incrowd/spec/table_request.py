@@ -121,6 +121,18 @@ class TableRequest(SpecModel):
         return {"anyOf": [names, handler(schema)]}
 
 
+def refuse_unequal_sums(tables: tuple[TableRequest, ...]) -> None:
+    """Refuse tables that sum a column with different bounds or steps: they could not agree."""
+    bounds: dict[str, tuple[Decimal, ...]] = {}
+    for summed in (table.sum for table in tables if table.sum is not None):
+        stated = (*summed.bounds, summed.size)
+        if bounds.setdefault(summed.column, stated) != stated:
+            raise ValueError(
+                f"two tables sum '{summed.column}' with other bounds or steps. Give it the same in "
+                "all, so that they agree."
+            )
+
+
 def list_summed_columns(tables: object) -> list[str]:
     """Return the columns that tables sum, from a spec as plain values."""
     sums = [x.get("sum") for x in tables if isinstance(x, dict)] if isinstance(tables, list) else []
