@@ -48,12 +48,15 @@ SPECS = {
     "k-anonymity-starred": f"{CLASSES}, suppressed: starred, suppression: 0.2, "
     "levels: {n: 0, half: 0}",
     "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
+    "k-anonymity-presence": CLASSES,
     "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
     "k-anonymity-person-rows": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
     "k-epsilon": f"{NOISE}, confidence: 0.5",
     "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
     "k-epsilon-gaussian": "method: k-epsilon, k: 5, epsilon: 0.9, noise: gaussian, delta: 1.0e-5",
+    "k-anonymity-numbers": f"{CLASSES}, algorithm: mdav",
+    "k-epsilon-categories": "method: k-epsilon, k: 5, epsilon: 2",
     "seeded": f"{SAFE}, draw: sample, {LEVELS}",
     "rehearsal": f"{SAFE}, {LEVELS}",
     "synthetic": BUDGET,
@@ -96,6 +99,16 @@ def make_format_release(name: str, folder: Path) -> None:
     table, more = make_reader_table().head(1500), ""
     if "rule" in name:
         columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {RULE},")
+    if "presence" in name:
+        rule = "presence: {value: c, least: 0.05, most: 0.9}"
+        columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {rule},")
+    if "numbers" in name:
+        columns = columns.replace("w: {role: drop}", "w: {role: sensitive, aggregate: mean}")
+    if "categories" in name:
+        s_column = next(line for line in columns.splitlines() if line.startswith("  s:"))
+        columns = columns.replace(
+            s_column, '  s: {role: noisy, values: ["=1+1", "@b", "c"], other: other}'
+        )
     if "person" in name:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))

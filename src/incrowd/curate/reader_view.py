@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from incrowd.codes.hierarchy import SUPPRESSED, UNCHANGED
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.findings import format_percent, format_points
+from incrowd.findings import format_count, format_percent, format_points
 from incrowd.measure.evaluation import Evaluation
 from incrowd.measure.lost_values import LostValue
 from incrowd.measure.synthetic import SyntheticEvaluation
@@ -37,7 +37,7 @@ State: TypeAlias = Literal["unchanged", "coarse", "noisy", "nothing"]
 Verdict: TypeAlias = Literal["good", "doubtful", "bad"]
 MOST_TRIED = 100_000  # people of a dry run
 FEW_ROWS, VERY_FEW_ROWS = 0.9, 0.5  # shares of rows below which a release is doubtful, or bad
-_LARGE_ERROR = 0.05  # of a share
+_LARGE_ERROR, _LARGE_DISTANCE = 0.05, 0.1  # of a share; of a table from the true one
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ class ReaderView:
             else f"all {total} columns show something"
         )
         if self.lost and self.people is None:
-            parts.append(f"{len(self.lost)} values lose far more rows than the rest")
+            parts.append(
+                f"{format_count(len(self.lost), 'value or table', 'values or tables')} at risk"
+            )
         elif self.rare:
             parts.append(f"values rarer than about {format_percent(self.rare, 0)} may vanish")
         return "; ".join(parts)
@@ -229,7 +231,12 @@ def _make_view(file: SpecFile, examples: Examples | None, evaluation: Evaluation
         )  # fmt: skip
     if isinstance(evaluation, TablesEvaluation):
         error = f"{format_percent(evaluation.coverage, 0)} of 95 % intervals hold the true count."
-        return ReaderView(tuple(_list_finest(file)), left_out, None, error=error)
+        distorted = tuple(
+            f"{' by '.join(table.columns)} ({format_percent(table.distance, 0)} in another cell)"
+            for table in evaluation.tables
+            if table.distance > _LARGE_DISTANCE
+        )
+        return ReaderView(tuple(_list_finest(file)), left_out, None, lost=distorted, error=error)
     assert examples is not None
     parts = (evaluation, *evaluation.slices)
     values = [value for part in parts for value in part.lost.values]

@@ -70,7 +70,13 @@ SEVERAL_ROWS = (
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
-CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
+CLASS_RULES = (
+    "diversity",
+    "closeness",
+    "likeness",
+    "disclosure",
+    "presence",
+)  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
@@ -105,6 +111,23 @@ class Disclosure(SpecModel):
 
     every: Bound | None = None
     present: Bound | None = None
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Presence(SpecModel):
+    """Delta-presence: the share that a value may have in each class, from ``least`` to ``most``."""
+
+    value: Text
+    least: Share = 0.0
+    most: Share = 1.0
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Presence:
+        if self.least > self.most:
+            raise ValueError(f"`least` ({self.least}) exceeds `most` ({self.most}). Swap them.")
+        return self
 
 
 class Closeness(SpecModel):
@@ -146,6 +169,7 @@ class Column(SpecModel):
     closeness: Closeness | None = None
     likeness: Likeness | None = None
     disclosure: Disclosure | None = None
+    presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
@@ -232,13 +256,15 @@ class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
-    those rows.
+    those rows. ``protects`` says that the id is that of a household, all of whose members are
+    protected together.
     """
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
+    protects: Literal["household"] | None = None
 
 
 class Spec(SpecModel):

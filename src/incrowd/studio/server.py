@@ -25,7 +25,7 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.spec_ledger import resolve_ledger
 from incrowd.release.ledger_entries import format_remaining
 from incrowd.release.render import render_page
-from incrowd.spec.release import SafeSpec, SyntheticSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec, TablesSpec
 from incrowd.studio.access import RequestGuard, Sessions
 from incrowd.studio.open_spec import OpenSpec, StaleError
 from incrowd.studio.private_files import create_private
@@ -47,7 +47,7 @@ class LedgerStanding:
 def find_standing(work: OpenSpec) -> LedgerStanding | None:
     """Return what the ledger of a spec has left now; None where the method needs no ledger."""
     spec = work.file.spec
-    if spec.ledger is None and not isinstance(spec.release, SafeSpec | SyntheticSpec):
+    if spec.ledger is None and not isinstance(spec.release, SafeSpec | SyntheticSpec | TablesSpec):
         return None
     if spec.ledger is None:
         return LedgerStanding("", "")
