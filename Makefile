@@ -119,7 +119,7 @@ $(VENV)/.papers: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== Installing incrowd with what its site needs"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,pandas,papers,studio,utility]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,pandas,papers,studio]'
 	@touch $@ $(VENV)/.run $(VENV)/.studio $(VENV)/.papers
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python

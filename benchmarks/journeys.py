@@ -2,6 +2,7 @@
 
     python benchmarks/journeys.py [--incrowd PROGRAM] [--output FILE] [--only NAME ...]
     python benchmarks/journeys.py --compare BEFORE.json AFTER.json
+    python benchmarks/journeys.py --export FOLDER
 
 Runs in an environment with the packages of ``trials.txt`` (``make trials``) and calls the program
 of another. Of each table of ``people.py``: ``init``, the roles that a curator knows, ``confirm``,
@@ -432,6 +433,25 @@ def format_change(pair: list[Any]) -> str:
     return " > ".join("none" if value is None else str(value) for value in pair)
 
 
+def export_tables(folder: Path) -> None:
+    """Write the tables with a target as plain CSV, with what a curator knows of their columns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for trial in TRIALS:
+        if trial.target:
+            path = folder / trial.file.replace(".csv", "-plain.csv")
+            frame = read_frame(trial.source)
+            write_csv(
+                frame[frame[trial.target].isin(frame[trial.target].value_counts().index[:2])], path
+            )
+            hidden = [*trial.identifiers, *([trial.person] if trial.person else [])]
+            listed.append({
+                "name": trial.name, "file": path.name, "target": trial.target,
+                "person": trial.person, "identifiers": hidden, "dropped": trial.dropped,
+            })  # fmt: skip
+    (folder / "tables.json").write_text(json.dumps(listed, indent=1) + "\n")
+
+
 def main() -> None:
     """Take every table along, printing a line for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -440,7 +460,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="names of tables")
     parser.add_argument("--size-public", action="store_true", help="declare 'size: public'")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
+    parser.add_argument("--export", type=Path, metavar="FOLDER", help="for useful.py")
     args = parser.parse_args()
+    if args.export:
+        export_tables(args.export)
+        return
     if args.compare:
         compare_runs(*args.compare)
         return

@@ -76,7 +76,12 @@ class AnonymizationJob:
 Answer = tuple[int, Callable[[], float | None]]
 
 
-def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
+def run_incrowd_free(job: AnonymizationJob, api: Any) -> Answer:
+    """Return the same with sets of values in place of groups of hierarchies."""
+    return run_incrowd(job, api, labels="free")
+
+
+def run_incrowd(job: AnonymizationJob, api: Any, **more: str) -> Answer:
     """From the file to what every row shows, as the peers do."""
     from incrowd.codes.counted_table import PublishedTable
     from incrowd.codes.frequency import merge_tuples
@@ -89,7 +94,7 @@ def run_incrowd(job: AnonymizationJob, api: Any) -> Answer:
     from incrowd.spec.release import KAnonymitySpec
 
     columns = {c: Column(role="quasi", hierarchy=declare_hierarchy(job, c)) for c in job.columns}
-    how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression}
+    how = {"algorithm": job.algorithm, "k": job.k, "suppression": job.suppression, **more}
     rows = count_tuples_with_kept(open_table(job.table), ColumnHierarchies(columns), ())
     axes = rows.counted.axes
     release = KAnonymitySpec.model_validate({"method": "k-anonymity", **how})
@@ -195,6 +200,12 @@ def run_pycanon(job: AnonymizationJob, api: Any) -> Answer:
 # A function, the module that it is given, the algorithms, and what to install if not ours.
 WAYS: dict[str, tuple[Callable[[AnonymizationJob, Any], Answer], str, str, str]] = {
     "incrowd": (run_incrowd, "incrowd.methods.k_anonymity.classes", "ola mondrian", ""),
+    "incrowd, free labels": (
+        run_incrowd_free,
+        "incrowd.methods.k_anonymity.classes",
+        "mondrian",
+        "",
+    ),
     "incrowd publish": (run_publish, "incrowd.publication", "ola mondrian", ""),
     "anjana": (run_anjana, "anjana.anonymity", "ola", "anjana"),
     "crowds": (run_crowds, "crowds.kanonymity.ola", "ola", "crowds"),

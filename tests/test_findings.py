@@ -102,7 +102,7 @@ def test_a_finding_renders_its_values() -> None:
     assert finding.remedy == (
         "Add the ids, or drop these rows: `unit: {id: who, without_id: drop}`."
     )
-    assert finding.studio_remedy.endswith("on the Data page.")
+    assert finding.studio_remedy.endswith("on the Person page.")
     assert str(finding) == f"{finding.message} {finding.remedy}"
     assert finding.as_dict() == {
         "code": "ROWS_WITHOUT_ID", "severity": "error", "column": "who",

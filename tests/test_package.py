@@ -123,15 +123,17 @@ def test_each_extra_that_is_missing_is_named(environment: WheelEnvironment, tmp_
         "columns: {x: {role: quasi, hierarchy: {flat: {values: [a, b]}}}}\n"
         "release: {method: tables, epsilon: 1, delta: 1.0e-6, tables: [[x]], exports: [xlsx]}\n"
     )
-    compared = ("--original", "t.csv", "--released", "t.csv", "--spec", "spec.yaml")
+    (tmp_path / "exchange.yaml").write_text(
+        (tmp_path / "book.yaml").read_text().replace("[xlsx]", "[sdmx]")
+    )
     commands = {
         "studio": ["studio", "--no-browser"],
         "spark": ["check", "spec.yaml", "--engine", "spark"],
         "postgres": ["init", "postgresql://user@localhost/base#people", "-o", "new.yaml"],
         "statistics": ["init", "t.sav", "-o", "new.yaml"],
-        "utility": ["evaluate", *compared, "--target", "y"],
         "papers": ["reproduce", "all", "-o", "papers"],
         "excel": ["plan", "--tables", "book.yaml"],
+        "sdmx": ["plan", "--tables", "exchange.yaml"],
     }
     assert set(commands) | {"pandas"} | FOR_DEVELOPERS >= set(EXTRAS)  # who gives pandas has it
     request = json.dumps(list(commands.values()))

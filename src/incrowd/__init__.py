@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from incrowd.curate.check import check
     from incrowd.curate.confirm import confirm
+    from incrowd.curate.cumulate import RunningTotals, cumulate
     from incrowd.curate.deposit import describe
     from incrowd.curate.draft.draft import draft
     from incrowd.curate.recommend import recommend_method
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
         SafeRelease,
         SampledEvent,
         Selection,
+        SeriesCounts,
+        ShiftedCounts,
     )
     from incrowd.privacy.plan import Plan, plan
     from incrowd.privacy.plan_counts import CountsPlan
@@ -56,7 +59,7 @@ _HOMES = {
     "privacy.sample": ("Definition", "delta"),
     "privacy.events": (
         "Coin", "Composition", "GaussianCounts", "GeometricCounts", "Mechanism", "OneOf",
-        "PersonCounts", "SafeRelease", "SampledEvent", "Selection",
+        "PersonCounts", "SafeRelease", "SampledEvent", "Selection", "SeriesCounts", "ShiftedCounts",
     ),
     "privacy.sample_inverse": ("beta", "crowd_size", "epsilon"),
     "privacy.plan": ("Plan", "plan"),
@@ -68,6 +71,7 @@ _HOMES = {
     "evaluation.audit.audit": ("audit",),
     "curate.check": ("check",),
     "curate.confirm": ("confirm",),
+    "curate.cumulate": ("RunningTotals", "cumulate"),
     "curate.deposit": ("describe",),
     "curate.draft.draft": ("draft",),
     "curate.recommend": ("recommend_method",),
@@ -114,9 +118,12 @@ __all__ = [
     "ParameterError",
     "PersonCounts",
     "Plan",
+    "RunningTotals",
     "SafeRelease",
     "SampledEvent",
     "Selection",
+    "SeriesCounts",
+    "ShiftedCounts",
     "SmoothBound",
     "UnsolvableError",
     "amplify_guarantee",
@@ -128,6 +135,7 @@ __all__ = [
     "compare",
     "confirm",
     "crowd_size",
+    "cumulate",
     "delta",
     "delta_sampling",
     "describe",

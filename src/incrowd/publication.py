@@ -40,6 +40,7 @@ from incrowd.methods.spec_ledger import (
 from incrowd.methods.table_fit import refuse_unfit_table
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
+from incrowd.privacy.series import SeriesTurn
 from incrowd.release.folder import fill_folders, locate_curator_folder
 from incrowd.release.history import ReleaseHistory
 from incrowd.release.ledger import Ledger
@@ -51,7 +52,7 @@ from incrowd.release.write import write_release
 from incrowd.spec.about import About
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import ReleaseSpec
+from incrowd.spec.release import ReleaseSpec, SafeSpec
 
 __all__ = ["Release", "RunContext", "make_release", "publish", "publish_into"]
 
@@ -200,7 +201,8 @@ def make_release(run: RunContext) -> Release:
 
         people = _choose_people(run, source)
         counts = counts if people.rows is source else method.count(people.rows)
-        context = MakeContext(run.bits, source.engine, run.step, run.progress)
+        turn = _take_turn(run, spent.booking)
+        context = MakeContext(run.bits, source.engine, run.step, run.progress, turn)
         outcome = method.make(counts, context)
 
         run.step("write")
@@ -279,6 +281,21 @@ def _choose_people(run: RunContext, source: Table) -> _People:
     key = choose_key(spec, run.bits, rehearsal=run.rehearsal)
     rows = draw_rows(source, spec, run.bits, key)
     return _People(rows, key, source.rows() - rows.rows())
+
+
+def _take_turn(run: RunContext, booking: Booking | None) -> SeriesTurn | None:
+    """Return the turn of a release of a series; None of any other.
+
+    The key of the noise belongs to the ledger. Of seeded bits the seed decides it, and a rehearsal
+    is the first release.
+    """
+    release = _get_release_spec(run.file)
+    if not isinstance(release, SafeSpec) or release.series is None:
+        return None
+    number = 1 if booking is None or booking.release is None else booking.release
+    if run.ledger is None or booking is None or not run.bits.private:
+        return SeriesTurn(number, run.bits.draw_words(4).tobytes())
+    return SeriesTurn(number, run.ledger.key()).bind(b"series %d" % booking.number)
 
 
 def _find_weaknesses(run: RunContext, source: Table, outcome: MethodResult) -> list[Finding]:

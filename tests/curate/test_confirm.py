@@ -163,13 +163,15 @@ def test_an_unknown_column_is_refused_and_nothing_confirmed(spec: Path) -> None:
 
 
 def test_yes_and_no(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = answer(spec, "y\nn\nYes\nwhat?\nn\n\ny\nN\ny\n", monkeypatch)
+    """No to both roles, one by one not changed; no to the range; an answer that is none."""
+    done = answer(spec, "y\nn\n\n\nYes\nwhat?\nn\n\n\ny\ny\n", monkeypatch)
     assert done.returncode == 1
-    assert left(spec) == [ENTRIES[1], ENTRIES[3], ENTRIES[5]]
-    assert "1 of 7: name, role" in done.stdout
-    assert "7 of 7: seen, hierarchy" in done.stdout
+    assert left(spec) == [ENTRIES[1], ENTRIES[4], ENTRIES[5]]
+    assert "1 of 6: name, role" in done.stdout
+    assert "2 of 6: role quasi (2 columns)" in done.stdout
+    assert "6 of 6: town, hierarchy" in done.stdout
     assert "Oslo (9)" in done.stdout
-    assert answer(spec, "y\ny\ny\n", monkeypatch).returncode == 0
+    assert answer(spec, "y\ny\n", monkeypatch).returncode == 0
     assert left(spec) == []
 
 
@@ -183,12 +185,64 @@ def test_an_answer_that_is_none_lists_the_answers(
 
 
 def test_a_no_comes_back_with_what_to_edit(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = answer(spec, "y\nn\ny\ny\ny\nn\nq\n", monkeypatch)
+    done = answer(spec, "y\nn\ntown\n\ny\nn\n\nq\n", monkeypatch)
     refused, _, rest = done.stdout.partition("You answered no")[2].partition("Not confirmed yet")
     assert "town, role" in refused
+    assert "age, role" not in refused
     assert "set `from` and `to`" in refused  # of age
     assert "--values-are-public seen" in rest
     assert "age" not in rest
+
+
+def test_a_role_is_changed_and_what_it_asks_for_goes_with_it(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is no role is asked again; the list of a dropped column is not asked."""
+    done = answer(spec, "y\nn\ntown\nqasi\ndrop\ny\ny\n", monkeypatch)
+    assert "'qasi' is no role." in done.stdout
+    assert done.returncode == 0
+    file = read_spec_file(spec)
+    assert file.spec.columns["town"].role == "drop"
+    assert file.spec.columns["town"].hierarchy is None
+    assert file.spec.is_confirmed
+
+
+def test_what_is_published_after_all_is_asked_for(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = SPEC.replace("hierarchy: {flat: {values: [Rome, Oslo, Bonn, Ulm]}},", "").replace(
+        "town: {role: quasi, written: {nulls: [NA]}, \n    confirm: [role, written, hierarchy]}",
+        "town: {role: drop, confirm: [role]}",
+    )
+    spec.write_text(text, encoding="utf-8")
+    answer(spec, "y\nn\nquasi\ny\ny\ny\nq\n", monkeypatch)
+    file = read_spec_file(spec)
+    assert file.spec.columns["town"].role == "quasi"
+    assert file.spec.columns["town"].hierarchy is not None
+    assert "hierarchy" in file.spec.columns["town"].confirm  # read from the table: not confirmed
+
+
+def test_a_no_to_a_range_or_a_list_offers_the_public_one(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "y\ny\ny\nn\n110 to 5\n0 to 109\nn\n2019-01-01 to 2024-12-31\nn\nRome, Oslo, Bonn\n"
+    done = answer(spec, lines, monkeypatch)
+    assert done.returncode == 0, done.stderr
+    assert "such as 0 to 119" in done.stdout  # by the name of the column
+    assert "a range is two numbers that rise" in done.stdout
+    columns = read_spec_file(spec).spec.columns
+    age, seen, town = (columns[name].hierarchy for name in ("age", "seen", "town"))
+    assert age is not None
+    assert age.intervals is not None
+    assert age.intervals.low == 0
+    assert age.intervals.high == 109
+    assert [int(width) for width in age.intervals.widths] == [10, 60]
+    assert seen is not None
+    assert seen.dates is not None
+    assert str(seen.dates.low) == "2019-01-01"
+    assert town is not None
+    assert town.flat is not None
+    assert town.flat.values == ("Rome", "Oslo", "Bonn")
 
 
 @pytest.mark.parametrize("end", ["q\ny\ny\n", "", "Q"])
@@ -197,9 +251,9 @@ def test_who_quits_or_goes_away_keeps_what_was_said(
 ) -> None:
     done = answer(spec, f"y\ny\n{end}", monkeypatch)
     assert done.returncode == 1
-    assert left(spec) == ENTRIES[2:]
-    assert "3 of 7" in done.stdout
-    assert "4 of 7" not in done.stdout
+    assert left(spec) == [ENTRIES[2], ENTRIES[3], *ENTRIES[5:]]
+    assert "3 of 6" in done.stdout
+    assert "4 of 6" not in done.stdout
 
 
 def test_whoever_says_nothing_has_confirmed_nothing(

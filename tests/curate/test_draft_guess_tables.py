@@ -135,15 +135,15 @@ def order_of(column: Column) -> tuple[str, ...]:
     return column.hierarchy.declaration.values
 
 
-def answers(rows: int = 400) -> list[str]:
-    draw = random.Random(4)
+def answers(rows: int = 400, seed: int = 4) -> list[str]:
+    draw = random.Random(seed)
     return [draw.choice(LEVELS) for _ in range(rows)]
 
 
 @pytest.mark.parametrize("suffix", [".arrow", ".parquet", "in memory", "pandas", "enum"])
 def test_ordered_categories_of_arrow_keep_their_order(tmp_path: Path, suffix: str) -> None:
     ordered = pd.Categorical(answers(), categories=LEVELS, ordered=True)
-    frame = pd.DataFrame({"pain": ordered, "note": pd.Categorical(answers())})
+    frame = pd.DataFrame({"pain": ordered, "note": pd.Categorical(answers(seed=5))})
     table = pa.Table.from_pandas(frame)
     path = tmp_path / f"t{suffix}"
     if suffix == ".arrow":
@@ -151,7 +151,7 @@ def test_ordered_categories_of_arrow_keep_their_order(tmp_path: Path, suffix: st
     elif suffix == ".parquet":
         pyarrow.parquet.write_table(table, path)
     enum = pl.DataFrame(
-        {"pain": pl.Series(answers(), dtype=pl.Enum(LEVELS)), "note": pl.Series(answers())}
+        {"pain": pl.Series(answers(), dtype=pl.Enum(LEVELS)), "note": pl.Series(answers(seed=5))}
     )
     sources = {"in memory": table, "pandas": frame, "enum": enum}
     file = parse_spec(draft(open_table(sources.get(suffix, path)), name="t").yaml())

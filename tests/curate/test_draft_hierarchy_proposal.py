@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 from decimal import Decimal
 from pathlib import Path
 
@@ -86,6 +87,36 @@ def test_widths_rise_and_divide_one_another(numbers: list[Decimal]) -> None:
 
 
 @given(COLUMNS)
+def test_no_gap_lies_between_two_widths(numbers: list[Decimal]) -> None:
+    """A column must not go from fine to hardly anything: 10, then 50."""
+    declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_numbers(numbers)))
+    for narrow, wide in itertools.pairwise(declared.widths):
+        assert wide / narrow in (2, 3), declared.widths
+
+
+def test_widths_of_years_and_degrees_and_runs_of_lists_rise_by_two_or_three() -> None:
+    for last in range(1910, 2100, 10):
+        years = [Decimal(1900), Decimal(last + 5)]
+        widths = get_intervals(make_quasi_column(hierarchy_proposal.propose_years(years))).widths
+        assert all(wide / narrow in (2, 3) for narrow, wide in itertools.pairwise(widths))
+        assert 2 <= math.ceil((last + 10 - 1900) / int(widths[-1])) <= 3
+    for high in (1, 3, 10, 90):
+        column = hierarchy_proposal.propose_degrees(
+            [Decimal("0.5"), Decimal(high) + Decimal("0.2")]
+        )
+        widths = get_intervals(make_quasi_column(column)).widths
+        assert all(wide / narrow in (2, 3) for narrow, wide in itertools.pairwise(widths))
+    for size in range(4, 60):
+        proposal = hierarchy_proposal.propose_listed_order([f"v{at}" for at in range(size)])
+        declared = make_quasi_column(proposal).hierarchy
+        assert declared is not None
+        assert isinstance(declared.declaration, Order)
+        runs = declared.declaration.runs
+        assert all(wide == 2 * narrow for narrow, wide in itertools.pairwise((1, *runs)))
+        assert 2 <= math.ceil(size / runs[-1]) <= 3
+
+
+@given(COLUMNS)
 def test_the_coarsest_is_about_half_the_range(numbers: list[Decimal]) -> None:
     """More would be one interval and a rest, less would leave many at the last step to nothing."""
     declared = get_intervals(make_quasi_column(hierarchy_proposal.propose_numbers(numbers)))
@@ -164,9 +195,7 @@ def test_years_go_by_decades(years: list[int]) -> None:
 
 
 def test_years_by_their_name_and_by_their_values() -> None:
-    assert (
-        get_intervals(draft_column("YearOfBirth", [1931, *range(1950, 1990)], times=5)).low == 1930
-    )
+    assert get_intervals(draft_column("ModelYear", [1931, *range(1950, 1990)], times=5)).low == 1930
     assert get_intervals(draft_column("built", list(range(1950, 1990)), times=5)).low == 1950
     assert get_intervals(draft_column("meters", list(range(150, 2500, 7)), times=5)).low == 0
 

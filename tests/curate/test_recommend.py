@@ -31,12 +31,12 @@ NARROW = {"sex": flat(2), "region": flat(4), "age": AGE, "job": flat(6)}
 WIDE = {f"c{at}": flat(2 + at % 4) for at in range(10)}
 
 
-def draw_skewed(columns: dict[str, Any], size: int) -> pl.DataFrame:
-    """Independent columns, the i-th value 1 / i times as frequent as the first."""
+def draw_concentrated(columns: dict[str, Any], size: int) -> pl.DataFrame:
+    """Independent columns, the i-th value 1 / i**2 times as frequent as the first."""
     draws, data = np.random.default_rng(11), {}
     for name, column in columns.items():
         listed = column["hierarchy"].get("flat", {}).get("values", list(range(80)))
-        shares = 1 / np.arange(1, len(listed) + 1)
+        shares = np.arange(1, len(listed) + 1) ** -2.0
         places = draws.choice(len(listed), size, p=shares / shares.sum())
         data[name] = [listed[place] for place in places.tolist()]
     return pl.DataFrame(data)
@@ -57,7 +57,7 @@ def get_forecast(recommendation: Recommendation, method: str) -> MethodForecast:
 def test_counts_keep_about_what_is_forecast(columns: dict[str, Any], size: int) -> None:
     """A release weighs rows against detail by itself: it keeps as many columns, or nearly."""
     forecast = get_forecast(recommend(columns, size), "counts")
-    release = publish_unjudged(draw_skewed(columns, size), describe(columns))
+    release = publish_unjudged(draw_concentrated(columns, size), describe(columns))
     data = release.data
     assert isinstance(data, pl.DataFrame)
     informative = sum(data[name].n_unique() > 1 for name in columns)
@@ -71,7 +71,7 @@ def test_shares_of_synthetic_rows_are_within_the_forecast(
 ) -> None:
     """At most a few of some dozens of values may lie outside; each does with 5 % at most."""
     forecast = get_forecast(recommend(columns, size), "synthetic")
-    table = draw_skewed(columns, size)
+    table = draw_concentrated(columns, size)
     spec = describe(columns)
     spec["release"] = {"method": "synthetic", "epsilon": 1.0, "delta": 1e-6}
     data = publish_unjudged(table, spec).data
@@ -113,7 +113,7 @@ def test_sensitive_columns_count_as_published_by_k_anonymity() -> None:
 
 def test_check_says_what_is_recommended_whatever_the_values() -> None:
     spec, notes = describe(WIDE, size=5_000), []
-    for table in (draw_skewed(WIDE, 400), draw_skewed(WIDE, 60)):
+    for table in (draw_concentrated(WIDE, 400), draw_concentrated(WIDE, 60)):
         findings = check(open_table(table), spec)
         notes += [str(x) for x in findings if x.code == "METHOD_RECOMMENDED"]
     assert len(notes) == 2
@@ -127,7 +127,7 @@ def test_tables_of_every_two_columns_are_forecast_by_the_noise_of_their_cells() 
     forecast = get_forecast(recommend(NARROW, size), "tables")
     spec = describe(NARROW)
     spec["release"] = {"method": "tables", "epsilon": 1.0, "delta": 1e-6, "all": 2}
-    table = draw_skewed(NARROW, size)
+    table = draw_concentrated(NARROW, size)
     assert forecast.informative == 4
     assert 0 < forecast.error < 0.1
     wide = recommend({f"c{at}": flat(2) for at in range(21)}, size)

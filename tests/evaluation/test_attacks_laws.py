@@ -126,8 +126,9 @@ def best(law: ReleaseLaw, most_rows: int = 3000) -> float:
 def test_geometric_counts_attain_what_epsilon_allows() -> None:
     for epsilon in (0.1, 0.5, 1.0, 2.0):
         event = GeometricCounts(round(20 / epsilon), epsilon)
-        law = CountLaw(build_event_law(event), 5)
-        allowed = max_success_rate(epsilon, law.noise.min_delta)
+        noise = build_event_law(event)
+        law = CountLaw(noise, 5)
+        allowed = max_success_rate(epsilon, noise.min_delta)
         assert best(law) <= allowed
         assert best(law) == pytest.approx(exp(epsilon) / (1 + exp(epsilon)), rel=1e-6)
         assert best(law) == pytest.approx(allowed, rel=1e-6)

@@ -106,12 +106,12 @@ def test_where_all_is_shown_epsilon_is_attained() -> None:
     rows = np.full(40_000, 40)
     event = GeometricCounts(16, 1.0)
     people = MembershipTargets(np.arange(len(rows)), rows, shown_of(rows, event, 3))
-    law, rng = CountLaw(build_geometric_law(1.0, 16), K), np.random.default_rng(3)
-    result = attack_by_law(law, people, rng=rng)
+    noise, rng = build_geometric_law(1.0, 16), np.random.default_rng(3)
+    result = attack_by_law(CountLaw(noise, K), people, rng=rng)
     assert result.success.tries == 40_000
     assert result.success.value == pytest.approx(exp(1) / (1 + exp(1)), abs=0.01)
     assert result.details["expected"] == pytest.approx(
-        max_success_rate(1.0, law.noise.min_delta), rel=0.01
+        max_success_rate(1.0, noise.min_delta), rel=0.01
     )
     assert result.succeeds
 

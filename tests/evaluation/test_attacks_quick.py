@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,39 @@ def test_a_dossier_is_answered_by_every_attack(tmp_path: Path, more: dict[str, o
         if described:
             page = (private / "dossier-private.html").read_text()
             assert "No attack of this kind was tried" not in page
+
+
+def test_work_decides_how_many_people_are_tried_and_the_report_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counted work, not a clock: the same release is attacked in the same way."""
+    table = pl.DataFrame(ROWS).with_columns(size=pl.Series([at * 7 % 90 for at in range(900)]))
+    columns = {**COLUMNS, "size": COLUMNS["age"], "ill": {"role": "sensitive"}}
+    release = {"method": "k-anonymity", "k": 5, "algorithm": "mondrian"}
+    results = {}
+    for work in (10**9, 80_000, 0):
+        monkeypatch.setattr(quick, "_WORK", work)
+        monkeypatch.setattr(quick, "_SHARE", 0)
+        released = [
+            ic.publish(table, {"columns": columns, "release": release}).report().html
+            for _ in range(2)
+        ]
+        (tried,) = {
+            int(number.replace(",", ""))
+            for page in released
+            for number in re.findall(r"Each attack was run on ([0-9,]+) random people", page)
+        }
+        results[work] = tried
+        assert ("instead of 1,000, because each is compared" in released[0]) == (tried < 900)
+    assert results[10**9] == 900  # all there are
+    assert quick.FEWEST < results[80_000] < 900
+    assert results[0] == quick.FEWEST
+
+
+def test_people_who_are_looked_up_are_all_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "_WORK", 6_000)
+    monkeypatch.setattr(quick, "_SHARE", 0)
+    columns = {**COLUMNS, "ill": {"role": "sensitive"}}
+    spec = {"columns": columns, "release": {"method": "k-anonymity", "k": 5, "suppression": 0}}
+    page = ic.publish(pl.DataFrame(ROWS), spec).report().html
+    assert "Each attack was run on 900 random people" in page

@@ -27,13 +27,12 @@ from support.unjudged import publish_unjudged
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.evaluate import evaluate
 from incrowd.privacy.accountant import Accountant
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.events import parse_event
 from incrowd.privacy.randomness import SeededRandomness
 from incrowd.publication import Release, publish
 from incrowd.release.certificate import Certificate, hash_file
 from incrowd.release.ledger import Ledger
-from incrowd.release.parameters import make_noise_event
 
 BUDGET = "method: safe, epsilon: 1, delta: 1.0e-6"
 FIXED = f"release: {{{BUDGET}, draw: counts, {LEVELS}}}"
@@ -105,7 +104,7 @@ def test_the_statement_says_what_is_true_of_a_row(voters: pl.DataFrame) -> None:
     assert f"below {r + 3} are suppressed" in statement["noise"]
     assert "within ±3 with a probability of at least 95 %." in statement["accuracy"]
     assert f"near the threshold of {r + 3} are biased upward" in statement["accuracy"]
-    deviation = build_event_law(make_noise_event(release.certificate.parameters)).variance ** 0.5
+    deviation = build_noise_spread(release.certificate.parameters).variance ** 0.5
     assert f"{deviation:.3g} × √c" in statement["noise_sums"]
 
 

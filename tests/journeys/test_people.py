@@ -13,12 +13,14 @@ from pyspark.sql import SparkSession
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.curate.check import find_refusals
 from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
+from incrowd.spec.file import load_spec
 
 WARDS = ["ear", "eye", "heart", "lung"]
 
@@ -119,6 +121,15 @@ def test_what_has_no_tight_bound_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(IncrowdError, match=words):
         publish_unjudged(make_visits(50), make_spec(3, **release))
+
+
+def test_check_says_where_the_search_of_levels_is_noisier() -> None:
+    levels = {"sex": 0, "ward": 0}
+    noted = [
+        {finding.code for finding in find_refusals(load_spec(spec))}
+        for spec in (make_spec(4), make_spec(1), make_spec(4, levels=levels))
+    ]
+    assert ["SEARCH_NOISIER" in codes for codes in noted] == [True, False, False]
 
 
 def test_slices_charge_every_table(tmp_path: Path) -> None:

@@ -135,13 +135,20 @@ def test_an_older_file_gets_the_column_of_parts(tmp_path: Path) -> None:
         ({"part": None}, "publish one period at a time"),
         ({"unit": {"id": "patient"}}, "`part` needs a unit within one period"),
         ({"part": {"column": "ward", "value": "eye"}}, "Name the same column"),
-        ({"part": {"column": "visit", "value": "2026Q3"}}, "Write it as 2026-Q3"),
+        ({"part": {"column": "visit", "value": "2026Q5"}}, "Write it as 2026-Q3"),
         ({"release": {"method": "k-anonymity", "k": 5}}, "has no budget"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(IncrowdError, match=words):
         load_spec({**make_spec("2026-Q3"), **change})
+
+
+def test_two_names_of_a_quarter_are_one_part() -> None:
+    for text in ("2026Q3", "2026q3", "2026 Q3", "2026-Q3"):
+        part = load_spec({**make_spec(text)}).spec.part
+        assert part is not None
+        assert part.value == "2026-Q3"
 
 
 def test_a_dry_run_has_rows_of_the_part_alone() -> None:

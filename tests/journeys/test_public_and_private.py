@@ -36,6 +36,7 @@ SPEC: dict[str, Any] = {
     "release": {"k": 20, "beta": 0.1, "delta": 1e-6, "levels": {"x": 0}},
 }
 TABLE = pl.DataFrame({"x": ["a", "b"] * 300})
+PRIVATE_FILES = ["attacks.json", "evaluation.json", "origin.json", "report.html"]
 
 
 def made(folder: Path, table: pl.DataFrame = TABLE, **more: Any) -> Release:
@@ -52,12 +53,12 @@ def test_what_is_private_lies_beside_what_is_handed_out(tmp_path: Path) -> None:
     release = made(tmp_path / "out")
     assert release.curator == tmp_path / "out.curator"
     assert release.curator.stat().st_mode & 0o077 == 0
-    assert list_files(release.curator) == ["attacks.json", "evaluation.json", "report.html"]
+    assert list_files(release.curator) == PRIVATE_FILES
     assert list_files(tmp_path / "out") == [
         "README.md", "certificate.html", "certificate.json", "data.parquet", "scheme/x.csv",
     ]  # fmt: skip
     elsewhere = made(tmp_path / "two", curator=tmp_path / "deep" / "private")
-    assert list_files(elsewhere.curator) == ["attacks.json", "evaluation.json", "report.html"]
+    assert list_files(elsewhere.curator) == PRIVATE_FILES
     assert not (tmp_path / "two.curator").exists()
     assert "Private" in elsewhere.report().html
 

@@ -18,7 +18,7 @@ from incrowd.spec.file import parse_spec, read_spec_file
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ROOMS = ("data", "hierarchies", "privacy", "explore", "publish")
+ROOMS = ("person", "data", "hierarchies", "confirm", "privacy", "explore", "publish")
 
 
 def settled(page: Page) -> None:
@@ -58,7 +58,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         page.press("#epsilon", "Tab")
         page.wait_for_selector("#statement:has-text('ε = 2 and')")
         settled(page)
-        for name in ROOMS[2:]:
+        for name in ROOMS[4:]:
             room(page, name)
             assert find_violations(page) == [], name
         release = read_spec_file(spec).spec.release
@@ -117,7 +117,7 @@ def test_a_file_as_users_bring_it_on_a_phone(
         chromium, studio, viewport={"width": 380, "height": 760}, color_scheme="dark"
     ) as page:
         page.set_input_files("input[data-pick]", patients)
-        page.wait_for_url("**/data")
+        page.wait_for_url("**/person")
         settled(page)
         assert find_violations(page) == []
         for name in ROOMS:
@@ -129,9 +129,12 @@ def test_a_file_as_users_bring_it_on_a_phone(
         assert page.is_disabled("#publish")
         file = studio.folder / "Patienten 2025.yaml"
         assert read_spec_file(file).spec.table == "Patienten 2025.csv"
-        room(page, "data")
+        assert page.is_visible("#who-is-a-person")
+        room(page, "person")
         page.click("#confirm-unit")
-        page.wait_for_selector("#confirm-unit", state="detached")
+        page.wait_for_url("**/data")
+        settled(page)
+        assert not page.is_visible("#who-is-a-person")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('on this page are confirmed')")
         left = list(read_spec_file(file).spec.unconfirmed_entries)  # what is left are ladders
@@ -192,7 +195,7 @@ def test_a_file_is_dropped(studio: RunningStudio, chromium: Browser) -> None:
             return held;
         }}""")
         page.dispatch_event("[data-drop]", "drop", {"dataTransfer": dropped})
-        page.wait_for_url("**/data")
+        page.wait_for_url("**/person")
         assert "dropped" in page.inner_text(".subject")
 
 
@@ -245,6 +248,9 @@ def test_two_tabs_on_one_spec(studio: RunningStudio, chromium: Browser) -> None:
     with open_page(chromium, studio, refusals=True) as first:
         first.fill("#place", "tabs.csv")
         first.press("#place", "Enter")
+        first.wait_for_url("**/person")
+        settled(first)
+        first.click("#confirm-unit")
         first.wait_for_url("**/data")
         settled(first)
         second = first.context.new_page()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from support.pairs import (
@@ -16,7 +14,7 @@ from support.pairs import (
 
 from incrowd.arrays import Floats
 from incrowd.codes.frequency import Frequencies, merge_tuples
-from incrowd.errors import IncrowdError, ParameterError
+from incrowd.errors import ParameterError
 from incrowd.measure import prediction
 from incrowd.measure.prediction import Accuracy, compute_accuracy
 
@@ -197,14 +195,6 @@ def test_accuracy_agrees_with_scikit_learn_row_by_row() -> None:
 def test_a_target_that_is_no_column_is_refused() -> None:
     with pytest.raises(ParameterError, match="'target'.*be 'a' or 'b'. Got 'salary' instead"):
         compute_accuracy(make_identity_pair(make_frequencies([(0, 0, 1)]), 2, 2), target="salary")
-
-
-def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    with pytest.raises(
-        IncrowdError, match="needs scikit-learn. Install it: pip install 'incrowd.utility.'"
-    ):
-        compute_accuracy(make_identity_pair(planted(50), 6, 5, 3), target="c")
 
 
 def test_the_area_under_the_curve_is_that_of_all_pairs() -> None:

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from support.findings import list_verify_messages
 from support.pages import Outline, list_external_loads, read_outline
 
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.protection import FALSE_POSITIVE_RATES, max_true_positive_rate
 from incrowd.release.certificate import PAGE, README, Certificate
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import make_noise_event
 from incrowd.release.verify import read_certificate
 
 FORMATS = Path(__file__).parents[1] / "formats"
@@ -193,7 +192,7 @@ def test_of_a_table_that_is_a_sample_the_promise_is_to_the_population() -> None:
     assert guarantee.epsilon is not None
     assert guarantee.delta is not None
     # What is shown of a large cell, with somebody in the table, and without
-    law, r = build_event_law(make_noise_event(parameters)), int(parameters["r"])
+    law, r = build_noise_spread(parameters), int(parameters["r"])
     chances = [law.compute_tail(x) - law.compute_tail(x + 1) for x in range(-r, r + 1)]
     table, none = [0.0, *chances], [*chances, 0.0]
     rate = float(parameters["already_sampled"])

@@ -26,10 +26,9 @@ from support.readers import (
 )
 from support.unjudged import publish_unjudged
 
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.release.certificate import Certificate
 from incrowd.release.noise_sentences import format_exact
-from incrowd.release.parameters import make_noise_event
 from incrowd.release.statement import TECHNICAL
 
 pytestmark = pytest.mark.usefixtures("settled_once")
@@ -135,7 +134,7 @@ def _says_how_accurate(certificate: Certificate, text: str) -> None:
     for table in certificate.tables:
         parameters = table.parameters
         if certificate.has_noisy_counts:
-            tail = build_event_law(make_noise_event(parameters)).tail.tolist()
+            tail = build_noise_spread(parameters).tail.tolist()
             spread = (2 * sum(p * x * x for x, p in enumerate(tail))) ** 0.5
             assert (
                 f"at most ±{int(parameters['r'])}, with a standard deviation of {spread:.3g}."

@@ -38,6 +38,7 @@ FIELDS = {
     "target": ("a", "safe"),
     "search_epsilon": ("0.1", "safe"),
     "releases": ("4", "safe"),
+    "series": ("{of: 4}", "safe"),
     "loss": ("entropy", CLASSES),
     "candidates": ("all", CLASSES),
     "cut": ("median", CLASSES),
@@ -45,6 +46,7 @@ FIELDS = {
     "suppressed": ("dropped", CLASSES),
     "search_seconds": ("90", CLASSES),
     "algorithm": ("ola", CLASSES),
+    "labels": ("free", "k-anonymity"),
     "reading": ("wildcard", "k-anonymity"),
     "subsets": ("{2: 10}", "k-anonymity"),
     "population": ("1000", "k-anonymity"),
@@ -57,6 +59,8 @@ FIELDS = {
 WITH = {
     "formulas": ["format: csv"],
     "cut": ["algorithm: mondrian"],
+    "series": ["epsilon: 1.0", "delta: 1.0e-6"],
+    "labels": ["algorithm: mondrian"],
     "reading": ["algorithm: suppress"],
     "subsets": ["algorithm: suppress", "reading: wildcard"],
 }
@@ -65,16 +69,18 @@ WITH = {
 FOREIGN = {
     "safe": (
         "loss", "candidates", "cut", "suppression", "suppressed", "search_seconds",
-        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "reading", "subsets",
+        "algorithm", "noise", "bounds", "confidence", "clamp", "population", "labels", "reading",
+        "subsets",
     ),
     "k-epsilon": (
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases", "population", "reading", "subsets",
+        "target", "search_epsilon", "releases", "series", "population", "labels", "reading",
+        "subsets",
     ),
     "k-anonymity": (
         "epsilon", "delta",
         "beta", "keep", "draw", "scheme", "slices", "already_sampled", "objective",
-        "target", "search_epsilon", "releases",
+        "target", "search_epsilon", "releases", "series",
         "noise", "bounds", "confidence", "clamp",
     ),
 }  # fmt: skip

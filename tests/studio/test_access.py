@@ -67,7 +67,7 @@ def test_nothing_leads_to_another_site(browser: StudioBrowser, tmp_path: Path, b
     answer = browser.send_request(
         "POST", f"{work}/undo", f"version={browser.version}", {"X-Back": back}
     )
-    assert answer.place == f"{work}/data"
+    assert answer.place == f"{work}/person"
     refused = browser.send_request("POST", "/open", "place=../x", {"X-Back": back})
     assert "evil" not in refused.text.partition("is outside")[2]
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -169,3 +170,33 @@ def test_of_a_large_lattice_the_schemes_that_are_asked_for_are_looked_at(
     assert re.findall(r'id="node-([0-9.]+)"', page) == [f"{age}.{sex}"]
     assert "All 1 schemes with these levels were evaluated" in page
     assert "any level" in page
+
+
+def test_schemes_are_ranked_in_words_and_stand_side_by_side(
+    browser: FormBrowser, tmp_path: Path
+) -> None:
+    page = browser.get(f"{browser.room}/explore")
+    holding = [scheme for scheme in explored(tmp_path).schemes if scheme.holds]
+    names = re.findall(r'name="beside" value="([\d.]+)"', page)
+    assert names == [".".join(map(str, scheme.levels)) for scheme in holding[:12]]
+    two = "&".join(f"beside={name}" for name in (names[0], names[1], names[1], "9.9"))
+    beside = html.unescape(browser.get(f"{browser.room}/explore?{two}"))
+    table = beside.partition('id="beside-title"')[2].partition("</table>")[0]
+    assert table.count('<th scope="col">Scheme') == 2
+    assert f"90, {90 - holding[0].suppressed}" in table
+    assert "Side by side" not in browser.get(f"{browser.room}/explore?beside={names[0]}")
+
+
+def test_limits_narrow_the_search_and_risk_is_shown_by_sets(
+    browser: FormBrowser, tmp_path: Path
+) -> None:
+    page = browser.get(f"{browser.room}/explore")
+    risk_table = html.unescape(page).partition('id="sets-title"')[2]
+    assert risk_table.index("age, <b>sex</b>") < risk_table.index('<tr><th scope="row"><b>sex')
+    fields: dict[str, Any] = {"low0": "1", "high0": "", "weight0": "3", "low1": "", "high1": ""}
+    browser.post(f"{browser.room}/explore/limits", **fields)
+    assert levels(tmp_path) == {"age": (1, 3)}
+    spec = read_spec_file(tmp_path / "people.yaml").spec
+    assert spec.columns["age"].weight == 3
+    refused = browser.post(f"{browser.room}/explore/limits", 422, low0="2", high0="1")
+    assert "finest level is above" in html.unescape(refused)

@@ -25,6 +25,7 @@ FORMATS = Path(__file__).parents[1] / "formats"
 CLASSES = "method: k-anonymity, k: 5"
 NOISE = "method: k-epsilon, k: 5, epsilon: 1"
 RULE = "diversity: {distinct: 2}"
+LISTED_LEVELS = LEVELS.replace("zip: 5, ", "")
 SPECS = {
     "counts-fixed": f"{SAFE}, {LEVELS}",
     "counts-described": f"{SAFE}, {LEVELS}",
@@ -37,6 +38,7 @@ SPECS = {
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "counts-person-rows": f"{SAFE}, {LEVELS}",
     "counts-person-period": f"{SAFE}, {LEVELS}",
+    "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
     "sample-search": f"{SAFE}, draw: sample, scheme: search",
     "sample-mondrian": f"{SAFE}, draw: sample, scheme: mondrian",
@@ -46,12 +48,15 @@ SPECS = {
     "k-anonymity-starred": f"{CLASSES}, suppressed: starred, suppression: 0.2, "
     "levels: {n: 0, half: 0}",
     "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
+    "k-anonymity-presence": CLASSES,
     "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
     "k-anonymity-person-rows": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
     "k-epsilon": f"{NOISE}, confidence: 0.5",
     "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
     "k-epsilon-gaussian": "method: k-epsilon, k: 5, epsilon: 0.9, noise: gaussian, delta: 1.0e-5",
+    "k-anonymity-numbers": f"{CLASSES}, algorithm: mdav",
+    "k-epsilon-categories": "method: k-epsilon, k: 5, epsilon: 2",
     "seeded": f"{SAFE}, draw: sample, {LEVELS}",
     "rehearsal": f"{SAFE}, {LEVELS}",
     "synthetic": BUDGET,
@@ -61,6 +66,8 @@ SPECS = {
     "tables": f"{TABLES_BUDGET}, {TABLES}",
     "tables-all-csv-person-signed": f"{TABLES_BUDGET}, all: 2, totals: false, objective: max, "
     "missing: excluded, hide_below: 10, format: csv, formulas: escape",
+    "tables-sums": f"{TABLES_BUDGET}, tables: [{{columns: [sex, region], sum: {{column: income, "
+    "bounds: [-50, 1000], step: 0.5}}, [age, sex]], format: csv",
 }
 
 
@@ -79,6 +86,7 @@ def make_format_release(name: str, folder: Path) -> None:
 
     from incrowd.curate.rehearse import rehearse
     from incrowd.privacy.randomness import SeededRandomness
+    from incrowd.release.ledger import Ledger
     from incrowd.spec.file import parse_spec
 
     if name.startswith("synthetic"):
@@ -91,6 +99,16 @@ def make_format_release(name: str, folder: Path) -> None:
     table, more = make_reader_table().head(1500), ""
     if "rule" in name:
         columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {RULE},")
+    if "presence" in name:
+        rule = "presence: {value: c, least: 0.05, most: 0.9}"
+        columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {rule},")
+    if "numbers" in name:
+        columns = columns.replace("w: {role: drop}", "w: {role: sensitive, aggregate: mean}")
+    if "categories" in name:
+        s_column = next(line for line in columns.splitlines() if line.startswith("  s:"))
+        columns = columns.replace(
+            s_column, '  s: {role: noisy, values: ["=1+1", "@b", "c"], other: other}'
+        )
     if "person" in name:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
@@ -104,6 +122,9 @@ def make_format_release(name: str, folder: Path) -> None:
             "unit: {id: name, without_id: drop, rows: 2, period: {column: day, every: quarter}}\n"
             "part: {column: day, value: 2026-Q3}"
         )
+    if "series" in name:
+        listed = (line for line in columns.splitlines() if not line.startswith("  zip:"))
+        columns = "\n".join([*listed, "  zip: {role: drop}", ""])
     if "described" in name:
         more += DESCRIBED
     spec = parse_spec(f"{columns}{more}\nrelease: {{{SPECS[name]}}}\n")
@@ -115,6 +136,9 @@ def make_format_release(name: str, folder: Path) -> None:
         options["bits"] = SeededRandomness(1)
     if "signed" in name:
         options["key"] = Ed25519PrivateKey.generate()
+    if "series" in name:
+        options["ledger"] = Ledger(folder.with_name("series.ledger"))
+        options["ledger"].set_budget(epsilon=10.0, delta=1e-3)
     publish_unjudged(table, spec, output=folder, **options)
 
 
@@ -138,9 +162,13 @@ def make_tables(name: str, folder: Path) -> None:
     from support.unjudged import publish_unjudged
 
     person = "person" in name
-    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else "")
+    more = "  income: {role: noisy}" if "sums" in name else ""
+    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else more)
     key = Ed25519PrivateKey.generate() if "signed" in name else None
     residents = make_residents(1500, visits=2 if person else 1)
+    if "sums" in name:
+        incomes = [None if at % 50 == 7 else at * 37 % 1300 - 100.25 for at in range(1500)]
+        residents = residents.with_columns(pl.Series("income", incomes))
     publish_unjudged(residents, spec, output=folder, key=key)
 
 

@@ -61,6 +61,11 @@ class FormBrowser:
             "POST", path, urlencode({"version": self.version, **form}), status
         )
 
+    def post_pairs(self, path: str, pairs: list[tuple[str, str]], status: int = 200) -> str:
+        """The page that a form leads to, which sends a name several times."""
+        body = urlencode([("version", self.version), *pairs])
+        return self._send_request("POST", path, body, status)
+
     def _send_request(self, method: str, path: str, body: str | None, status: int) -> str:
         connection = http.client.HTTPConnection(self.host, timeout=60)
         headers = {"Cookie": self.cookie, "Origin": f"http://{self.host}"}

@@ -83,7 +83,7 @@ class StudioBrowser:
         assert answer.status == 200, answer.text
         place = answer.text.split('"')[3]
         self.get(place)
-        return place.removesuffix("/data")
+        return place.rpartition("/")[0]
 
     def wait_for_words(self, path: str, words: str, *, gone: bool = False) -> str:
         """A page when some words stand on it, or stand there no longer."""

@@ -55,7 +55,7 @@ def attack(
     tries: Annotated[str, number_option("Number of people to attack.")] = "2000",
     classifier: Annotated[
         bool,
-        typer.Option("--classifier", help="Train a classifier, too (scikit-learn, --control)."),
+        typer.Option("--classifier", help="Train a classifier, too (--control)."),
     ] = False,
     shadows: Annotated[
         bool,

@@ -24,6 +24,7 @@ _PANELS = {  # in the order in which help lists them: panel, command, module
     },
     "Publish": {
         "rehearse": "cli.specs", "publish": "cli.releases", "synthesize": "cli.synthesize",
+        "cumulate": "cli.cumulate",
         "calibrate": "cli.calibrate", "describe": "cli.metadata", "studio": "studio.command",
     },
     "Check": {"check": "cli.specs", "verify": "cli.releases"},

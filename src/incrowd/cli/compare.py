@@ -37,7 +37,7 @@ def compare(
     ],
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column to predict from the others (scikit-learn)."),
+        typer.Option(metavar="COLUMN", help="Column to predict from the others."),
     ] = None,
     attacks: Annotated[
         bool, typer.Option("--attacks/--no-attacks", help="Attack each release, too.")

@@ -9,9 +9,8 @@ from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
 from incrowd.findings import format_percent
 from incrowd.measure.synthetic import SyntheticEvaluation
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.publication import publish
-from incrowd.release.parameters import make_noise_event
 from incrowd.release.release import Release
 from incrowd.spec.file import read_spec_file
 from incrowd.verification import verify
@@ -33,7 +32,7 @@ def run_demo(output: Path) -> int:
     certificate = release.certificate
     data, law = (
         certificate.table.release,
-        build_event_law(make_noise_event(certificate.parameters)),
+        build_noise_spread(certificate.parameters),
     )
     published = f"Published {data.rows:,} rows in {data.classes:,} groups"
     _print_step(3, published, release.folder)

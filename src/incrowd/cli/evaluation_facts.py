@@ -10,9 +10,11 @@ from incrowd.cli.terminal import Facts, make_console, print_facts, print_text, p
 from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
+    from incrowd.measure.category_loss import CategoryLoss
     from incrowd.measure.estimate import AttackReport, Rate
     from incrowd.measure.evaluation import Evaluation, LabelEvaluation, Utility
     from incrowd.measure.noise_loss import NoiseEvaluation, NoiseLoss, NoiseSimulation
+    from incrowd.measure.number_loss import NumberEvaluation
     from incrowd.measure.synthetic import SyntheticEvaluation
     from incrowd.measure.tables import TablesEvaluation
     from incrowd.measure.weighted import WeightedEvaluation
@@ -146,6 +148,8 @@ def evaluation_facts(evaluation: LabelEvaluation, *, verbose: bool = False) -> F
     ]  # fmt: skip
     if evaluation.weighted is not None:
         facts += list_weighted_facts(evaluation.weighted)
+    if evaluation.numbers is not None:
+        facts += list_number_facts(evaluation.numbers)
     if verbose:
         losses = evaluation.losses
         facts.append(("Other losses", (
@@ -173,6 +177,29 @@ def list_weighted_facts(weighted: WeightedEvaluation) -> Facts:
         text = f"{after} released, {estimate.before:.4g} ± {estimate.before_error:.2g} original"
         facts.append((name, f"{text} (weighted, with standard error)"))
     return facts
+
+
+def list_number_facts(numbers: NumberEvaluation) -> Facts:
+    """Return what became of numbers that classes show by their mean or median."""
+    facts = []
+    for column in numbers.columns:
+        distance = "" if column.il1s is None else f"; IL1s {column.il1s:.4f}"
+        facts.append((f"Numbers of '{column.column}'", (
+            f"mean {_number(column.mean_after)} released, {_number(column.mean_before)} original; "
+            f"variance {_number(column.variance_after)} released, "
+            f"{_number(column.variance_before)} original{distance}"
+        )))  # fmt: skip
+    return [*facts, *(
+        (
+            f"Correlation of '{pair.first}' and '{pair.second}'",
+            f"{_number(pair.after)} released, {_number(pair.before)} original",
+        )
+        for pair in numbers.correlations
+    )]  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
 
 
 def _prediction_facts(useful: Utility) -> Facts:
@@ -262,6 +289,9 @@ def _rate(rate: Rate) -> str:
 def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     """Return what noise did to each column, and how many rows can be linked in spite of it."""
     facts = [(f"Noise in {name}", _lost(loss)) for name, loss in noise.columns.items()]
+    facts += [(f"Categories of {name}", _share(loss)) for name, loss in noise.categories.items()]
+    if not noise.columns:
+        return facts
     if noise.linking is not None and noise.linking_shared is not None:
         text = (
             f"{_percent(noise.linking.mean)} of rows, measured on this release "
@@ -273,6 +303,17 @@ def noise_facts(noise: NoiseEvaluation, *, verbose: bool) -> Facts:
     if noise.simulated is not None and verbose:
         facts += describe_simulation(noise.simulated)
     return facts
+
+
+def _share(loss: CategoryLoss) -> str:
+    """Return how many rows show their own category, and how far the estimates are off."""
+    far = max(abs(share.estimate - share.before) for share in loss.shares)
+    unchanged = "" if loss.unchanged is None else f", {loss.unchanged:,} rows do"
+    return (
+        f"rows keep theirs with probability {loss.keep:.4f} (ε = {loss.epsilon:.4g}){unchanged}; "
+        f"estimated shares off by {_percent(far)} at most, standard error up to "
+        f"{_percent(max(share.error for share in loss.shares))}"
+    )
 
 
 def _lost(loss: NoiseLoss) -> str:

@@ -20,6 +20,7 @@ EXAMPLES = {
     "rehearse": "incrowd rehearse spec.yaml -o trial --size 5000",
     "publish": "incrowd publish spec.yaml -o out --ledger people.ledger",
     "synthesize": "incrowd synthesize out -o rows.csv",
+    "cumulate": "incrowd cumulate q1 q2 q3 -o totals.csv",
     "calibrate": "incrowd calibrate out --totals region=regions.csv -o weighted.csv",
     "describe": "incrowd describe out -o deposit --spec spec.yaml",
     "studio": "incrowd studio people.csv",

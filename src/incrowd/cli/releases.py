@@ -210,7 +210,7 @@ def evaluate(
     spec: Annotated[Path, typer.Option(metavar="SPEC", help="Spec with the hierarchies.")],
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column to predict from the others (scikit-learn)."),
+        typer.Option(metavar="COLUMN", help="Column to predict from the others."),
     ] = None,
     holdout: Annotated[
         str | None,

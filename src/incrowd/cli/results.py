@@ -22,7 +22,6 @@ from incrowd.codes.hierarchy import SUPPRESSED, UNCHANGED
 from incrowd.findings import format_percent
 
 if TYPE_CHECKING:
-    from incrowd.curate.confirm import Question
     from incrowd.curate.hierarchy_preview import HierarchyPreview, HierarchyTree, TreeNode
     from incrowd.findings import Finding
     from incrowd.measure.evaluation import Evaluation
@@ -108,7 +107,9 @@ def release_facts(release: Release) -> Facts:
     if certificate.slices is None and release.examples is not None:
         levels = _with_examples(release.examples)
         levels |= dict.fromkeys(certificate.noisy, "noise added")
-        levels |= dict.fromkeys(certificate.kept, UNCHANGED)
+        levels |= dict.fromkeys(certificate.randomized or (), "randomized")
+        levels |= dict.fromkeys(certificate.unchanged, UNCHANGED)
+        levels |= {name: f"{which} of each class" for name, which in certificate.aggregates.items()}
         facts.append(("Generalized", describe_generalization(levels)))
     return facts
 
@@ -194,12 +195,12 @@ def _describe_guarantee(certificate: Certificate) -> str:
 
 def _accuracy_facts(certificate: Certificate) -> Facts:
     """Return how far counts may be from the table; of a sample, which share was drawn."""
-    from incrowd.privacy.counts import build_event_law
-    from incrowd.release.parameters import has_wildcards, make_noise_event
+    from incrowd.privacy.draw_parameters import build_noise_spread
+    from incrowd.release.parameters import has_wildcards
 
     each = certificate.split_tables()
     if certificate.has_noisy_counts:
-        laws = [build_event_law(make_noise_event(table.parameters)) for table in each]
+        laws = [build_noise_spread(table.parameters) for table in each]
         within, most = (
             max(law.find_error_bound(_ACCURATE) for law in laws),
             max(law.reach for law in laws),
@@ -393,14 +394,3 @@ def _print_node(node: TreeNode, depth: int) -> None:
         _print_node(member, depth + 1)
     if node.more:
         print_text(f"{'  ' * (depth + 1)}... and {node.more:,} more")
-
-
-def print_question(question: Question, at: int, all_: int) -> None:
-    """Show one thing to confirm, on a screen of its own where there is one."""
-    screen = make_console()
-    if screen.is_terminal:
-        screen.clear()
-    place = dict.fromkeys((question.column, question.entry))  # the unit is of no column
-    print_text(f"\nQuestion {at} of {all_}: {', '.join(place)}")
-    facts = [("Draft", question.says), *(("Data", line) for line in question.seen)]
-    print_facts([*facts, ("Why", question.why)])

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -31,6 +31,7 @@ from incrowd.findings import Severity, count_findings, format_count, sort_findin
 if TYPE_CHECKING:
     from incrowd.curate.confirm import Question
     from incrowd.spec.file import SpecFile
+    from incrowd.spec.purpose import Purpose
 
 
 def init(
@@ -57,14 +58,28 @@ def init(
     header: Annotated[
         str | None, number_option("Row of a workbook that holds the column names, counted from 1.")
     ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PURPOSE",
+            help="What the release is for: explore, model, statistics or test-data.",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None,
+        number_option("Number of people, if it is public: it is printed in the certificate."),
+    ] = None,
     engine: EngineName = None,
     master: Master = None,
     conf: Settings = None,
 ) -> None:
-    """Draft a spec for a table: a role and a hierarchy per column."""
+    """Draft a spec for a table: a role and a hierarchy per column, and a method for its size."""
+    from incrowd.cli import recommendation
     from incrowd.curate.draft.draft import draft as drafted
     from incrowd.curate.draft.draft import draft_from_arx, draft_from_arx_project, format_source
     from incrowd.engine.source import open_table
+    from incrowd.spec.file import load_spec
+    from incrowd.spec.purpose import PURPOSES
 
     if output.exists():
         raise IncrowdError(f"File '{output}' exists already. Name another one with -o.")
@@ -83,6 +98,9 @@ def init(
         draft = drafted(opened, name=format_source(table, beside))
     else:
         raise IncrowdError("No table given. Name TABLE, or a folder of ARX files with --arx.")
+    if purpose is not None and purpose not in PURPOSES:
+        raise IncrowdError(f"No purpose '{purpose}'. Choose one of {', '.join(PURPOSES)}.")
+    draft = draft.with_purpose(cast("Purpose | None", purpose), parse_number("size", size))
     output.write_text(draft.yaml(), encoding="utf-8")
     print(f"Drafted {output}: {len(draft.guesses)} columns")
     width = max(len(guess.column) for guess in draft.guesses)
@@ -101,6 +119,8 @@ def init(
         print(f"Note: {note}")
     terminal.print_wrapped(draft.describe_identifiers())
     terminal.print_findings(draft.findings())
+    if draft.size is not None:
+        recommendation.print_recommendation(load_spec(draft), draft.size)
     print(f"Next: incrowd confirm {shlex.quote(str(output))}")
 
 
@@ -118,6 +138,14 @@ def confirm(
             metavar="COLUMN", help="Confirm that its range or list is public. Repeatable."
         ),
     ] = None,
+    answers_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            metavar="FILE",
+            help="Take the answers from a file: unit, roles, formats, public and change.",
+        ),
+    ] = None,
     about: Annotated[
         bool,
         typer.Option(
@@ -126,11 +154,12 @@ def confirm(
         ),
     ] = False,
 ) -> int:
-    """Confirm what a draft read from the data, one question at a time.
+    """Confirm what a draft read from the data, one question for each kind of thing.
 
-    Roles and formats must be correct. Ranges and lists of values must be public knowledge. Exit
-    status 1: entries are left to confirm.
+    Roles and formats must be correct. Ranges and lists of values must be public knowledge. After
+    a no, say what is true instead. Exit status 1: entries are left to confirm.
     """
+    from incrowd.cli import confirmation
     from incrowd.curate import confirm as task
     from incrowd.spec.file import read_spec_file
 
@@ -138,6 +167,8 @@ def confirm(
     if about:
         _describe_release(file)
         return 0
+    if answers_file is not None:
+        file = confirmation.apply_file(file, answers_file)
     named = values_are_public or []
     answers = [
         *(task.list_harmless_entries(file) if every else ()),
@@ -149,17 +180,18 @@ def confirm(
         task.save_spec(file)
         print(f"Confirmed {format_count(len(answers), 'entry', 'entries')} of {spec}.")
     refused: list[Question] = []
-    if not (every or named or unit):
-        file, refused = _ask_questions(file)
+    is_scripted = bool(every or named or unit or answers_file)
+    if not is_scripted:
+        file, refused = confirmation.ask_questions(file)
     if file.spec.is_confirmed:
-        if sys.stdin.isatty() and not (every or named or unit):
+        if sys.stdin.isatty() and not is_scripted:
             _offer_questions(file)
         print(f"All entries are confirmed. Next: incrowd check {file.shell_name}")
         return 0
     if refused:
         print(f"You answered no. Correct these entries in {spec}:")
         terminal.print_facts(
-            (_place_question(question), question.correction) for question in refused
+            (confirmation.place_question(question), question.correction) for question in refused
         )
     _print_unconfirmed(file, {(question.column, question.entry) for question in refused})
     print(f"Next: incrowd confirm {file.shell_name}")
@@ -188,33 +220,6 @@ def _describe_release(file: SpecFile) -> None:
     if file.spec.about is not None and not file.spec.describe:
         print("To publish metadata with the release, add to the spec, for example:")
         print("  describe: [croissant, dcat, frictionless, dossier]")
-
-
-def _ask_questions(file: SpecFile) -> tuple[SpecFile, list[Question]]:
-    """Ask each question and save each yes; return the spec, and the questions answered no."""
-    from incrowd.curate import confirm as task
-
-    answers = {
-        "y": "yes: confirm the entry",
-        "n": "no: leave it, and correct it in the spec afterwards",
-        "q": "quit: answers up to here are saved",
-    }
-    questions, refused = list(task.list_questions(file)), []
-    for at, question in enumerate(questions, 1):
-        results.print_question(question, at, len(questions))
-        answer = terminal.ask_choice(question.prompt, answers)
-        if answer == "q":
-            break
-        if answer == "n":
-            refused.append(question)
-            continue
-        file = task.confirm(file, [(question.column, question.entry)])
-        task.save_spec(file)
-    return file, refused
-
-
-def _place_question(question: Question) -> str:
-    return ", ".join(dict.fromkeys((question.column, question.entry)))
 
 
 def _print_unconfirmed(file: SpecFile, refused: Collection[tuple[str, str]]) -> None:

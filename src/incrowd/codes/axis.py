@@ -3,7 +3,8 @@
 Every column becomes an axis. Values that have an order keep it; values of a tree are laid
 out so that each of its groups is a run of neighbors. A class then is a box, from a lowest
 to a highest position on each axis, and shows the interval itself on an ordered axis, or the
-smallest group of the tree that holds the run.
+smallest group of the tree that holds the run. With free labels it shows on a tree the set of the
+values that it has.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Counts, Floats, Members
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.codes.interval_label import SpanLabeler
+from incrowd.codes.set_label import format_set, parse_set
+from incrowd.errors import IncrowdError
 
 _KEPT = 64  # of long hierarchies, which many columns of a table may share
 
@@ -148,6 +151,57 @@ class Axis:
                 texts.append(self.spans(*ends))
         return texts
 
+    def make_set_labels(self, points: Codes, members: Members) -> tuple[list[str | None], Codes]:
+        """Return the distinct labels of sets of values, and which of them each class shows.
+
+        ``points`` are positions, ``members`` the class of each, from 0. See :meth:`describe_set`.
+        """
+        self._refuse_braces()
+        width = len(self._codes)
+        pairs = np.unique(members.astype(np.int64) * width + points)
+        starts = np.searchsorted(pairs // width, np.arange(int(members.max()) + 1))
+        places_by_class = np.split((pairs % width).astype(np.int32), starts[1:])
+        known_labels: dict[bytes, int] = {}
+        label_codes: dict[str | None, int] = {}
+        codes = np.zeros(len(starts), dtype=np.int32)
+        for member, places in enumerate(places_by_class):
+            key = places.tobytes()
+            if key not in known_labels:
+                label = self.describe_set(places)
+                known_labels[key] = label_codes.setdefault(label, len(label_codes))
+            codes[member] = known_labels[key]
+        return list(label_codes), codes
+
+    def describe_set(self, places: Codes) -> str | None:
+        """Return the label of some positions, which are in order and all different.
+
+        That is the label of the group whose values they all are, or else the set itself. Null, or
+        what is outside the domain, beside other values has the smallest group that holds them all.
+        """
+        hierarchy = self.hierarchy
+        values = len(hierarchy.values)
+        (group_label,) = self._make_texts(places[:1], places[-1:])
+        codes = self._codes[places]
+        if len(places) == 1 or int(codes.max()) >= values:
+            return group_label
+        level = int(self.find_levels(places[:1], places[-1:])[0])
+        group_size = values
+        if level < hierarchy.height:
+            groups = hierarchy.groups[level]
+            group_size = int((groups[:values] == groups[codes[0]]).sum())
+        if len(places) == group_size:
+            return group_label
+        return format_set(hierarchy.values[code] for code in codes.tolist())
+
+    def _refuse_braces(self) -> None:
+        """Refuse labels that would be taken for sets of values."""
+        for label in (label for labels in self.hierarchy.labels for label in labels):
+            if label is not None and parse_set(label) is not None:
+                raise IncrowdError(
+                    f"`labels: free` writes sets of values in braces, and '{label}' is a label of "
+                    "a hierarchy. Rename it, or remove `labels: free`."
+                )
+
     @cached_property
     def spans(self) -> SpanLabeler:
         """How runs of its values are called."""
@@ -156,7 +210,34 @@ class Axis:
 
 @lru_cache(maxsize=_KEPT)
 def _make_labeler(hierarchy: Hierarchy) -> SpanLabeler:
-    return SpanLabeler(hierarchy.values)
+    """Return how runs of values are called: with no dash where a group would share its label.
+
+    Files of other tools have groups such as 20-24 that hold 21 to 25.
+    """
+    spans = SpanLabeler(hierarchy.values)
+    if spans.dash and _misnames_run(hierarchy):
+        spans.dash = False
+    return spans
+
+
+def _misnames_run(hierarchy: Hierarchy) -> bool:
+    """Return whether a group is called like a run of values that it does not hold."""
+    values = len(hierarchy.values)
+    positions = np.empty(values, dtype=np.int64)
+    positions[hierarchy.line] = np.arange(values)
+    place_by_value = dict(zip(hierarchy.values, positions.tolist(), strict=True))
+    for labels, groups in zip(hierarchy.labels[1:], hierarchy.groups[1:], strict=True):
+        sizes = np.bincount(groups[:values], minlength=len(labels))
+        first = np.full(len(labels), values)
+        np.minimum.at(first, groups[:values], positions)
+        for label, size, start in zip(labels, sizes.tolist(), first.tolist(), strict=True):
+            low, _, high = (label or "").partition("-")
+            begin, end = place_by_value.get(low), place_by_value.get(high)
+            if begin is None or end is None or not size or end <= begin:
+                continue
+            if (begin, end - begin + 1) != (start, size):
+                return True
+    return False
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from incrowd.codes.values import parse_number
 
 Form: TypeAlias = Literal[
     "nothing", "numbers", "numbers or text", "a-b", "a to b", "[a, b)",
-    "hours", "days", "weeks", "months", "quarters", "masked", "text",
+    "hours", "days", "weeks", "months", "quarters", "masked", "sets", "text",
 ]  # fmt: skip
 
 _N = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
@@ -74,10 +74,13 @@ def find_level_form(hierarchy: Hierarchy, level: int) -> Form:
     return "nothing" if top else find_form(label for label in labels if label is not None)
 
 
-def find_axis_form(axis: Axis) -> Form:
-    """Return the form of the labels of boxes on an axis: spans of values, or groups of a tree."""
+def find_axis_form(axis: Axis, *, is_free: bool = False) -> Form:
+    """Return the form of the labels of boxes on an axis: spans of values, or groups of a tree.
+
+    Labels that are ``is_free`` have sets of values on a tree, beside groups.
+    """
     if not axis.ordered:
-        return "text"
+        return "sets" if is_free else "text"
     if axis.spans.dash:
         return "a-b"
     values = [x[1:] if x[:1] in ("<", ">") else x for x in axis.hierarchy.values]

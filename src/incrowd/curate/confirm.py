@@ -44,7 +44,8 @@ _ROLES = {
 class Question:
     """One thing to confirm: what the spec says, why it matters, and what the data say of it.
 
-    ``correction`` says what to edit in the spec if the answer is no.
+    ``correction`` says what to edit in the spec if the answer is no. ``rare`` says that few people
+    have some of the listed values.
     """
 
     column: str
@@ -53,6 +54,7 @@ class Question:
     why: str
     seen: tuple[str, ...] = ()
     correction: str = ""
+    rare: bool = False
 
     @property
     def prompt(self) -> str:
@@ -147,8 +149,10 @@ def _make_question(
             "public knowledge, rare values included."
         )
         correction = "list the values that are known without the table, and no others"
-        seen = _describe_rare_values(file, column, counts)
-        return Question(name, entry, says, why, seen, correction)
+        rows = _count_listed_values(file, column, counts)
+        few = sorted((count, text) for text, count in rows.items() if 0 < count < FEW)
+        seen = _describe_rare_values(few) if rows else ()
+        return Question(name, entry, says, why, seen, correction, rare=bool(few))
     why = "It was read from the data and is published. It must be public knowledge."
     correction = f"set `{entry}` to a value that is known without the table"
     return Question(name, entry, says, why, correction=correction)
@@ -201,21 +205,23 @@ def _describe_extremes(counts: dict[str, int]) -> tuple[str, ...]:
     return (f"Smallest and largest value in the table: {listed}.",)
 
 
-def _describe_rare_values(
-    file: SpecFile, column: Column, counts: dict[str, int]
-) -> tuple[str, ...]:
-    """Describe the listed values that few rows have."""
+def _count_listed_values(file: SpecFile, column: Column, counts: dict[str, int]) -> dict[str, int]:
+    """Count the rows of each listed value; none where the domain is open."""
     if is_open(column):
-        return ()
+        return {}
     try:
         hierarchy = build_hierarchy(column, folder=file.folder)
     except HierarchyError:
-        return ()
+        return {}
     rows_by_value = dict.fromkeys(hierarchy.values, 0)
     for text, code in zip(counts, hierarchy.encode(counts).tolist(), strict=True):
         if code < len(hierarchy.values):
             rows_by_value[hierarchy.values[code]] += counts[text]
-    few = sorted((count, text) for text, count in rows_by_value.items() if 0 < count < FEW)
+    return rows_by_value
+
+
+def _describe_rare_values(few: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    """Describe the listed values that few rows have."""
     if not few:
         return (f"Every listed value in the table occurs in at least {FEW} rows.",)
     listed = ", ".join(f"{text} ({count})" for count, text in few[:_SHOWN])

@@ -30,10 +30,10 @@ PURPOSES = {
     "pandas": "pandas data frames",
     "papers": "figures of the papers, `incrowd reproduce`",
     "postgres": "PostgreSQL tables",
+    "sdmx": "tables of counts as SDMX",
     "spark": "Apache Spark tables",
     "statistics": "SAS, Stata and SPSS files",
     "studio": "web app, `incrowd studio`",
-    "utility": "prediction measures",
 }
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

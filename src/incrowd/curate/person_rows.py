@@ -15,10 +15,10 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import KINDS, Kind, find_ids
 from incrowd.methods.registry import make_method
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.plan_counts import SHARE
 from incrowd.privacy.presentation import round_crowd_size
-from incrowd.release.parameters import make_noise_event, parameters_from_events
+from incrowd.release.parameters import parameters_from_events
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
 
@@ -71,7 +71,7 @@ def compare_rows_per_person(
         parameters = None if implied is None else implied.tables[0][-1]
         if parameters is None or "noise" not in parameters:
             raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")
-        law = build_event_law(make_noise_event(parameters))
+        law = build_noise_spread(parameters)
         share = None if typical is None else 1 - 2 ** (-rows / typical)
         relative = None if share is None else math.sqrt(law.variance) / share
         crowd = round_crowd_size(method.planned_release.crowd)

@@ -74,6 +74,16 @@ def plan_guarantee(spec: SpecSource) -> PlannedGuarantee:
     )
 
 
+def _list_noisy(spec: Spec, method: KAnonymity | KEpsilon) -> dict[str, Any]:
+    """Return the noisy columns: those of numbers, and those with randomized response."""
+    responses = method.randomized if isinstance(method, KEpsilon) else {}
+    names = [name for name in published_columns(spec, "noisy") if name not in responses]
+    return {
+        "noisy": tuple(names),
+        "randomized": {name: (len(x.values), x.keep) for name, x in responses.items()},
+    }
+
+
 def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     release, promise = spec.release, method.promise
     assert release is not None
@@ -87,7 +97,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
         parameters = method.parameters() if isinstance(method, KEpsilon) else columns.parameters()
         local = sorted(columns.quasi) if columns.release.is_local else ()
         facts = Facts(
-            tables=[parameters], local=local, noisy=tuple(published_columns(spec, "noisy")),
+            tables=[parameters], local=local, **_list_noisy(spec, method),
             kept=sorted(columns.kept), **common,
         )  # fmt: skip
         return write_statement(facts), ""

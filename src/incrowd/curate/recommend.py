@@ -1,14 +1,14 @@
 """Which method serves a table, from public facts alone: its columns, their domains and its size.
 
-Each method is forecast for a table of the stated size with skewed, independent columns (see
-:mod:`incrowd.measure.forecast`). No row is read. Real columns depend on each other, so that
-releases by groups usually keep more than this says.
+Each method is forecast for a table of the stated size with concentrated, independent columns, as
+most tables of people are about (see :mod:`incrowd.measure.forecast`). No row is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, format_percent, format_points, make_finding
 from incrowd.methods.base import published_columns
-from incrowd.methods.expect import SHARE, expect, forecast_table
+from incrowd.methods.expect import aim_search, expect, forecast_table
 from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.expect import SyntheticExpectation
 from incrowd.methods.tables.expect import TablesExpectation
@@ -26,6 +26,9 @@ from incrowd.spec.file import SpecFile, SpecSource, load_spec
 EPSILON, DELTA, K = 1.0, 1e-6, 5  # where the spec asks for none
 _SUPPRESSION = 0.05  # of the rows, by k-anonymity
 _MOST_TABULATED = 20  # columns that tables of every two are forecast for
+_ASSUMPTION: Final = "concentrated"  # the values of most tables of people
+_SERVES = 0.8  # of the rows: a release of groups with fewer is recommended to nobody
+_GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -79,6 +82,22 @@ class Recommendation:
     size: int
     forecasts: tuple[MethodForecast, ...]
 
+    def tabulate(self) -> list[tuple[str, ...]]:
+        """Return the forecasts as lines of a table, the first with the names of its columns."""
+        heads = ("method", "columns", "rows", "groups", "single values", "rare values", "promise")
+        return [heads, *(self._format_line(forecast) for forecast in self.forecasts)]
+
+    def _format_line(self, forecast: MethodForecast) -> tuple[str, ...]:
+        mark = " (recommended)" if forecast.method == self.method else ""
+        return (
+            f"{forecast.method}{mark}", f"{forecast.informative} of {forecast.columns}",
+            format_percent(forecast.rows, 0),
+            "-" if forecast.groups is None else f"{forecast.groups:,}",
+            f"±{format_points(forecast.error)}",
+            f"may vanish below {format_percent(forecast.rare)}",
+            "differential privacy" if forecast.private else "k-anonymity",
+        )  # fmt: skip
+
     def find(self) -> Finding:
         """Return the recommendation as a finding of ``check``."""
         return make_finding(
@@ -131,21 +150,26 @@ def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
 def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     """Return the method to recommend, and why."""
     counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
-    if counts is not None and counts.informative == counts.columns and counts.rows >= SHARE:
+    if counts is not None and _serves(counts):
         return "counts", "groups of all columns are large enough to be published"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
         return (
             "synthetic",
             "groups of all columns are too small, and single values are measured well",
         )
-    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= SHARE:
-        return "counts", "the table is small, and groups of half of the columns can be published"
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
             "less)"
         )
     return next(iter(by_name)), "no other method fits these columns"
+
+
+def _serves(counts: MethodForecast) -> bool:
+    """Return whether groups show every column, most rows, and more than a few combinations."""
+    groups = 0 if counts.groups is None else counts.groups
+    is_fine = groups >= _GROUPS * (counts.columns - 2)
+    return counts.informative == counts.columns and counts.rows >= _SERVES and is_fine
 
 
 def _get_budget(file: SpecFile) -> tuple[float, float]:
@@ -192,9 +216,12 @@ def _forecast_groups(
     crowd: float,
 ) -> MethodForecast:
     """Return what a method that publishes groups of at least some rows would keep."""
-    outlook = forecast_table(declared, limits, likely, "skewed")
+    outlook = forecast_table(declared, limits, likely, _ASSUMPTION)
     private = method == "counts"
-    levels = outlook.find_finest_levels(size, SHARE if private else 1 - _SUPPRESSION)
+    if private:
+        levels = outlook.find_chosen_levels(size, aim_search(declared, limits, _ASSUMPTION, 1))
+    else:
+        levels = outlook.find_finest_levels(size, 1 - _SUPPRESSION)
     share = outlook.predict_share(levels, size)
     groups = max(round(share.groups), 0)
     return MethodForecast(

@@ -72,6 +72,12 @@ def compute_tradeoff(
             "--delta 1e-6"
         )
     method = KEpsilon(file)
+    numbers = [name for name in method.noisy if name not in method.randomized]
+    if not numbers:
+        raise IncrowdError(
+            "--spec compares the errors of noisy numbers, and this spec has none. Give a column of "
+            "numbers the role `noisy`; README.md states the error of randomized categories."
+        )
     release = method.release
     rows = method.count_tuples(draw_rows(table, file.spec, bits))
     total = rows.frequencies.total
@@ -93,7 +99,7 @@ def compute_tradeoff(
             suppressed = total - len(data.members)
             risk = _compute_linking_risk(data, bits)
             tradeoff.append(TradeoffPoint(k, epsilon, float(np.mean(errors)), risk, suppressed))
-    return TradeoffGrid(tuple(tradeoff), total, simulated=len(method.noisy) > 1)
+    return TradeoffGrid(tuple(tradeoff), total, simulated=len(numbers) > 1)
 
 
 def _compute_linking_risk(data: NoisyRows, bits: Randomness) -> float:

@@ -160,7 +160,7 @@ def compare(
         spec: The spec that explains the labels of all of them, or one for each.
         attacks: Also run the attacks that take a second each.
         tries: Largest number of people to attack.
-        target: A column to predict. Needs scikit-learn.
+        target: A column to predict.
         seed: Seed of the attacks, so that each release meets the same people.
         engine: The engine that opens the tables.
         step: Hears of each release before it is measured.

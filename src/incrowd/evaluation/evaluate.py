@@ -67,7 +67,7 @@ def evaluate(
             release are measured together.
         spec: The spec that explains the labels.
         target: A column to predict. A classifier is trained on the release and tested on original
-            rows. Needs scikit-learn.
+            rows.
         holdout: Rows that are not in the table, to test the classifier on.
         identity: A column that names the same row in both tables. For the method "k-epsilon" alone.
             Without it, errors and linking risk of single rows are None and simulated beside it.
@@ -134,7 +134,7 @@ def evaluate(
     if identity is not None:
         return replace(tables, noise=relink_rows(file, before, after, identity))
     noise = measure_file_noise(file, before, after, facts.levels)
-    fresh = simulate_noise(file, before, bits=bits)
+    fresh = simulate_noise(file, before, bits=bits) if noise.columns else None
     return replace(tables, noise=replace(noise, simulated=fresh))
 
 
@@ -254,7 +254,8 @@ def evaluate_tables(
     if rows is not None:
         every = read_labels(released, (*generalized, *sensitive), weighted=weighted)
         weight = next((name for name in sensitive if spec.columns[name].role == "weight"), None)
-        beside = replace(_pair_kept_rows(rows, every), weight=weight)
+        aggregated = tuple(name for name in sensitive if spec.columns[name].aggregate)
+        beside = replace(_pair_kept_rows(rows, every), weight=weight, aggregated=aggregated)
     published, readings = assign_levels(
         counts, replace(published, noise=release_facts.noise), release_facts.levels
     )

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from incrowd.arrays import Step
 from incrowd.codes.counted_table import DistinctRows
@@ -39,10 +38,10 @@ def measure_accuracy(outcome: MethodResult, counts: object) -> Accuracy | None:
     """Measure what a classifier learns from a release, beside the table; None if no target.
 
     The target is the one that the spec names or, of classes, the first sensitive column with few
-    values that is kept. Without scikit-learn, of slices, of an empty release and of a table that is
-    elsewhere nothing is measured. A release that is paid for must not fail by it.
+    values that is kept. Of slices, of an empty release and of a table that is elsewhere
+    nothing is measured. A release that is paid for must not fail by it.
     """
-    if len(outcome.products) != 1 or find_spec("sklearn") is None:
+    if len(outcome.products) != 1:
         return None
     (product,) = outcome.products
     if product.apart is not None or not product.rows:
@@ -176,7 +175,7 @@ def write_judgment(
     """Write the report and its figures into the curator's folder.
 
     Args:
-        folder: Where to write evaluation.json, attacks.json and report.html.
+        folder: Where to write evaluation.json, attacks.json, origin.json and report.html.
         certificate: The certificate of the release.
         judgment: What :func:`judge` found.
         reasons: Why the scheme was used.
@@ -186,10 +185,12 @@ def write_judgment(
     """
     from incrowd.evaluation.report.report import render_report  # loads what draws it
 
-    for name, content in (
+    contents: list[tuple[str, Any]] = [
         ("evaluation.json", judgment.evaluation.as_dict()),
         ("attacks.json", judgment.attacked.as_dict()),
-    ):
+    ]
+    contents += [("origin.json", origin.as_dict())] if origin is not None else []
+    for name, content in contents:
         text = json.dumps(content, indent=2, sort_keys=True)
         (folder / name).write_text(text + "\n", encoding="utf-8")
     page = None

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.arrays import Steps
+from incrowd.arrays import Counts, Steps
 from incrowd.codes.axis import Axis
 from incrowd.codes.counted_table import COUNT, DistinctRows, PublishedTable
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.grid import Grid, build_grid
 from incrowd.codes.values import canonicalize_value
-from incrowd.engine.count import count_tuples_with_kept, read_labels
+from incrowd.engine.count import count_tuples_with_kept, make_value_coder, read_labels
 from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
+from incrowd.measure.category_loss import CategoryLoss, measure_categories
 from incrowd.measure.label_evaluation import assign_levels, locate_tuples
 from incrowd.measure.linkage import linking_risk
 from incrowd.measure.noise_loss import (
@@ -34,12 +35,14 @@ from incrowd.measure.noise_loss import (
     compute_least_distance,
 )
 from incrowd.methods.k_anonymity.classes import form_classes
+from incrowd.methods.k_epsilon.categories import encode_categories
 from incrowd.methods.k_epsilon.loss import make_exact_mean, measure_column_noise, simulate_linking
 from incrowd.methods.k_epsilon.method import KEpsilon
 from incrowd.methods.k_epsilon.rows import make_noisy_rows
 from incrowd.privacy.randomness import Randomness
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
+from incrowd.spec.model import Column
 
 _CELLS = 500_000_000  # so many comparisons of a class with a tuple are made
 _FEWEST = 100  # but so many classes are looked at in any case
@@ -79,9 +82,9 @@ def measure_file_noise(
     ``levels`` are those that quasi columns are known to be published at.
     """
     method = KEpsilon(file)
-    names = [name for name in method.noisy if name in released.columns]
+    names = [name for name in method.numbers if name in released.columns]
     file_noise = [
-        make_finding("NOISY_COLUMN_MISSING", name) for name in method.noisy if name not in names
+        make_finding("NOISY_COLUMN_MISSING", name) for name in method.numbers if name not in names
     ]
     rows = count_tuples_with_kept(
         original, ColumnHierarchies(method.columns.quasi, file.folder), names
@@ -94,7 +97,7 @@ def measure_file_noise(
     for at, name in enumerate(names):
         listed = [*rows.kept[name], *published.labels[len(method.columns.quasi) + at]]
         grid, steps = build_grid(
-            name, listed, method.noisy[name].precision, method.noisy[name].bounds
+            name, listed, method.numbers[name].precision, method.numbers[name].bounds
         )
         empty = np.array([canonicalize_value(value) is None for value in listed], dtype=bool)
         original_count = len(rows.kept[name])
@@ -106,7 +109,33 @@ def measure_file_noise(
             name, grid, table.count_nulls(at, values[1]), table.pair_values(at, *values)
         )
         file_noise += doubts
-    return NoiseEvaluation(columns, None, None, None, tuple(file_noise))
+    return NoiseEvaluation(
+        columns, None, None, None, tuple(file_noise),
+        categories=_compare_categories(method, original, released),
+    )  # fmt: skip
+
+
+def _compare_categories(
+    method: KEpsilon, original: Table, released: Table
+) -> dict[str, CategoryLoss]:
+    """Compare the shares of randomized categories; nobody knows which row is whose."""
+    losses = {}
+    for name, response in method.randomized.items():
+        if name in released.columns:
+            before, after = (
+                _count_categories(table, name, method.noisy[name], len(response.values))
+                for table in (original, released)
+            )
+            losses[name] = measure_categories(response.values, before, after, response.keep, None)
+    return losses
+
+
+def _count_categories(table: Table, name: str, column: Column, number: int) -> Counts:
+    values = list(table.values(name))
+    codes = encode_categories(name, column, values)
+    frequencies = table.gather_columns([name]).count([name], {name: make_value_coder(values)})
+    sums = np.bincount(codes[frequencies.codes[:, 0]], weights=frequencies.counts, minlength=number)
+    return sums.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +229,13 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
     """Link the rows of a release that still names each person, in a column of both tables."""
     method = KEpsilon(file)
     for table, which in ((original, "original"), (released, "released")):
-        missing = {identity, *method.noisy} - set(table.columns)
+        missing = {identity, *method.numbers} - set(table.columns)
         if missing:
             raise TableError(
                 f"Column '{sorted(missing)[0]}': not in the {which} table. Correct the table or "
                 "the spec."
             )
-    names = list(method.noisy)
+    names = list(method.numbers)
     quasi = [name for name in method.columns.quasi if name in released.columns]
     before = _read_by_person(original, identity, names)
     after = _read_by_person(released, identity, [*quasi, *names])
@@ -224,7 +253,7 @@ def relink_rows(file: SpecFile, original: Table, released: Table, identity: str)
         values = [before[person][at] for person in people]
         noisy = [after[person][len(quasi) + at] for person in people]
         _, steps = build_grid(
-            name, [*values, *noisy], method.noisy[name].precision, method.noisy[name].bounds
+            name, [*values, *noisy], method.numbers[name].precision, method.numbers[name].bounds
         )
         first, other = steps[: len(people)], steps[len(people) :]
         pairs = zip(values, noisy, strict=True)

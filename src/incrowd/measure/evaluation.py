@@ -19,6 +19,7 @@ from incrowd.measure.subgroups import Subgroup
 
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
+    from incrowd.measure.number_loss import NumberEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
     from incrowd.measure.weighted import WeightedEvaluation
 
@@ -115,6 +116,7 @@ class Evaluation:
     column is published at one level), ``noise``, and how good a scheme the ``search`` found, or how
     few cells the ``suppression`` of single cells took;
     ``weighted`` is what survey weights estimate before and after, where they are published;
+    ``numbers`` compares columns of which classes show the mean or the median;
     ``lost`` are values that lost far more rows than others, and columns that show nothing;
     ``subgroups`` are rows by label;
     ``readings`` say how labels were read that mean different things at different levels.
@@ -146,6 +148,7 @@ class Evaluation:
     noise: NoiseEvaluation | None = None
     search: SearchResult | None = None
     weighted: WeightedEvaluation | None = None
+    numbers: NumberEvaluation | None = None
     suppression: SuppressionResult | None = None
     lost: LostValues = field(default_factory=LostValues)
     subgroups: list[Subgroup] = field(default_factory=list)

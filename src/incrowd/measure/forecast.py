@@ -1,9 +1,13 @@
 """What a release can be expected to show of a table that nobody has looked at yet.
 
-Two tables are assumed. In the *even* one all values of a column are equally frequent; in the
-*skewed* one the i-th value in the order of its declaration is 1/i times as frequent as the first.
-Columns are independent. Of an open domain nobody knows the values: each character of a mask is
-even or skewed by itself, and other columns are taken to have ``OPEN_VALUES`` values.
+Two tables are assumed. In the *skewed* one the i-th value of a column, in the order of its
+declaration, is 1/i times as frequent as the first; in the *concentrated* one 1/i**2 times. Columns
+are independent. Of fourteen public tables of people, the groups of four to twelve columns at
+informative levels had between 0.4 and 1.2 of the entropy of the skewed table, 0.74 in the mean, and
+0.7 is about that of the concentrated one: real columns depend on each other, and are concentrated.
+(Were all values equally frequent, hardly a table would be large enough; "even" is for comparison.)
+Of an open domain nobody knows the values: each character of a mask is distributed like this by
+itself, and other columns are taken to have ``OPEN_VALUES`` values.
 
 Rows fall into cells; how many cells there are, and how large, follows from the shares of the
 groups of each column alone: the logarithm of a cell's share is a sum over columns, so its
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -27,8 +31,9 @@ from incrowd.arrays import Floats, Places
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.spec.hierarchies import Mask
 
-Assumption: TypeAlias = Literal["even", "skewed"]
-ASSUMPTIONS: tuple[Assumption, ...] = ("even", "skewed")
+Assumption: TypeAlias = Literal["even", "skewed", "concentrated"]
+ASSUMPTIONS: tuple[Assumption, ...] = ("concentrated", "skewed")
+_POWERS: dict[Assumption, float] = {"even": 0, "skewed": 1, "concentrated": 2}
 OPEN_VALUES = 10
 _MOST_KINDS = 4000  # of groups that are alike in size
 _PER_NAT = 20  # points of the grid for each factor of e
@@ -62,7 +67,7 @@ class GroupShares:
 
 def compute_shares(values: int, assumption: Assumption) -> Floats:
     """Return the shares of so many values."""
-    plain = np.ones(values) if assumption == "even" else 1 / np.arange(1, values + 1)
+    plain = np.arange(1, values + 1, dtype=np.float64) ** -_POWERS[assumption]
     shares: Floats = plain / plain.sum()
     return shares
 
@@ -145,6 +150,26 @@ class _PublishChances:
 
 
 _GRID = np.unique(np.geomspace(1, 10_000_000, 600).round())
+
+
+@dataclass(frozen=True)
+class SearchAim:
+    """What a search makes large, besides rows: the detail of columns, by a power.
+
+    ``detail`` has for each column the mean detail of its values at each level, from 0 to 1, and
+    ``weights`` what the column counts.
+    """
+
+    power: int
+    detail: Mapping[str, Mapping[int, float]]
+    weights: Mapping[str, float]
+
+    def score(self, levels: Levels, informative: Collection[str], rows: float) -> float:
+        """Return the expected score: as :mod:`incrowd.anonymize.safe_search` weighs cells."""
+        total = sum(self.weights.values())
+        detail = sum(self.weights[name] * self.detail[name][at] for name, at in levels.items())
+        suppressed = sum(self.weights[name] for name in levels if name not in informative)
+        return float(rows * (detail / total) ** self.power * (1 - suppressed / total / 2))
 
 
 class TableForecast:
@@ -241,6 +266,28 @@ class TableForecast:
             if not fitting:
                 return levels
             name = max(fitting)[2]
+            levels = {**levels, name: levels[name] - 1}
+
+    def find_chosen_levels(self, size: float, aim: SearchAim) -> Levels:
+        """Return about the levels that a search chooses, one step at a time.
+
+        Each step makes one column finer, the one with which rows and detail score most, as long as
+        the score rises. A search also weighs steps that go together, and has noise.
+        """
+        levels, place, best = self.coarsest_levels, round(math.log(size) * _PER_NAT), 0.0
+        while True:
+            steps = []
+            for name, other_waves in self._iterate_leave_one_out(levels):
+                finer = levels[name] - 1
+                if (name, finer) in self._waves:
+                    cells = self._find_wave_cells(other_waves * self._waves[name, finer])
+                    rows = self._predict_share(*cells, place).rows
+                    after = {**levels, name: finer}
+                    score = aim.score(after, self.list_informative_columns(after), rows)
+                    steps.append((score, name))
+            if not steps or max(steps)[0] <= best:
+                return levels
+            best, name = max(steps)
             levels = {**levels, name: levels[name] - 1}
 
     def _iterate_leave_one_out(self, levels: Levels) -> Iterator[tuple[str, _Waves]]:

@@ -31,6 +31,7 @@ from incrowd.measure.loss import (
     compute_release_loss,
 )
 from incrowd.measure.lost_values import KeptRows, find_lost_labels
+from incrowd.measure.number_loss import NumberEvaluation, evaluate_numbers
 from incrowd.measure.prediction import use_one_thread
 from incrowd.measure.risk import compute_risk
 from incrowd.measure.subgroups import group_by_labels, group_kept_columns
@@ -107,6 +108,7 @@ def evaluate_labels(
             pair, quasi, target, None if held_out is None else _bin_frequencies(axes, held_out)
         ),
         weighted=_evaluate_weights(kept_rows, quasi),
+        numbers=_evaluate_numbers(kept_rows, quasi),
         lost=find_lost_labels(original, replace(published, frequencies=released), kept_rows),
         subgroups=[
             *group_by_labels(
@@ -128,6 +130,16 @@ def _evaluate_weights(kept_rows: KeptRows | None, first: int) -> WeightedEvaluat
     return evaluate_weighted(
         kept_rows.weight, kept_rows.kept, kept_rows.before, kept_rows.after, first
     )
+
+
+def _evaluate_numbers(kept_rows: KeptRows | None, first: int) -> NumberEvaluation | None:
+    """Return what became of numbers that classes show by their mean or median."""
+    if kept_rows is None or not kept_rows.aggregated:
+        return None
+    return evaluate_numbers(
+        kept_rows.aggregated, kept_rows.kept, kept_rows.before, kept_rows.after, first,
+        kept_rows.paired,
+    )  # fmt: skip
 
 
 def _compare_rows(

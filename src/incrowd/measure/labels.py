@@ -29,6 +29,7 @@ from incrowd.arrays import Floats, Places
 from incrowd.codes.axis import Axis
 from incrowd.codes.hierarchy import ROOT, Hierarchy
 from incrowd.codes.interval_label import parse_span
+from incrowd.codes.set_label import parse_set
 from incrowd.codes.values import canonicalize_value, parse_number
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
@@ -178,6 +179,8 @@ class LabelReader:
             return group
         if isinstance(label, str) and (run := self._read_usual_interval(label)) is not None:
             return run, None
+        if isinstance(label, str) and (places := self._read_written_set(label)) is not None:
+            return places, None
         group = self._find_group(canonicalize_value(text))
         if group is not None:
             return group
@@ -321,6 +324,13 @@ class LabelReader:
         if ends[0] is None or ends[1] is None:
             return None
         return np.arange(ends[0] + above, ends[1] + 1 - below, dtype=np.int64)
+
+    def _read_written_set(self, text: str) -> Places | None:
+        """Return the positions of a set that is written as a release writes it."""
+        codes = [self._places.get(value) for value in parse_set(text) or ()]
+        if not codes or None in codes:
+            return None
+        return np.unique(self._axis.positions[np.array(codes)].astype(np.int64))
 
     def _read_set(self, text: str) -> Places | None:
         parts = re.split(r"\s*[,;|]\s*", text.strip("{}[]() "))

@@ -257,13 +257,17 @@ class KeptRows:
 
     ``kept`` lists the values behind the codes of each, of both tables; the codes of the other
     columns are those of the table's values, and of the labels that are shown. ``weight`` names the
-    column of survey weights, if one is kept.
+    column of survey weights, if one is kept. ``aggregated`` are columns of which a class shows one
+    number; where it is known which row shows which, ``paired`` has the codes of both, own ones
+    first.
     """
 
     kept: Mapping[str, Sequence[object]]
     before: Frequencies
     after: Frequencies
     weight: str | None = None
+    aggregated: tuple[str, ...] = ()
+    paired: Frequencies | None = None
 
 
 def find_lost_labels(
@@ -296,6 +300,8 @@ def find_lost_labels(
     if kept_rows is not None:
         before, after = kept_rows.before, kept_rows.after
         for at, (name, values) in enumerate(kept_rows.kept.items(), width):
+            if name in kept_rows.aggregated:
+                continue  # whose values are lost by design
             value_labels = [canonicalize_value(value) for value in values]
             columns.append(ColumnLabels(name, at, value_labels, value_labels))
     return find_lost_values(columns, before, after, suppressed_columns)

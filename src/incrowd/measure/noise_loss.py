@@ -16,6 +16,7 @@ import numpy.typing as npt
 from incrowd.arrays import Codes, Steps
 from incrowd.codes.frequency import number_tuples
 from incrowd.findings import Finding
+from incrowd.measure.category_loss import CategoryLoss
 from incrowd.measure.labels import LabelCover
 from incrowd.measure.linkage import RunMean
 from incrowd.measure.risk import find_label
@@ -82,7 +83,9 @@ class NoiseEvaluation:
 
     ``linking`` is the share of rows of this release that are linked to their own original by
     nearest values, a tie counting as a success; ``linking_shared`` counts one of t ties as 1 / t.
-    Both are None where nobody knows which row is whose. ``simulated`` is what fresh noise would
+    Both are None where nobody knows which row is whose, or no column has numbers. They rest on the
+    columns of numbers alone; ``categories`` says what randomized response did to others.
+    ``simulated`` is what fresh noise would
     do; it is no measurement.
     """
 
@@ -92,6 +95,7 @@ class NoiseEvaluation:
     suppressed_by_confidence: int | None
     findings: tuple[Finding, ...] = ()
     simulated: NoiseSimulation | None = None
+    categories: dict[str, CategoryLoss] = field(default_factory=dict)
 
 
 class ClassMatcher:

@@ -163,6 +163,7 @@ _BY_LABELS = {
     "noise",
     "search",
     "weighted",
+    "numbers",
     "suppression",
     "utility",
     "utility_of_values",

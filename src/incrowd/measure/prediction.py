@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
 from incrowd.arrays import Bools, Codes, Floats
 from incrowd.codes.frequency import Frequencies
-from incrowd.errors import IncrowdError, check_choice
+from incrowd.errors import check_choice
+from incrowd.measure.logistic import LogisticModel, fit_logistic
 from incrowd.measure.utility import TablePair, compute_implied_rows, draw_by_weight, limit_tuples
 
 
 def use_one_thread() -> AbstractContextManager[object]:
-    """Keep BLAS on one thread while it lasts, if threadpoolctl is here to tell it so.
+    """Keep BLAS on one thread while it lasts.
 
     Its threads wait for each other by turning in a loop. Where others use the processor, or where
     products are small, that takes far longer than the work: on two busy cores a product of 0.014 s
     took 1 s. It holds for the whole process; where several threads ask at once, it may stay so.
     """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
+    from threadpoolctl import threadpool_limits  # most commands need no BLAS
+
     limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
     return limits
 
@@ -105,15 +103,6 @@ def _split_rows(table: Frequencies, seed: int) -> tuple[Frequencies, Frequencies
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Classifier:
-    """Says, of ``classes``, the one with the highest of the scores ``x @ weights + start``."""
-
-    classes: Codes
-    weights: Floats
-    start: Floats
-
-
 def _find_frequent_bin(rows: Floats) -> int:
     """Return the bin with most rows; if there are no rows -1, which is no bin."""
     return int(np.argmax(rows)) if rows.any() else -1
@@ -136,50 +125,28 @@ def _build_features(shares: Sequence[Floats], ordered: Sequence[bool], at: int) 
 
 def _train_classifier(
     table: Frequencies, shares: Sequence[Floats], ordered: Sequence[bool], at: int, seed: int
-) -> _Classifier:
+) -> LogisticModel:
     """Return the logistic regression of the target on the other columns, learned from a table."""
     label_features = _build_features(shares, ordered, at)
     width = sum(part.shape[1] for part in label_features)
     rows = compute_implied_rows(table, shares[at], at)
     if np.count_nonzero(rows) < 2 or not width:
         bins_found = np.array([_find_frequent_bin(rows)], dtype=np.int32)
-        return _Classifier(bins_found, np.zeros((width, 1)), np.zeros(1))
-    try:
-        from scipy import sparse
-        from sklearn.exceptions import (  # type: ignore[import-untyped, unused-ignore]
-            ConvergenceWarning,
-        )
-        from sklearn.linear_model import (  # type: ignore[import-untyped, unused-ignore]
-            LogisticRegression,
-        )
-    except ImportError as error:
-        raise IncrowdError(
-            "Prediction needs scikit-learn. Install it: pip install 'incrowd[utility]'."
-        ) from error
+        return LogisticModel(bins_found, np.zeros((width, 1)), np.zeros(1))
     limit = max(10_000, _CELLS // width)
     codes, bins, weights = _draw_examples(table, shares[at], at, limit, seed)
-    # One-hot rows are mostly zeros: sparse, they are learned several times faster.
-    features = sparse.hstack(
-        [
-            sparse.csr_matrix(part)[column]
-            for part, column in zip(label_features, codes.T, strict=True)
-        ],
-        format="csr",
-    )
-    regression = LogisticRegression(tol=1e-3, max_iter=_ITERATIONS)
-    with warnings.catch_warnings(), use_one_thread():
-        # A model that is stopped early predicts as well as it can, and that is what is measured.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        regression.fit(features, bins, sample_weight=weights)
+    with use_one_thread():
+        model = fit_logistic(label_features, codes, bins, weights, iterations=_ITERATIONS)
     # What is the same in every row learned from tells nothing; what it got is part of the start.
-    low, high = (end.toarray()[0] for end in (features.min(axis=0), features.max(axis=0)))
-    is_constant = low == high
-    factors = regression.coef_.T.copy()
-    start = regression.intercept_ + low[is_constant] @ factors[is_constant]
+    used_features = [
+        part[np.unique(column)] for part, column in zip(label_features, codes.T, strict=True)
+    ]
+    low = np.concatenate([part.min(axis=0) for part in used_features])
+    is_constant = low == np.concatenate([part.max(axis=0) for part in used_features])
+    factors = model.weights.copy()
+    start = model.start + low[is_constant] @ factors[is_constant]
     factors[is_constant] = 0.0
-    if len(regression.classes_) == 2:  # scores of the second class against 0 for the first
-        factors, start = np.hstack([0 * factors, factors]), np.append(0.0, start)
-    return _Classifier(regression.classes_, factors, start)
+    return LogisticModel(model.classes, factors, start)
 
 
 def _draw_examples(
@@ -208,7 +175,7 @@ def _draw_examples(
 class _TestResult:
     """The result of a model on test rows: the share ``right`` and, of two bins, the ``auc``."""
 
-    def __init__(self, model: _Classifier, test: Frequencies, pair: TablePair, at: int) -> None:
+    def __init__(self, model: LogisticModel, test: Frequencies, pair: TablePair, at: int) -> None:
         features = _build_features(pair.exact_shares, pair.ordered, at)
         ends = np.cumsum([part.shape[1] for part in features], dtype=int)
         # A score is a sum over the columns, so what each bin adds is looked up.

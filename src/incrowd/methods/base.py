@@ -18,6 +18,7 @@ from incrowd.errors import IncrowdError
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
+from incrowd.privacy.series import SeriesTurn
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.product import MethodResult
 from incrowd.spec.build import ColumnHierarchies
@@ -29,13 +30,15 @@ from incrowd.spec.model import HARMLESS_ENTRIES, Column, Spec
 class MakeContext:
     """What goes along with the making of a release.
 
-    Random bits, the engine that makes the tables to be published, and who hears of each step.
+    Random bits, the engine that makes the tables to be published, and who hears of each step. A
+    release of a series has its ``turn``.
     """
 
     bits: Randomness
     engine: Engine
     step: Step = lambda _: None
     progress: Progress = lambda _done, _all: None
+    turn: SeriesTurn | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def get_unit_fields(spec: Spec) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "unit": "one person", "without_id": "dropped" if spec.unit.without_id else None,
     }  # fmt: skip
+    if spec.unit.protects is not None:
+        fields["protects"] = spec.unit.protects
     if spec.unit.period is not None and spec.part is not None:
         fields |= {"period": spec.unit.period.every, "part": spec.part.value}
     return fields

@@ -19,25 +19,28 @@ from incrowd.measure.forecast import (
     OPEN_VALUES,
     Assumption,
     GroupShares,
+    SearchAim,
     TableForecast,
     build_group_shares,
     build_mask_shares,
     compute_shares,
 )
+from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import PlannedRelease
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.scheme import POWERS
 from incrowd.privacy.presentation import round_crowd_size
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import SafeSpec
+from incrowd.spec.release import ReleaseSpec, SafeSpec
 
 SHARE = 0.9
 _LIKELY_EMPTY = 0.05
 _NAMED = 6
 _MOST_PEOPLE = 1e12
 _OUT_OF_REACH = 10_000_000  # people that hardly a table has
-_SPREAD = {"even": "equally frequent", "skewed": "skewed"}
+_SPREAD = {"concentrated": "concentrated", "skewed": "skewed"}
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,11 @@ class SizeForecast:
     """A forecast for a table of some size, under one assumption.
 
     Attributes:
-        assumption: Equally frequent values ("even"), or skewed ones ("skewed").
+        assumption: Concentrated values ("concentrated"), or skewed ones ("skewed").
         size: Number of people; None if it is not known.
         columns: Number of published columns.
-        told: What is published of each informative column, at the finest levels at which 90 % of
-            rows are published, or at those of the spec.
+        told: What is published of each informative column, at the levels that a search would
+            choose, at the finest ones at which 90 % of rows are published, or at those of the spec.
         rows: Expected share of published rows; None without a size.
         empty: Probability of an empty release; None without a size.
         whole: Number of people needed for every column to be informative.
@@ -132,23 +135,23 @@ class Expectation:
         return self.tables if self.tables > 1 else None
 
     def _find_needed_size(self) -> Finding:
-        uniform, skewed = (_round_people(forecast.whole) for forecast in self.each)
-        if uniform is None:
+        concentrated, skewed = (_round_people(forecast.whole) for forecast in self.each)
+        if concentrated is None:
             return make_finding("NO_TABLE_LARGE_ENOUGH")
-        if uniform > _OUT_OF_REACH:
+        if concentrated > _OUT_OF_REACH:
             return make_finding(
-                "TABLE_SIZE_OUT_OF_REACH", uniform=uniform, fixed=int(self.fixed),
+                "TABLE_SIZE_OUT_OF_REACH", concentrated=concentrated, fixed=int(self.fixed),
                 open=int(not self.fixed), slices=self._slice_count, unsliced=int(self.unsliced),
             )  # fmt: skip
         beyond = int(skewed is None)
         if self.fixed:
             return make_finding(
-                "TABLE_SIZE_AT_LEVELS", uniform=uniform, skewed=skewed, beyond=beyond,
+                "TABLE_SIZE_AT_LEVELS", concentrated=concentrated, skewed=skewed, beyond=beyond,
                 slices=self._slice_count,
             )  # fmt: skip
         return make_finding(
             "TABLE_SIZE_NEEDED",
-            uniform=uniform,
+            concentrated=concentrated,
             skewed=skewed,
             beyond=beyond,
             slices=self._slice_count,
@@ -193,8 +196,9 @@ class Expectation:
 def expect(table: Any, spec: SpecSource) -> Expectation:
     """Forecast what a release will publish, from its spec and a table size.
 
-    The forecast is computed for two tables that are not yours: one with equally frequent values,
-    and a skewed one. The table is counted only if the spec declares its size as public.
+    The forecast is computed for two tables that are not yours: one with concentrated values, as
+    most tables of people have them, and a skewed one. The table is counted only if the spec
+    declares its size as public.
 
     Args:
         table: The table, in any form that :func:`incrowd.publish` takes; None for the table that
@@ -213,7 +217,7 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
         >>> asked = {"method": "safe", "epsilon": 1.0, "delta": 1e-6}
         >>> spec = {"size": 5000, "columns": {"sex": sex}, "release": asked}
         >>> [forecast.assumption for forecast in ic.expect(None, spec).each]
-        ['even', 'skewed']
+        ['concentrated', 'skewed']
     """
     file = load_spec(spec)
     method = make_method(file.with_all_confirmed())
@@ -230,7 +234,10 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
     widest = max(planned.tables, key=lambda limits: _sum_heights(planned.declared, limits))
     return Expectation(
         crowd=planned.crowd,
-        each=tuple(_make_forecast(planned, widest, size, assumption) for assumption in ASSUMPTIONS),
+        each=tuple(
+            _make_forecast(planned, widest, size, assumption, find_power(file.spec.release))
+            for assumption in ASSUMPTIONS
+        ),
         tables=len(planned.tables),
         fixed=all(low == high for low, high in widest.values()),
         unsliced=isinstance(file.spec.release, SafeSpec) and not file.spec.release.slices,
@@ -247,14 +254,17 @@ def _make_forecast(
     limits: Mapping[str, tuple[int, int]],
     size: int | None,
     assumption: Assumption,
+    power: int | None,
 ) -> SizeForecast:
     declared = planned.declared
     outlook = forecast_table(declared, limits, planned.likely, assumption)
-    levels = (
-        outlook.find_informative_levels()
-        if size is None
-        else outlook.find_finest_levels(size, SHARE)
-    )
+    if size is None:
+        levels = outlook.find_informative_levels()
+    elif power is None:
+        levels = outlook.find_finest_levels(size, SHARE)
+    else:
+        aim = aim_search(declared, limits, assumption, power)
+        levels = outlook.find_chosen_levels(size, aim)
     share = None if size is None else outlook.predict_share(levels, size)
     return SizeForecast(
         assumption=assumption,
@@ -268,6 +278,46 @@ def _make_forecast(
         empty=None if share is None else share.empty,
         whole=outlook.find_table_size(outlook.find_informative_levels(), SHARE),
     )
+
+
+def find_power(release: ReleaseSpec | None) -> int | None:
+    """Return the power of detail that a search of levels maximizes; None where none is searched."""
+    if not isinstance(release, SafeSpec) or release.scheme == "fixed":
+        return None
+    return POWERS[release.objective or ("rows" if release.target is None else "balanced")]
+
+
+def aim_search(
+    declared: ColumnHierarchies,
+    limits: Mapping[str, tuple[int, int]],
+    assumption: Assumption,
+    power: int,
+) -> SearchAim:
+    """Return what a search makes large, of a table under an assumption."""
+    detail = {
+        name: {
+            level: _expect_detail(declared, name, level, assumption)
+            for level in range(low, high + 1)
+        }
+        for name, (low, high) in limits.items()
+    }
+    return SearchAim(power, detail, {name: declared.columns[name].weight for name in limits})
+
+
+def _expect_detail(
+    declared: ColumnHierarchies, name: str, level: int, assumption: Assumption
+) -> float:
+    """Return the mean detail that values of a column keep at a level."""
+    if declared.is_open(name):
+        hierarchy = declared.columns[name].hierarchy
+        if hierarchy is not None and hierarchy.mask is not None:
+            letters, length = len(set(hierarchy.mask.alphabet)), hierarchy.mask.length
+            return 1 - float(letters**level - 1) / float(letters**length - 1)
+        return float(level == 0)
+    listed = declared.get_hierarchy(name, tuple)
+    values = len(listed.values)
+    costs = compute_normalized_costs(listed)[level][listed.groups[level][:values]]
+    return float(compute_shares(values, assumption) @ (1 - costs))
 
 
 def forecast_table(

@@ -71,6 +71,8 @@ def _draw_column(
     """Draw the values of one column."""
     if column.role == "identifier":
         return [f"{name} {number}" for number in range(1, size + 1)]
+    if column.values:
+        return [column.values[at] for at in draws.integers(0, len(column.values), size).tolist()]
     if column.role == "noisy":
         low, high = column.bounds or (0, 100)
         return [f"{x:.2f}" for x in draws.uniform(float(low), float(high), size)]

@@ -28,6 +28,7 @@ from incrowd.release.ledger import (
 from incrowd.release.ledger_entries import Booking, Spend, format_guarantee, format_remaining
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId, Spec
+from incrowd.spec.release import SafeSpec
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -139,7 +140,7 @@ def preview_budget(
             )
         except BudgetError as error:
             refusal = str(error)
-        paid = booking is not None and booking.is_planned
+        paid = booking is not None and booking.is_paid
         more = [] if paid else [ledger.compute_charge(events, guarantee)]
         after = ledger.total(more, part=part)
     return BudgetPreview(
@@ -189,6 +190,13 @@ def _get_part(spec: Spec) -> str | None:
 
 def require_ledger(file: SpecFile) -> None:
     """Refuse a spec of planned releases that has no ledger to count them."""
+    release = file.spec.release
+    if isinstance(release, SafeSpec) and release.series is not None:
+        raise IncrowdError(
+            f"Spec: `series: {{of: {release.series.of}}}` needs a ledger, which counts its "
+            "releases and keeps the key of its noise. Add `ledger: FILE`, then: incrowd ledger "
+            "budget FILE --epsilon … --delta …"
+        )
     if file.spec.release is not None and file.spec.release.planned_releases is not None:
         raise IncrowdError(
             f"Spec: `releases: {file.spec.release.planned_releases}` needs a ledger. Add `ledger: "

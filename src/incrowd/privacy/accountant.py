@@ -49,6 +49,8 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    SeriesCounts,
+    ShiftedCounts,
 )
 from incrowd.privacy.gaussian import of_measurements
 from incrowd.privacy.pld import LossDistribution
@@ -64,6 +66,8 @@ from incrowd.privacy.profile import (
 )
 from incrowd.privacy.sample import SMALLEST
 from incrowd.privacy.sample_inverse import narrow_bracket
+from incrowd.privacy.series import list_steps
+from incrowd.privacy.shifted import build_shifted_profile, compute_lost_mass
 
 _NEARLY = Fraction(1, 10**12)  # what sums of epsilons may miss by a rounding, and far more
 
@@ -241,6 +245,8 @@ def _iterate_leaves(event: Event) -> Iterator[Event]:
                 yield from _iterate_leaves(part)
         case PersonCounts(part, rows):  # as many independent draws dominate it
             yield from [part] * rows
+        case SeriesCounts():
+            yield from list_steps(event) * event.rows
         case SampledEvent(part, rate):
             inner = tuple(_iterate_leaves(part))
             if len(inner) == 1:
@@ -274,6 +280,8 @@ def build_profile(event: Event, *, tail: float) -> Profile:
             return build_release_profile(k, beta)
         case GeometricCounts() | GaussianCounts():
             return build_event_law(event).build_profile()
+        case ShiftedCounts():
+            return build_shifted_profile(event)
         case Coin(first, second, chance):
             profiles = (build_profile(first, tail=tail), build_profile(second, tail=tail))
             return mix_profiles(*profiles, chance)
@@ -289,7 +297,7 @@ def build_profile(event: Event, *, tail: float) -> Profile:
             return amplify_profile(build_profile(part, tail=tail), rate)
         case OneOf(events):
             return build_worst_profile([build_profile(part, tail=tail) for part in events])
-        case Composition() | PersonCounts():
+        case Composition() | PersonCounts() | SeriesCounts():
             inner = Accountant(event)
             present, absent = inner._compose_losses(tail / inner._counts.total())
             top = max(float(losses.values[-1]) for losses in (present, absent))
@@ -403,6 +411,8 @@ def _find_own_delta(event: Event) -> float:
             return delta
         case GeometricCounts() | GaussianCounts():
             return build_event_law(event).min_delta
+        case ShiftedCounts():
+            return compute_lost_mass(event)
         case Coin(first, second, chance):
             heads = Fraction(chance)
             average = heads * Fraction(_find_own_delta(first)) + (1 - heads) * Fraction(
@@ -415,7 +425,7 @@ def _find_own_delta(event: Event) -> float:
             )
         case OneOf(events):
             return max(_find_own_delta(part) for part in events)
-        case Composition() | PersonCounts():
+        case Composition() | PersonCounts() | SeriesCounts():
             return _sum_own_deltas(_count_events(event))
         case _:
             return 0.0
@@ -449,9 +459,9 @@ def _find_event_epsilon(event: Event, share: float) -> Fraction | None:
             | GeometricCounts(_, epsilon)
         ):
             return _read_as_written(epsilon)
-        case GaussianCounts():
+        case GaussianCounts() | ShiftedCounts():
             # What it has of its own is part of its profile.
-            profile = build_event_law(event).build_profile()
+            profile = build_profile(event, tail=0.0)
             return _read_as_larger(_find_smallest_epsilon(profile, _find_own_delta(event) + share))
         case Coin(first, second, _):
             return _take_largest(

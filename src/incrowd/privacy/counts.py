@@ -58,33 +58,10 @@ _AT_ONCE = 1 << 22  # so many numbers are held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseLaw:
-    """A distribution of noise: p(0), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
+class NoiseSpread:
+    """How far off a count may be: p(0), ..., p(r), alike either way."""
 
     tail: Floats
-    losses: Floats
-
-    @property
-    def min_delta(self) -> float:
-        """P[X = r]: the delta that no epsilon takes away; rounded up, and never 0."""
-        return min(max(float(self.tail[-1]) * _UP, SMALLEST), 1.0)
-
-    def build_profile(self) -> Profile:
-        """Return delta at every epsilon, both directions alike; see the module's claim."""
-        inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.min_delta
-        if len(losses) and losses[0] == losses[-1]:  # they rise, or are all the same
-            inside, losses = np.array([math.fsum(inside)]), losses[:1]
-
-        def either(x: Floats) -> Floats:
-            delta = np.empty(len(x))
-            width = max(_AT_ONCE // max(len(losses), 1), 1)
-            for start in range(0, len(x), width):
-                block = x[start : start + width, None]
-                share = -np.expm1(np.minimum(block - losses * (1 + 1e-15), 0.0))
-                delta[start : start + width] = beyond + share @ inside
-            return np.minimum(delta, 1.0)
-
-        return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
 
     def find_error_bound(self, share: float) -> int:
         """Return the smallest t with P[|X| <= t] at least a share."""
@@ -110,6 +87,35 @@ class NoiseLaw:
         if x <= -r:
             return 1.0
         return float(self.tail[x:].sum()) if x > 0 else 1.0 - float(self.tail[1 - x :].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw(NoiseSpread):
+    """A distribution of noise: p(0), ..., p(r), and the losses l(0), l(-1), ..., l(1 - r)."""
+
+    losses: Floats
+
+    @property
+    def min_delta(self) -> float:
+        """P[X = r]: the delta that no epsilon takes away; rounded up, and never 0."""
+        return min(max(float(self.tail[-1]) * _UP, SMALLEST), 1.0)
+
+    def build_profile(self) -> Profile:
+        """Return delta at every epsilon, both directions alike; see the module's claim."""
+        inside, losses, beyond = self.tail[:-1] * _UP, self.losses, self.min_delta
+        if len(losses) and losses[0] == losses[-1]:  # they rise, or are all the same
+            inside, losses = np.array([math.fsum(inside)]), losses[:1]
+
+        def either(x: Floats) -> Floats:
+            delta = np.empty(len(x))
+            width = max(_AT_ONCE // max(len(losses), 1), 1)
+            for start in range(0, len(x), width):
+                block = x[start : start + width, None]
+                share = -np.expm1(np.minimum(block - losses * (1 + 1e-15), 0.0))
+                delta[start : start + width] = beyond + share @ inside
+            return np.minimum(delta, 1.0)
+
+        return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
 
 
 def build_geometric_law(epsilon: float, r: int) -> NoiseLaw:

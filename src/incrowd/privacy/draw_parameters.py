@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from incrowd.privacy.events import Coin, Event, GaussianCounts, GeometricCounts, SafeRelease
+from incrowd.privacy.counts import NoiseSpread, build_event_law
+from incrowd.privacy.events import (
+    Coin,
+    Event,
+    GaussianCounts,
+    GeometricCounts,
+    SafeRelease,
+    SeriesCounts,
+)
+from incrowd.privacy.series import build_series_spread, compute_reach
 
 CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
 Draw: TypeAlias = SafeRelease | CountsEvent
 
 ROWS_PER_PERSON = "rows_per_person"  # a parameter of certificates
+SERIES = "series"  # the noise of a table that grows
 
 
 def list_draw_parameters(draw: Draw) -> dict[str, float | str]:
@@ -29,3 +40,33 @@ def list_coin_parameters(event: Event) -> dict[str, float | str]:
         case Coin(_, GeometricCounts(r, _), chance):
             return {"coin": chance, "coin_r": float(r)}
     return {}
+
+
+def list_series_parameters(event: SeriesCounts, number: int) -> dict[str, float | str]:
+    """Return what certificates state of one release of a series, by its number."""
+    rows = {ROWS_PER_PERSON: float(event.rows)} if event.rows > 1 else {}
+    return {
+        "noise": SERIES, "r": float(compute_reach(event, number)), "basic_r": float(event.r),
+        "noise_variance": event.variance, "series_of": float(event.of),
+        "series_number": float(number), **rows,
+    }  # fmt: skip
+
+
+def make_series_event(parameters: Mapping[str, float | str]) -> SeriesCounts:
+    """Return the series that a release with such parameters belongs to."""
+    r, variance, of, rows = (
+        float(parameters.get(name, 1.0))
+        for name in ("basic_r", "noise_variance", "series_of", ROWS_PER_PERSON)
+    )
+    return SeriesCounts(int(r), variance, int(of), int(rows))
+
+
+def build_noise_spread(parameters: Mapping[str, float | str]) -> NoiseSpread:
+    """Return how far off the counts of a table with such parameters are."""
+    if parameters["noise"] == SERIES:
+        number = int(float(parameters["series_number"]))
+        return build_series_spread(make_series_event(parameters), number)
+    r = int(float(parameters["r"]))
+    if parameters["noise"] == "geometric":
+        return build_event_law(GeometricCounts(r, float(parameters["noise_epsilon"])))
+    return build_event_law(GaussianCounts(r, float(parameters["noise_variance"])))

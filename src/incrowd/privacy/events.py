@@ -28,6 +28,8 @@ from incrowd.privacy.presentation import read_as_decimal
 LARGEST_K = 10_000_000
 LARGEST_R = 1_000_000
 LARGEST_ROWS = 1000  # of one person
+LONGEST_SERIES = 16
+SERIES_GRID = 8  # steps of a series' noise to one person
 _MILLION = 1_000_000
 _BILLION = 1_000_000_000
 
@@ -144,6 +146,76 @@ class PersonCounts:
         if not 2 <= rows <= LARGEST_ROWS:
             raise ParameterError("rows", f"be from 2 to {LARGEST_ROWS:,}", rows)
         object.__setattr__(self, "rows", rows)
+
+
+@dataclass(frozen=True)
+class ShiftedCounts:
+    """A count that one person moves by up to ``distance``; see :mod:`incrowd.privacy.shifted`.
+
+    Attributes:
+        event: The noise of the count.
+        distance: The largest change by one person.
+
+    Examples:
+        >>> ShiftedCounts(GeometricCounts(r=30, epsilon=0.5), distance=2).distance
+        2
+    """
+
+    event: GeometricCounts | GaussianCounts
+    distance: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, GeometricCounts | GaussianCounts):
+            raise ParameterError("event", "be GeometricCounts or GaussianCounts", self.event)
+        distance = int(require_single("distance", check_whole("distance", self.distance)))
+        if not 1 <= distance <= LARGEST_ROWS:
+            raise ParameterError("distance", f"be from 1 to {LARGEST_ROWS:,}", distance)
+        object.__setattr__(self, "distance", distance)
+
+
+@dataclass(frozen=True)
+class SeriesCounts:
+    """Counts of a growing table, published period by period, with noise that is planned for all.
+
+    It is the whole series: what somebody who is in one period may lose by all its releases. See
+    :mod:`incrowd.privacy.series`.
+
+    Attributes:
+        r: Largest basic noise, either way.
+        variance: Variance of the basic noise before truncation.
+        of: Number of releases.
+        rows: The largest number of cells that one person may be in within one period.
+
+    Examples:
+        >>> SeriesCounts(r=60, variance=131.0, of=8, rows=4).of
+        8
+    """
+
+    r: int
+    variance: float
+    of: int
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("r", 1, LARGEST_R // SERIES_GRID), ("of", 2, LONGEST_SERIES), ("rows", 1, LARGEST_ROWS)
+        ):  # fmt: skip
+            number = int(require_single(name, check_whole(name, getattr(self, name))))
+            if not least <= number <= most:
+                raise ParameterError(name, f"be from {least} to {most:,}", number)
+            object.__setattr__(self, name, number)
+        basic = GaussianCounts(self.r, self.variance)
+        object.__setattr__(self, "variance", basic.variance)
+        if basic.variance > _MILLION / SERIES_GRID**2:
+            raise ParameterError(
+                "variance", f"be at most {_MILLION / SERIES_GRID**2:,g}", basic.variance
+            )
+
+    @property
+    def grid_event(self) -> GaussianCounts:
+        """The basic noise in steps of its grid, of which there are eight to one person."""
+        variance = float(read_as_decimal(self.variance) * SERIES_GRID**2)
+        return GaussianCounts(self.r * SERIES_GRID, variance)
 
 
 @dataclass(frozen=True)
@@ -338,8 +410,9 @@ class Composition:
 
 
 Event: TypeAlias = (
-    SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | Selection | BoundedChoice
-    | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin | Composition
+    SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | ShiftedCounts | SeriesCounts
+    | Selection | BoundedChoice | GaussianMeasurements | Mechanism | SampledEvent | OneOf | Coin
+    | Composition
 )  # fmt: skip
 
 
@@ -363,6 +436,12 @@ def describe_event(event: Event) -> str:
             return f"counts with Gaussian noise (variance {variance:g}, at most ±{r})"
         case PersonCounts(part, rows):
             return f"{describe_event(part)} of people in up to {rows} cells each"
+        case ShiftedCounts(part, distance):
+            return f"{describe_event(part)}, a person moves it by up to {distance}"
+        case SeriesCounts(r, variance, of, rows):
+            cells = f" in up to {rows} cells each" if rows > 1 else ""
+            noise = f"basic noise of variance {variance:g}, at most ±{r}"
+            return f"series of {of} releases of counts of people{cells} ({noise})"
         case Coin(first, second, chance):
             likely = f"{describe_event(first)} with probability {chance:.4g}"
             return f"{likely}, else {describe_event(second)}"
@@ -394,6 +473,10 @@ def serialize_event(event: Event) -> dict[str, Any]:
             return {"kind": "gaussian counts", "r": r, "variance": variance}
         case PersonCounts(part, rows):
             return {"kind": "person counts", "rows": rows, "event": serialize_event(part)}
+        case ShiftedCounts(part, distance):
+            return {"kind": "shifted counts", "distance": distance, "event": serialize_event(part)}
+        case SeriesCounts(r, variance, of, rows):
+            return {"kind": "series counts", "r": r, "variance": variance, "of": of, "rows": rows}
         case Coin(first, second, chance):
             sides = {"first": serialize_event(first), "second": serialize_event(second)}
             return {"kind": "coin", "chance": chance, **sides}
@@ -425,6 +508,10 @@ def parse_event(value: object) -> Event:
             parsed = GaussianCounts(r, variance)
         case {"kind": "person counts", "rows": rows, "event": event, **rest}:
             parsed = PersonCounts(_require_counts(parse_event(event)), rows)
+        case {"kind": "shifted counts", "distance": distance, "event": event, **rest}:
+            parsed = ShiftedCounts(_require_counts(parse_event(event)), distance)
+        case {"kind": "series counts", "r": r, "variance": x, "of": of, "rows": rows, **rest}:
+            parsed = SeriesCounts(r, x, of, rows)
         case {"kind": "coin", "chance": chance, "first": first, "second": second, **rest}:
             parsed = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:

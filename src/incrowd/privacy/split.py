@@ -68,6 +68,7 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    SeriesCounts,
 )
 from incrowd.privacy.plan_sample import find_smallest_whole
 from incrowd.privacy.profile import Profile, amplify_profile
@@ -115,7 +116,8 @@ def split_for_counts(
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
 
-def _is_within_budget(split: BudgetSplit) -> bool:
+def is_within_budget(split: BudgetSplit) -> bool:
+    """Return whether the accountant allows a split."""
     delta = Accountant(split.events).delta(epsilon=split.epsilon)
     return delta * (1 + LAST_DIGITS) <= split.delta
 
@@ -137,7 +139,7 @@ def _split_geometric(
         if r > LARGEST_R:
             return None
         split = replace(empty, event=GeometricCounts(r, epsilon))
-        if _is_within_budget(split):
+        if is_within_budget(split):
             return _add_coin(split, part) if empty.draw_count == 1 else split
         millionths -= 1
     return None
@@ -161,14 +163,15 @@ def _add_coin(split: BudgetSplit, delta: float) -> BudgetSplit:
         return split
     coin = Coin(GeometricCounts(event.r - 1, event.epsilon), event, chance)
     randomized = replace(split, event=coin)
-    return randomized if is_even(coin) and _is_within_budget(randomized) else split
+    return randomized if is_even(coin) and is_within_budget(randomized) else split
 
 
 def _split_gaussian(
     empty: BudgetSplit, inside: Guarantee, choice_epsilons: Sequence[float]
 ) -> BudgetSplit | None:
     """Split for Gaussian noise of the variance at which r is least."""
-    guess = _guess_variance(empty.draw_count, inside, choice_epsilons)
+    draws = float(empty.draw_count)
+    guess = guess_variance(draws, draws, inside, choice_epsilons)
     if guess is None:
         return None
     variance, start = guess
@@ -176,29 +179,30 @@ def _split_gaussian(
     def split(r: int) -> BudgetSplit:
         return replace(empty, event=GaussianCounts(r, variance))
 
-    r = find_smallest_whole(lambda r: _is_within_budget(split(r)), start, LARGEST_R)
+    r = find_smallest_whole(lambda r: is_within_budget(split(r)), start, LARGEST_R)
     return split(int(r)) if math.isfinite(r) else None
 
 
-def _guess_variance(
-    tables: int, inside: Guarantee, choice_epsilons: Sequence[float]
+def guess_variance(
+    energy: float, distance: float, inside: Guarantee, choice_epsilons: Sequence[float] = ()
 ) -> tuple[float, int] | None:
     """Return the variance at which r is least, and that r, by formulas of the unbounded law.
 
-    Gaussian noise of variance v on so many tables has the profile of one Gaussian whose mean is
-    mu = sqrt(tables / v) of its spread; the choices shift epsilon to either side. What is left of
-    delta goes to p(r) in every table.
+    One person moves counts by distances that add up to ``distance``, their squares to ``energy``.
+    Gaussian noise of variance v has the profile of one Gaussian whose mean is mu =
+    sqrt(energy / v) of its spread; the choices shift epsilon to either side. What is left of delta
+    goes to p(r), once for each step of the way.
     """
     from scipy.special import log_ndtr
 
     variances = np.geomspace(0.05, _WIDEST, 2000)
     sums, shares = enumerate_sign_sums(choice_epsilons)
-    mu = np.sqrt(tables / variances)[:, None]
+    mu = np.sqrt(energy / variances)[:, None]
     at = inside.epsilon - sums[None, :]
     tails = np.exp(log_ndtr(mu / 2 - at / mu)) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
     remaining_delta = inside.delta - tails @ shares
     with np.errstate(invalid="ignore", divide="ignore"):
-        odds: Floats = np.log(tables / (np.sqrt(2 * math.pi * variances) * remaining_delta))
+        odds: Floats = np.log(distance / (np.sqrt(2 * math.pi * variances) * remaining_delta))
         reach = np.sqrt(2 * variances * np.maximum(odds, 0.0))
     reach[~(remaining_delta > 0)] = math.inf
     best = int(np.argmin(reach))
@@ -258,6 +262,8 @@ class BudgetSplit:
                 return tuple(part for part in (first, second) if isinstance(part, Draw))
             case SafeRelease() | GeometricCounts() | GaussianCounts():
                 return (self.event,)
+            case SeriesCounts():
+                return ()  # each release has a law of its own
         raise AssertionError(self.event)
 
     def list_parameters(self, draw: Draw) -> dict[str, float | str]:

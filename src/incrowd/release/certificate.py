@@ -19,13 +19,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.guarantee_terms import (
     Adjacency,
     ParameterChoice,
     TrustModel,
     derive_terms,
 )
-from incrowd.release.parameters import METHODS, Parameters
+from incrowd.release.parameters import METHODS, Parameters, list_aggregates
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
@@ -60,6 +61,7 @@ class CertifiedGuarantee(_CertificatePart):
     without_id: Literal["dropped"] | None = None
     period: Literal["year", "quarter", "month", "week", "day", "value"] | None = None
     part: str | None = None
+    protects: Literal["household"] | None = None
     adjacency: Adjacency | None = None
     trust_model: TrustModel | None = None
     unprotected: list[str] = []
@@ -72,6 +74,8 @@ class CertifiedGuarantee(_CertificatePart):
             raise ValueError("'period' and 'part' belong together")
         if self.period is not None and (self.unit != "one person" or self.epsilon is None):
             raise ValueError("'period' belongs to differential privacy of one person")
+        if self.protects is not None and self.unit != "one person":
+            raise ValueError("'protects' belongs to the unit 'one person'")
         return self
 
     @property
@@ -139,6 +143,32 @@ class NoisyColumn(_CertificatePart):
         return self
 
 
+class CertifiedResponse(_CertificatePart):
+    """The randomized response of a column: its categories, and how likely a row keeps its own.
+
+    Each other category is as likely as any other: (1 - keep) / (categories - 1).
+    """
+
+    values: Annotated[list[str], Field(min_length=2)]
+    keep: Annotated[float, Field(gt=0, lt=1)]
+
+    @model_validator(mode="after")
+    def _check_values(self) -> CertifiedResponse:
+        if len(set(self.values)) < len(self.values):
+            raise ValueError("a category is listed twice")
+        return self
+
+    @property
+    def other(self) -> float:
+        """The probability of each category that is not the row's own."""
+        return (1 - self.keep) / (len(self.values) - 1)
+
+    @property
+    def epsilon(self) -> float:
+        """The local epsilon of the response, rounded up."""
+        return round_up_epsilon([(self.keep, len(self.values))])
+
+
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?", text) is not None
 
@@ -192,6 +222,7 @@ class Certificate(_CertificatePart):
     scheme: dict[str, SchemeColumn] | None = None
     kept: list[str] = []
     noisy: dict[str, NoisyColumn] = {}
+    randomized: dict[str, CertifiedResponse] | None = None
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
     synthetic: SyntheticPart | None = None
@@ -264,6 +295,16 @@ class Certificate(_CertificatePart):
             ),
             default=0,
         )
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        """The kept columns of which each class shows one number, its mean or median."""
+        return list_aggregates(self.parameters)
+
+    @property
+    def unchanged(self) -> list[str]:
+        """The columns that are published as they are."""
+        return [name for name in self.kept if name not in self.aggregates]
 
     @property
     def has_noisy_counts(self) -> bool:
@@ -361,8 +402,13 @@ class Certificate(_CertificatePart):
             without_id=guarantee.without_id,
             period=guarantee.period,
             part=guarantee.part,
+            protects=guarantee.protects,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
+            randomized={
+                name: (len(response.values), response.keep)
+                for name, response in (self.randomized or {}).items()
+            },
             kept=sorted(self.kept),
             seeded=self.randomness == SEEDED,
             rehearsal=bool(self.rehearsal),

@@ -6,17 +6,20 @@ from collections.abc import Iterator
 
 from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
-from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.privacy.randomized_response import round_up_epsilon
+from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
     RULES,
     TABLE_RULES,
     Parameters,
     has_wildcards,
+    list_aggregates,
     list_links,
     list_rules,
     list_subsets,
     parse_recursive_rule,
+    parse_share_rule,
 )
 
 _EXTREMES = (
@@ -40,6 +43,10 @@ _ALGORITHMS = {
     ),
     "cluster": (
         "Similar rows were combined into classes; each class publishes labels that cover its rows.",
+        _EXTREMES,
+    ),
+    "mdav": (
+        "Near rows were grouped (MDAV); each group publishes labels that cover its rows.",
         _EXTREMES,
     ),
     "suppress": (
@@ -122,6 +129,9 @@ _UNSEEN = "The release alone does not suffice to verify comparisons with the inp
 def _describe_rule(column: str, kind: str, value: float) -> str:
     """Return a rule in words."""
     number, rare = repr(value).removesuffix(".0"), parse_recursive_rule(kind)
+    share = parse_share_rule(kind)
+    if share is not None:
+        return f"the value '{share[0]}' of '{column}' has a share of at {share[1]} {number}"
     if rare is None:
         return _RULES[kind].format(column, number)
     return (
@@ -180,6 +190,17 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         yield make_sentence(
             "linked_columns", f"Suppressed, and shown as missing, together: {listed}."
         )
+    aggregates, is_mdav = list_aggregates(parameters), parameters["algorithm"] == "mdav"
+    if aggregates:
+        listed = "; ".join(f"'{name}' the {which}" for name, which in aggregates.items())
+        yield make_sentence(
+            "aggregates",
+            f"One number for each {'group' if is_mdav else 'class'}: {listed} of its values. "
+            "Each combination of these numbers and of the generalized columns occurs in at least "
+            f"{int(parameters['k'])} rows; where fewer rows have a value, none is shown. The "
+            "number of a small class can reveal an extreme value, and an attacker who knows the "
+            "values of all other rows of a class can compute the last one from their mean.",
+        )
     rules = list_rules(parameters)
     if rules:
         listed = "; ".join(_describe_rule(*rule) for rule in rules)
@@ -201,6 +222,8 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         yield make_sentence(
             "unit", "The unit is a row: several rows of a class may belong to one person."
         )
+    if facts.protects == "household":
+        yield make_sentence("household", HOUSEHOLD)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
     yield make_sentence(
@@ -218,7 +241,8 @@ def write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
     yield make_sentence(
         "k_epsilon_anonymity",
         f"This release is (k, ε)-anonymous with k = {k} and ε = {format_exact(epsilon)}: "
-        f"{_classes_hold(parameters)}, and the noisy columns carry random noise.",
+        f"{_classes_hold(parameters)}, and the noisy columns "
+        f"{'carry random noise' if facts.noisy else 'are randomized'}.",
     )
     yield make_sentence(
         "not_differential_privacy",
@@ -230,13 +254,38 @@ def write_k_epsilon(facts: Facts) -> Iterator[Sentence]:
     yield from _write_classes(facts, parameters)
 
 
+def _write_responses(facts: Facts) -> Iterator[Sentence]:
+    """Write what randomized response promises of columns of categories."""
+    if not facts.randomized:
+        return
+    parts = []
+    for name, (number, keep) in sorted(facts.randomized.items()):
+        other = format_exact((1 - keep) / (number - 1))
+        parts.append(
+            f"'{name}' ({number} categories) shows the row's own category with probability "
+            f"{format_exact(keep)} and each other one with probability {other}"
+        )
+    epsilon = round_up_epsilon([(keep, size) for size, keep in facts.randomized.values()])
+    yield make_sentence(
+        "randomized_response",
+        f"Randomized response: {'; '.join(parts)}. For each row, any two sets of categories lead "
+        "to any published ones with probabilities that differ by a factor of at most "
+        f"e^{format_exact(epsilon)}. This is local differential privacy of these values, "
+        "not of the rest of the row.",
+    )
+
+
 def _write_value_noise(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
+    yield from _write_responses(facts)
+    if not facts.noisy:
+        return
     delta = f" and δ = {format_exact(parameters['delta'])}" if "delta" in parameters else ""
     kind = {"laplace": "Laplace", "gaussian": "Gaussian"}[str(parameters["noise"])]
     yield make_sentence(
         "noise",
         f"Columns with {kind} noise: {quote_names(sorted(facts.noisy))}. ε = "
-        f"{format_exact(parameters['epsilon'])}{delta} is divided among them.",
+        f"{format_exact(parameters['epsilon'])}{delta} is divided among them"
+        f"{' and the columns with randomized response' if facts.randomized else ''}.",
     )
     if parameters["bounds"] == "declared":
         yield make_sentence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
@@ -27,7 +27,8 @@ class Facts:
     """The facts that a statement follows from.
 
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
-    columns that may show labels of several levels, ``noisy`` those with noise, ``kept`` those that
+    columns that may show labels of several levels, ``noisy`` those with noise, ``randomized`` those
+    with randomized response (categories, and the probability that one is kept), ``kept`` those that
     are published unchanged, ``assertions`` is the hash of what the curator says besides.
     """
 
@@ -40,8 +41,10 @@ class Facts:
     without_id: str | None = None
     period: str | None = None
     part: str | None = None
+    protects: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
+    randomized: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     kept: Sequence[str] = ()
     seeded: bool = False
     rehearsal: bool = False
@@ -68,6 +71,12 @@ class Facts:
     def common(self) -> Parameters:
         """The parameters of the first table, with those of all."""
         return {**self.shared, **self.tables[0]}
+
+
+HOUSEHOLD = (
+    "A person of this statement is a household: the input has the same id for all of its members, "
+    "who are protected together. k and numbers of people count households."
+)
 
 
 def make_sentence(key: str, text: str) -> Sentence:

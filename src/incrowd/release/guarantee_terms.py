@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias, TypedDict
 
 from incrowd.release.facts import Facts
+from incrowd.release.parameters import list_aggregates
 
 Adjacency: TypeAlias = Literal[
     "add or remove one row of the input",
@@ -73,8 +74,10 @@ def _list_unprotected(facts: Facts) -> Iterator[str]:
     if parameters.get("suppressed") == "cells":
         yield "which cells are suppressed"
     yield "the labels of each class"
+    aggregates = list_aggregates(parameters)
     for name in facts.kept:
-        yield f"the values of '{name}'"
+        number = aggregates.get(name)
+        yield f"the {number} of '{name}' in each class" if number else f"the values of '{name}'"
 
 
 def _list_post_processing(facts: Facts) -> Iterator[str]:

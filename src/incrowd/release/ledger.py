@@ -21,7 +21,7 @@ from pathlib import Path
 
 from incrowd.errors import IncrowdError, Refusal, check_at_least_zero, check_fraction, check_whole
 from incrowd.privacy.amplification import Guarantee
-from incrowd.privacy.events import Composition, Event, SampledEvent
+from incrowd.privacy.events import Composition, Event, SampledEvent, SeriesCounts
 from incrowd.privacy.filter import (
     Charge,
     charge_guarantee,
@@ -242,11 +242,14 @@ class Ledger:
         event = _combine_events(list(events))
         with open_transaction(self.path) as records:
             booking = self._allow_event(records, event, unit, guarantee, planned, part)
-            if booking.is_planned:
-                records.insert_use(booking.number)
-            else:
+            if not booking.is_paid:
                 records.insert_about("unit", unit)
-                records.insert_spend(event, booking.charge, part=part)
+                records.insert_spend(
+                    event, booking.charge, booking.releases,
+                    None if booking.is_planned else part,
+                )  # fmt: skip
+            if booking.is_planned:
+                records.insert_use(booking.number, part)
         return booking
 
     def plan(
@@ -268,6 +271,10 @@ class Ledger:
         Raises:
             BudgetError: The budget does not allow the block. Nothing is booked.
         """
+        if isinstance(event, SeriesCounts):
+            raise IncrowdError(
+                "A series is booked as a whole by its first release. Publish it: incrowd publish"
+            )
         number = int(check_whole("releases", releases))
         if number > MOST_RELEASES:
             raise IncrowdError(
@@ -292,6 +299,8 @@ class Ledger:
                 f"this one is {unit}: a person may have rows in several parts."
             )
         spends = records.read_spends()
+        if isinstance(event, SeriesCounts):
+            return self._allow_turn(records, spends, event, guarantee, part)
         for spend in spends:
             if spend.remaining_releases and spend.event == event and part is None:
                 return Booking(spend.number, spend.charge, spend.used + 1, spend.releases)
@@ -300,6 +309,37 @@ class Ledger:
         charge = self._compute_charge(records, event, guarantee)
         self._refuse_over_budget(records, charge, "this release", part)
         return Booking(len(spends) + 1, charge)
+
+    def _allow_turn(
+        self, records: LedgerRecords, spends: list[Spend], event: SeriesCounts,
+        guarantee: Guarantee | None, part: str | None,
+    ) -> Booking:  # fmt: skip
+        """Allow the next release of a series; the first one books all of it, for every part.
+
+        A part is released once: see :mod:`incrowd.privacy.series`.
+        """
+        place = f"Ledger '{self.path.name}'"
+        if part is None:
+            raise BudgetError(f"{place}: a release of a series needs its part, and has none.")
+        series = next((spend for spend in spends if spend.event == event), None)
+        if series is None:
+            charge = self._compute_charge(records, event, guarantee)
+            self._refuse_over_budget(records, charge, f"this series of {event.of} releases")
+            return Booking(len(spends) + 1, charge, 1, event.of, is_first=True)
+        if part in series.parts:
+            raise BudgetError(
+                f"{place}: '{part}' is release {series.parts.index(part) + 1} of series "
+                f"{series.number}, and nothing was released. Each period is released once: a "
+                "second release with the same noise would show what has changed. Publish the next "
+                "period."
+            )
+        if not series.remaining_releases:
+            raise BudgetError(
+                f"{place}: series {series.number} was planned for {event.of} releases and made all "
+                f"of them; nothing was released. Begin another series under a new ledger: its "
+                "periods are others, so the two do not add up."
+            )
+        return Booking(series.number, series.charge, series.used + 1, event.of)
 
     def _compute_charge(
         self, records: LedgerRecords, event: Event, guarantee: Guarantee | None

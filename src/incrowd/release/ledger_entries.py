@@ -47,6 +47,7 @@ class Spend:
         releases: Number of planned releases of a block; None for an unplanned release.
         used: Number of releases that were made.
         part: The part of the table that was released; None for releases of any rows.
+        parts: The parts that a series has released, in this order.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Spend:
     releases: int | None = None
     used: int = 1
     part: str | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def part_charge(self) -> tuple[str | None, Charge]:
@@ -82,17 +84,24 @@ class Booking:
         charge: What the entry takes from the budget.
         release: The place of the release in its block.
         releases: Number of releases of the block.
+        is_first: Whether the block is booked with this release, as that of a series is.
     """
 
     number: int
     charge: Charge
     release: int | None = None
     releases: int | None = None
+    is_first: bool = False
 
     @property
     def is_planned(self) -> bool:
-        """Whether the release is one of a planned block, which is paid for already."""
+        """Whether the release is one of a planned block."""
         return self.release is not None
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the release takes nothing of the budget, because its block has."""
+        return self.is_planned and not self.is_first
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
         """Return the booking as plain values, for JSON."""

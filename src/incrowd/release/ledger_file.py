@@ -22,7 +22,8 @@ from incrowd.release.ledger_entries import LedgerBudget, Spend
 
 # A spend is an unplanned release or, with a number of `releases`, a planned block; `event` is that
 # of each release. What it takes from the budget is (`epsilon`, `delta`); `inside_...` is without
-# amplification by sampling. `uses` has a row for each release of a block that was made.
+# amplification by sampling. `uses` has a row for each release of a block that was made; of a
+# series, with its part.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS budgets
@@ -32,7 +33,7 @@ CREATE TABLE IF NOT EXISTS spends
     epsilon REAL NOT NULL, delta REAL NOT NULL,
     inside_epsilon REAL NOT NULL, inside_delta REAL NOT NULL, releases INTEGER, part TEXT);
 CREATE TABLE IF NOT EXISTS uses
-    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, spend INTEGER NOT NULL);
+    (number INTEGER PRIMARY KEY, day TEXT NOT NULL, spend INTEGER NOT NULL, part TEXT);
 """
 
 
@@ -44,6 +45,8 @@ _SPENDS_WITHOUT_PARTS = (  # of files that are older than parts
     "SELECT number, day, event, epsilon, delta, inside_epsilon, inside_delta, releases, NULL "
     "FROM spends ORDER BY number"
 )
+_USES = "SELECT spend, part FROM uses ORDER BY number"
+_USES_WITHOUT_PARTS = "SELECT spend, NULL FROM uses ORDER BY number"
 
 
 class LedgerRecords:
@@ -84,8 +87,12 @@ class LedgerRecords:
 
     def read_spends(self) -> list[Spend]:
         """Return all entries, the oldest first."""
-        uses = dict(self._database.execute("SELECT spend, COUNT(*) FROM uses GROUP BY spend"))
-        rows = self._database.execute(_SPENDS if self._has_parts() else _SPENDS_WITHOUT_PARTS)
+        uses: dict[int, list[str | None]] = {}
+        statement = _USES if self._has_parts("uses") else _USES_WITHOUT_PARTS
+        for spend, name in self._database.execute(statement):
+            uses.setdefault(spend, []).append(name)
+        has_parts = self._has_parts("spends")
+        rows = self._database.execute(_SPENDS if has_parts else _SPENDS_WITHOUT_PARTS)
         spends = []
         for number, day, text, epsilon, delta, inside_epsilon, inside_delta, releases, part in rows:
             event = parse_event(json.loads(text))
@@ -93,13 +100,15 @@ class LedgerRecords:
                 Guarantee(epsilon, delta), Guarantee(inside_epsilon, inside_delta),
                 separate_sampling(event)[1],
             )  # fmt: skip
-            used = 1 if releases is None else uses.get(number, 0)
-            spends.append(Spend(number, day, event, charge, releases, used, part))
+            use_parts = uses.get(number, [])
+            used = 1 if releases is None else len(use_parts)
+            parts = tuple(name for name in use_parts if name is not None)
+            spends.append(Spend(number, day, event, charge, releases, used, part, parts))
         return spends
 
-    def _has_parts(self) -> bool:
-        """Return whether the file is one that holds the part of each entry."""
-        columns = self._database.execute("PRAGMA table_info(spends)")
+    def _has_parts(self, table: str) -> bool:
+        """Return whether the file is one that holds the part of each entry, or of each use."""
+        columns = self._database.execute(f"PRAGMA table_info({table})")
         return any(name == "part" for _, name, *_ in columns)
 
     def insert_spend(
@@ -107,7 +116,7 @@ class LedgerRecords:
     ) -> None:
         """Add an unplanned release or, of several ``releases`` of one event, a planned block."""
         text = json.dumps(serialize_event(event))
-        if not self._has_parts():
+        if not self._has_parts("spends"):
             self._database.execute("ALTER TABLE spends ADD COLUMN part TEXT")
         self._database.execute(
             "INSERT INTO spends (day, event, epsilon, delta, inside_epsilon, inside_delta, "
@@ -118,10 +127,12 @@ class LedgerRecords:
             ),
         )  # fmt: skip
 
-    def insert_use(self, number: int) -> None:
-        """Add a release of a planned block."""
+    def insert_use(self, number: int, part: str | None = None) -> None:
+        """Add a release of a planned block; of a series, with its part."""
+        if not self._has_parts("uses"):
+            self._database.execute("ALTER TABLE uses ADD COLUMN part TEXT")
         self._database.execute(
-            "INSERT INTO uses (day, spend) VALUES (?, ?)", (_get_today(), number)
+            "INSERT INTO uses (day, spend, part) VALUES (?, ?, ?)", (_get_today(), number, part)
         )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from incrowd.findings import format_percent
-from incrowd.privacy.counts import build_event_law
-from incrowd.release.parameters import Parameters, make_noise_event
+from incrowd.privacy.draw_parameters import SERIES, build_noise_spread, make_series_event
+from incrowd.privacy.events import SERIES_GRID
+from incrowd.privacy.series import compute_total_error, list_noise_weights
+from incrowd.release.parameters import Parameters
 
 _SHARE = 0.95
 
@@ -21,6 +23,12 @@ def format_exact(value: float | str | None) -> str:
 def describe_noise(parameters: Parameters) -> str:
     """Return what noise counts carry, and which groups are suppressed."""
     r, k = int(parameters["r"]), int(parameters["k"])
+    if parameters["noise"] == SERIES:
+        return (
+            f"Counts carry the noise of release {int(parameters['series_number'])} of a series of "
+            f"{int(parameters['series_of'])}, at most ±{r} (standard deviation "
+            f"{_spread(parameters)}). Groups with a noisy count below {r + k} are suppressed."
+        )
     kind = "two-sided geometric" if parameters["noise"] == "geometric" else "discrete Gaussian"
     return (
         f"Counts carry {kind} noise, truncated at ±{r} (standard deviation {_spread(parameters)}). "
@@ -29,7 +37,7 @@ def describe_noise(parameters: Parameters) -> str:
 
 
 def _spread(parameters: Parameters) -> str:
-    return f"{build_event_law(make_noise_event(parameters)).variance ** 0.5:.3g}"
+    return f"{build_noise_spread(parameters).variance ** 0.5:.3g}"
 
 
 def describe_accuracy(parameters: Parameters) -> str:
@@ -44,12 +52,14 @@ def describe_accuracy(parameters: Parameters) -> str:
 
 def noise_within(parameters: Parameters) -> int:
     """Return the number that the noise of a group stays within with probability 0.95."""
-    return build_event_law(make_noise_event(parameters)).find_error_bound(_SHARE)
+    return build_noise_spread(parameters).find_error_bound(_SHARE)
 
 
 def describe_law(parameters: Parameters) -> str:
     """Return the distribution of the noise of a group."""
     r, k = int(parameters["r"]), int(parameters["k"])
+    if parameters["noise"] == SERIES:
+        return _describe_series_law(parameters)
     law = (
         f"e^(−s |x|) with s = {format_exact(parameters['noise_epsilon'])}"
         if parameters["noise"] == "geometric"
@@ -58,6 +68,33 @@ def describe_law(parameters: Parameters) -> str:
     return (
         f"The noise of a group is x with a probability proportional to {law}, for whole numbers x "
         f"from −r to r = {r}. The threshold is r + k = {r} + {k}."
+    )
+
+
+def _describe_series_law(parameters: Parameters) -> str:
+    event, number = make_series_event(parameters), int(parameters["series_number"])
+    weights = ", ".join(str(weight) for weight in list_noise_weights(event.of)[:number])
+    grid = event.grid_event
+    return (
+        "The noise of a group is the sum of basic noises of this release and of each one before, "
+        f"backwards, with the weights {weights}, rounded. A basic noise is x / {SERIES_GRID} with "
+        "a probability proportional to e^(−x² / (2 v)), v = "
+        f"{format_exact(grid.variance)}, for whole numbers x from −{grid.r} to {grid.r}. "
+        f"The threshold is r + k = {int(parameters['r'])} + "
+        f"{int(parameters['k'])}."
+    )
+
+
+def describe_series(parameters: Parameters) -> str:
+    """Return what the releases of a series guarantee together, and how far off their sum is."""
+    event = make_series_event(parameters)
+    error = compute_total_error(event, range(1, event.of + 1))
+    return (
+        f"It is release {int(parameters['series_number'])} of a series of {event.of}, one for each "
+        f"period, whose noise was planned together. All {event.of} releases together satisfy the "
+        "same (ε, δ) for a person within one period. The sum of a group's counts over all of them "
+        f"has a standard error of {error.spread:.3g}; the noise of one release is partly undone by "
+        "those that follow."
     )
 
 

@@ -20,7 +20,7 @@ from jinja2.nodes import EvalContext
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.level_words import NOTHING
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
     Strength,
@@ -29,7 +29,7 @@ from incrowd.privacy.protection import (
     format_upper_percent,
     max_true_positive_rate,
 )
-from incrowd.release.certificate import PAGE, README, Certificate, SchemeColumn
+from incrowd.release.certificate import PAGE, README, Certificate, CertifiedResponse, SchemeColumn
 from incrowd.release.code_examples import (
     RANGES,
     list_load_examples,
@@ -37,7 +37,6 @@ from incrowd.release.code_examples import (
     quote_text,
 )
 from incrowd.release.noise_sentences import format_exact, noise_within
-from incrowd.release.parameters import make_noise_event
 from incrowd.release.render import make_environment
 from incrowd.release.statement import TECHNICAL
 
@@ -199,7 +198,7 @@ def _group_files(
 def _compute_accuracy(parameters: Parameters) -> tuple[Any, ...]:
     """Return r and standard deviation of counts; beta, its inverse and the error of a sample."""
     if "r" in parameters:
-        spread = build_event_law(make_noise_event(parameters)).variance ** 0.5
+        spread = build_noise_spread(parameters).variance ** 0.5
         return int(parameters["r"]), f"{spread:.3g}", noise_within(parameters)
     beta = float(parameters["beta"])
     return repr(beta), f"{1 / beta:.6g}", f"{(1 - beta) ** 0.5 / beta:.3g}"
@@ -225,6 +224,7 @@ class _ColumnEntry:
     kind: str = ""
     step: str = ""
     bounds: tuple[str, str] | None = None
+    response: CertifiedResponse | None = None
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,9 @@ def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
             replaced = table.parameters.get("algorithm") == "duplicate"
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
-        yield _ColumnEntry(name, kind="kept")
+        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
+    for name, response in (certificate.randomized or {}).items():
+        yield _ColumnEntry(name, kind="category", response=response)
     for name, grid in certificate.noisy.items():
         yield _ColumnEntry(name, kind=grid.kind, step=grid.step, bounds=grid.bounds)
 
@@ -342,6 +344,10 @@ _MEANINGS = {
     "noise": "the distribution of the noise",
     "noise_epsilon": "the parameter of geometric noise: the larger, the less noise",
     "noise_variance": "the variance of Gaussian noise, before it is truncated",
+    "basic_r": "the bound of the basic noise of a series",
+    "series": "a name that all releases of the series share",
+    "series_of": "the number of releases of the series",
+    "series_number": "the number of this release in the series",
     "coin": "the probability with which r was set to coin_r - 1, independently of the input",
     "coin_r": "the larger of the two values that r could have",
     "search_epsilon": "the part of ε that was spent on choosing the generalization",
@@ -354,6 +360,7 @@ _MEANINGS = {
     "choices": "the number of private choices of tables that were charged",
     "choice_epsilon": "the range of each private choice",
     "algorithm": "how classes were formed",
+    "labels": "free labels: a column without an order shows the set of values that a class has",
     "suppressed": "how suppressed rows appear",
     "epsilon": "the parameter of the noise in the noisy columns: the larger, the less noise",
     "delta": "the δ of the Gaussian noise in the noisy columns",

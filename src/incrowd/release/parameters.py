@@ -10,12 +10,15 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from incrowd.codes.counted_table import CountNoise
-from incrowd.privacy.counts import build_event_law, is_even
+from incrowd.privacy.counts import is_even
 from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
     Draw,
+    build_noise_spread,
     list_coin_parameters,
     list_draw_parameters,
+    list_series_parameters,
+    make_series_event,
 )
 from incrowd.privacy.events import (
     BoundedChoice,
@@ -30,12 +33,14 @@ from incrowd.privacy.events import (
     SafeRelease,
     SampledEvent,
     Selection,
+    SeriesCounts,
 )
 
 Parameters: TypeAlias = dict[str, float | str]
 
 DIFFERENTIAL_PRIVACY = "differential privacy"
 BOTH = "differential privacy and k-anonymity"  # of noisy counts
+_SERIES_NAME = re.compile(r"[0-9a-f]{16}")
 _LONGEST_SIZE = 1e15  # whole numbers up to here are exact as floats
 
 
@@ -61,7 +66,7 @@ METHODS = {
     "synthetic": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "tables": Terms(DIFFERENTIAL_PRIVACY, events=True),
     "k-anonymity": Terms(
-        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population"}
+        "k-anonymity", required=_CLASSES, optional=_PEOPLE | {"map_k", "population", "labels"}
     ),
     "k-epsilon": Terms(
         "(k, ε)-anonymity",
@@ -86,8 +91,9 @@ TABLE_RULES = frozenset(rule for rule in RULES if "the table" in rule)  # not se
 _RECURSIVE = re.compile(
     r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
+_SHARE = re.compile(r"share of the value '(.*)', at (least|most)", re.DOTALL)
 _CHOICES = {
-    "algorithm": ("ola", "mondrian", "cluster", "suppress", "duplicate"),
+    "algorithm": ("ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"),
     "suppressed": ("dropped", "starred", "cells"),
     "noise": ("laplace", "gaussian"),
     "bounds": ("class", "declared"),
@@ -167,6 +173,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = events
         case GeometricCounts() | GaussianCounts():
             parts = (event,)
+        case SeriesCounts() if not chosen:
+            return [list_series_parameters(event, event.of)]
         case PersonCounts(part, rows):
             return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
         case Coin(first, second, _) if is_even(event):
@@ -237,18 +245,10 @@ def tabulation_parameters(events: Sequence[Event]) -> Parameters | None:
 # Of counts ------------------------------------------------------------------------------------
 
 
-def make_noise_event(parameters: Parameters) -> GeometricCounts | GaussianCounts:
-    """Return the event of a table of counts with such parameters."""
-    r = int(parameters["r"])
-    if parameters["noise"] == "geometric":
-        return GeometricCounts(r, float(parameters["noise_epsilon"]))
-    return GaussianCounts(r, float(parameters["noise_variance"]))
-
-
 def make_count_noise(parameters: Parameters) -> CountNoise | None:
     """Return the noise in the counts of a table; None of a table without such noise."""
     try:
-        law = build_event_law(make_noise_event(parameters))
+        law = build_noise_spread(parameters)
         return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
     except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
         return None
@@ -268,6 +268,17 @@ def parse_recursive_rule(kind: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def name_share_rule(value: str, side: str) -> str:
+    """Return the kind of a rule on the share of one value; ``side`` is least or most."""
+    return f"share of the value '{value}', at {side}"
+
+
+def parse_share_rule(kind: str) -> tuple[str, str] | None:
+    """Return value and side of a rule on the share of one value; None of another rule."""
+    match = _SHARE.fullmatch(kind)
+    return None if match is None else (match[1], match[2])
+
+
 def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     """Return the rules on sensitive columns among the parameters: column, kind, value."""
     rules = []
@@ -281,11 +292,12 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
             if recursive is not None and name.endswith(f": {recursive[0]}"):
                 kind = recursive[0]
                 column = name.removeprefix("rule ").removesuffix(f": {kind}")
-            if (
-                (kind not in RULES and parse_recursive_rule(kind) is None)
-                or not isinstance(value, float)
-                or not value >= 0
-            ):
+            share = _SHARE.search(name)
+            if share is not None and name.endswith(f": {share[0]}"):
+                kind = share[0]
+                column = name.removeprefix("rule ").removesuffix(f": {kind}")
+            is_known = kind in RULES or parse_recursive_rule(kind) or parse_share_rule(kind)
+            if not is_known or not isinstance(value, float) or not value >= 0:
                 raise ValueError(f"'{name}' is no rule that is known")
             rules.append((column, kind, value))
     return rules
@@ -318,9 +330,29 @@ def list_links(parameters: Parameters) -> dict[str, str]:
     }
 
 
+def name_aggregate(column: str) -> str:
+    """Return the parameter that says which number of its classes a column shows."""
+    return f"number of a class in {column}"
+
+
+def list_aggregates(parameters: Parameters) -> dict[str, str]:
+    """Return the columns that show one number for each class, and which one."""
+    prefix = name_aggregate("")
+    return {
+        name.removeprefix(prefix): str(value)
+        for name, value in sorted(parameters.items())
+        if name.startswith(prefix)
+    }
+
+
 def has_wildcards(parameters: Parameters) -> bool:
     """Return whether a suppressed cell counts as any value."""
     return parameters.get("reading") == "wildcard"
+
+
+def has_free_labels(parameters: Parameters) -> bool:
+    """Return whether columns without an order show sets of values."""
+    return parameters.get("labels") == "free"
 
 
 def get_class_kind(parameters: Parameters) -> str:
@@ -348,6 +380,18 @@ def _name_cell_parameters(
     return {"reading", *map(name_subset, subsets), *(f"linked {name}" for name in links)}
 
 
+def _name_aggregates(parameters: Parameters, kept_columns: list[str]) -> set[str]:
+    """Return the names of the parameters of numbers by class; refuse bad ones."""
+    aggregates = list_aggregates(parameters)
+    if not set(aggregates) <= set(kept_columns):
+        raise ValueError("a column with a number for each class is not kept")
+    if not set(aggregates.values()) <= {"mean", "median"}:
+        raise ValueError("the number of a class is its mean or its median")
+    if aggregates and parameters.get("algorithm") in ("suppress", "duplicate"):
+        raise ValueError("only whole classes show one number")
+    return {name_aggregate(name) for name in aggregates}
+
+
 def check_parameters(
     parameters: Parameters, terms: Terms, columns: list[str], kept_columns: list[str]
 ) -> None:
@@ -356,6 +400,7 @@ def check_parameters(
     names = terms.required | terms.optional
     if not terms.noisy:
         rules |= _name_cell_parameters(parameters, columns, kept_columns)
+        rules |= _name_aggregates(parameters, kept_columns)
     strange = sorted(set(parameters) - names - rules)
     if strange:
         raise ValueError(f"such a release has no parameter '{strange[0]}'")
@@ -368,6 +413,10 @@ def check_parameters(
     for column, _, _ in list_rules(parameters):
         if column not in kept_columns:
             raise ValueError(f"a rule names '{column}', which is not kept")
+    if parameters.get("labels", "free") != "free" or (
+        "labels" in parameters and parameters.get("algorithm") not in ("mondrian", "cluster")
+    ):
+        raise ValueError("'labels' is 'free', for the algorithms 'mondrian' and 'cluster'")
     check_whole_number("k", parameters.get("k"))
     _check_population(parameters)
     check_whole_number(ROWS_PER_PERSON, parameters.get(ROWS_PER_PERSON, 2.0))
@@ -411,4 +460,17 @@ def allows_parameters(possible: list[Parameters], parameters: Parameters) -> boo
     if "r" not in parameters:
         return parameters in possible
     check_whole_number("k", parameters.get("k"))
-    return {name: value for name, value in parameters.items() if name != "k"} in possible
+    stated = {name: value for name, value in parameters.items() if name != "k"}
+    if "series_number" in stated:
+        return _allows_turn(possible, stated)
+    return stated in possible
+
+
+def _allows_turn(possible: list[Parameters], stated: Parameters) -> bool:
+    """Return whether a release may be the one of a series that it says it is."""
+    check_whole_number("series_number", stated["series_number"])
+    if not _SERIES_NAME.fullmatch(str(stated.pop("series", ""))) or len(possible) != 1:
+        return False
+    number = int(float(stated["series_number"]))
+    event = make_series_event(possible[0])
+    return number <= event.of and stated == list_series_parameters(event, number)

@@ -28,7 +28,8 @@ from incrowd.measure.lost_values import KeptRows
 from incrowd.measure.outcome import evaluate_outcome
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
-from incrowd.release.certificate import CertifiedGuarantee, NoisyColumn
+from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
+from incrowd.release.parameters import has_free_labels
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
 
@@ -43,12 +44,16 @@ Parameters: TypeAlias = dict[str, float | str]
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecoding:
-    """How one column was generalized: to a level, or locally (then whether it is ordered)."""
+    """How one column was generalized: to a level, or locally (then whether it is ordered).
+
+    Labels that are ``is_free`` may be sets of values.
+    """
 
     column: Column
     hierarchy: Hierarchy
     level: int | None
     ordered: bool | None = None
+    is_free: bool = False
 
     @cached_property
     def form(self) -> Form:
@@ -57,7 +62,8 @@ class ColumnRecoding:
             assert self.column.hierarchy is not None
             return "text" if self.column.hierarchy.mask is None else "masked"
         if self.level is None:
-            return find_axis_form(Axis(self.hierarchy, bool(self.ordered)))
+            axis = Axis(self.hierarchy, bool(self.ordered))
+            return find_axis_form(axis, is_free=self.is_free)
         return find_level_form(self.hierarchy, self.level)
 
 
@@ -97,6 +103,7 @@ class Product:
     stars: int = 0
     kept: tuple[str, ...] = ()
     noisy: dict[str, NoisyColumn] = field(default_factory=dict)
+    randomized: dict[str, CertifiedResponse] = field(default_factory=dict)
     crowd: float | None = None
     target: str | None = None
     noise: Callable[[], NoiseEvaluation] | None = None
@@ -149,7 +156,11 @@ class Product:
         levels = self.shown.levels or (None,) * len(self.axes)
         return {
             name: ColumnRecoding(
-                self.columns[name], hierarchy, level, axis.ordered if level is None else None
+                self.columns[name],
+                hierarchy,
+                level,
+                axis.ordered if level is None else None,
+                has_free_labels(self.parameters),
             )
             for name, hierarchy, level, axis in zip(
                 self.original.names, self.original.hierarchies, levels, self.axes, strict=True

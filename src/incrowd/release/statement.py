@@ -6,20 +6,22 @@ can write the statement again and compare.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
-from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import (
     describe_accuracy,
     describe_coin,
     describe_law,
     describe_noise,
+    describe_series,
     describe_sums,
     format_exact,
 )
-from incrowd.release.parameters import Parameters
+from incrowd.release.parameters import Parameters, list_aggregates
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
 from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
@@ -129,6 +131,9 @@ _PRESENT = 4  # periods of somebody who is in several
 
 def _write_period(facts: Facts) -> Iterator[Sentence]:
     """Write what is protected of a person within a period, and of one who is in several."""
+    if "series_of" in facts.common:
+        yield from _write_series(facts)
+        return
     epsilon = float(format_parameter("epsilon", _PRESENT * (facts.epsilon or 0.0), 6))
     delta = float(format_parameter("delta", min(_PRESENT * (facts.delta or 0.0), 1.0), 6))
     yield make_sentence(
@@ -139,6 +144,24 @@ def _write_period(facts: Facts) -> Iterator[Sentence]:
         f"together satisfy (nε, nδ) for all rows of that person, with n = {_PRESENT} "
         f"({format_exact(epsilon)}, {format_exact(delta)}).",
     )
+
+
+def _write_series(facts: Facts) -> Iterator[Sentence]:
+    """Write what a release of a series protects, and of a person who is in several periods."""
+    small, delta = facts.epsilon or 0.0, facts.delta or 0.0
+    present = min(_PRESENT, int(facts.common["series_of"]))
+    factor = sum(math.exp(at * small) for at in range(present))
+    epsilon = float(format_parameter("epsilon", present * small, 6))
+    delta = float(format_parameter("delta", min(factor * delta, 1.0), 6))
+    yield make_sentence(
+        "period",
+        f"It protects everything about one person within {_PERIODS[facts.period or 'value']}; the "
+        f"input is the period {facts.part} alone. A person present in n periods is protected less: "
+        "all releases of the series together satisfy (nε, δ (1 + e^ε + … + e^((n−1)ε))) for all "
+        f"rows of that person, with n = {present} "
+        f"({format_exact(epsilon)}, {format_exact(delta)}).",
+    )
+    yield make_sentence("series", describe_series(facts.common))
 
 
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
@@ -252,6 +275,8 @@ def _write_unit(facts: Facts) -> Iterator[Sentence]:
             "unit",
             ("The unit of the guarantee is a row: for a person with several rows it is weaker."),
         )
+    if facts.protects == "household":
+        yield make_sentence("household", HOUSEHOLD)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
 
@@ -294,10 +319,11 @@ def _format_files(numbers: Sequence[str]) -> str:
 
 
 def _write_columns(facts: Facts) -> Iterator[Sentence]:
-    if facts.kept:
+    unchanged = [name for name in facts.kept if name not in list_aggregates(facts.common)]
+    if unchanged:
         yield make_sentence(
             "unchanged_columns",
-            f"Published unchanged, not generalized: {quote_names(facts.kept)}.",
+            f"Published unchanged, not generalized: {quote_names(unchanged)}.",
         )
     if facts.local:
         yield make_sentence(

@@ -10,7 +10,6 @@ from incrowd.release.formulas import escape_formula
 from incrowd.release.product import ColumnRecoding
 from incrowd.release.tables_part import (
     MEASURED_FILE,
-    WORKBOOK_FILE,
     ExtraFile,
     TabulationPart,
     TabulationProduct,
@@ -57,12 +56,13 @@ def write_tabulation(
         )
     product.numbers.write(draft / MEASURED_FILE)
     part = product.part.model_copy(update={"measured": hash_file(draft / MEASURED_FILE)})
-    if "xlsx" in product.exports:
-        from incrowd.release.tables_export import read_figures, write_export
+    if product.exports:
+        from incrowd.release.tables_export import write_exports
 
-        write_export(
-            draft / WORKBOOK_FILE, part, [read_figures(draft, table.release) for table in slices]
+        columns = {name: hierarchies[name] for name in part.columns}
+        files = write_exports(
+            draft, part, columns, [table.release for table in slices], product.exports
         )
-        exported = ExtraFile(file=WORKBOOK_FILE, sha256=hash_file(draft / WORKBOOK_FILE))
-        part = part.model_copy(update={"exports": [exported]})
+        exported = [ExtraFile(file=file, sha256=hash_file(draft / file)) for file in files]
+        part = part.model_copy(update={"exports": exported})
     return slices, part

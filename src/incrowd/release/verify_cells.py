@@ -51,6 +51,34 @@ def find_small_sets(table: Table, certificate: Certificate) -> list[Finding]:
     return findings
 
 
+def find_class_numbers(table: Table, certificate: Certificate) -> list[Finding]:
+    """Find numbers of classes that fewer than k rows show, or several of them in one class.
+
+    Groups of near rows may have the same labels; their numbers tell them apart.
+    """
+    aggregated, names = [*certificate.aggregates], tuple(certificate.table.scheme)
+    if not aggregated or not table.rows():
+        return []
+    weighted = certificate.table.release.form == "counted"
+    published = read_labels(table, (*names, *aggregated), weighted=weighted)
+    codes, counts = published.frequencies.codes, published.frequencies.counts
+    if certificate.parameters.get("suppressed") == "starred":
+        marks = [
+            np.array([label == ROOT for label in published.labels[at]])[codes[:, at]]
+            for at in range(len(names))
+        ]
+        is_class = ~np.all(marks, axis=0)
+        codes, counts = codes[is_class], counts[is_class]
+    combinations_shown = merge_tuples(codes, counts)
+    if (combinations_shown.counts < certificate.k).any():
+        return [make_finding("CLASS_NUMBERS_RARE", names=", ".join(aggregated), k=certificate.k)]
+    classes = merge_tuples(codes[:, : len(names)], counts)
+    is_by_label = certificate.parameters.get("algorithm") != "mdav"
+    if is_by_label and len(combinations_shown) > len(classes):
+        return [make_finding("CLASS_SHOWS_NUMBERS", names=", ".join(aggregated))]
+    return []
+
+
 def find_shown_links(table: Table, certificate: Certificate) -> list[Finding]:
     """Find kept columns that show a value where the cell that they are linked to is suppressed."""
     findings = []

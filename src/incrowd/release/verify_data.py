@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -34,18 +34,30 @@ from incrowd.measure.diversity import (
     EntropyRule,
     RecursiveRule,
     SensitiveColumn,
+    ShareRule,
 )
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.parameters import RULES, has_wildcards, list_rules, parse_recursive_rule
+from incrowd.release.parameters import (
+    RULES,
+    has_free_labels,
+    has_wildcards,
+    list_rules,
+    parse_recursive_rule,
+    parse_share_rule,
+)
 from incrowd.release.scheme_words import (
     describe_listed,
     describe_rule,
     find_absent,
     refuse_other_words,
 )
-from incrowd.release.verify_cells import find_shown_links, find_small_sets
+from incrowd.release.verify_cells import (
+    find_class_numbers,
+    find_shown_links,
+    find_small_sets,
+)
 from incrowd.spec.arx import format_rows, read_rows
 from incrowd.spec.hierarchies import HierarchyChoice, Mask
 
@@ -62,6 +74,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     if release.formulas:
         table = table.respell_texts(unescape_formula)
     expected = [*certificate.table.scheme, *certificate.kept, *certificate.noisy]
+    expected += [*(certificate.randomized or {})]
     expected += [COUNT] if release.form == "counted" else []
     if sorted(table.columns) != sorted(expected):
         return [make_finding("DATA_COLUMNS_DIFFER", columns=list(table.columns))]
@@ -72,6 +85,7 @@ def check_data(folder: Path, certificate: Certificate) -> list[Finding]:
     else:
         findings += _find_small_classes(sizes, certificate)
     findings += find_shown_links(table, certificate)
+    findings += find_class_numbers(table, certificate)
     findings += _find_broken_rules(table, certificate)
     findings += _find_data_oddities(table, certificate)
     rows = sum(sizes.tolist()) + stars
@@ -96,7 +110,8 @@ def _find_foreign_values(
     starred = {ROOT} if has_stars else set()
     for name, scheme in certificate.table.scheme.items():
         hierarchy = _read_hierarchy(folder, name, scheme)
-        allowed = _make_value_check(name, scheme, hierarchy)
+        is_free = has_free_labels(certificate.parameters)
+        allowed = _make_value_check(name, scheme, hierarchy, is_free=is_free)
         values = [value for value in table.values(name) if value not in starred]
         strange = sorted(str(value) for value in values if not allowed(value))
         if strange:
@@ -115,6 +130,10 @@ def _find_foreign_values(
         if off:
             value = str(off[0])
             findings.append(make_finding("VALUE_OFF_GRID", value=value, name=name, step=grid.step))
+    for name, response in (certificate.randomized or {}).items():
+        strange = sorted(str(x) for x in table.values(name) if str(x) not in response.values)
+        if strange:
+            findings.append(make_finding("CATEGORY_UNKNOWN", value=strange[0], name=name))
     return findings
 
 
@@ -201,23 +220,36 @@ def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, i
     return sizes[~stars], int(sizes[stars].sum())
 
 
+def _make_rule(kind: str, value: float, labels: Sequence[object]) -> DiversityRule | None:
+    """Return a rule that the release shows, on the places of labels; None of another rule.
+
+    A value that no row has is at the place after the last label.
+    """
+    rare, share = parse_recursive_rule(kind), parse_share_rule(kind)
+    if rare is not None:
+        return RecursiveRule(value, rare)
+    if share is not None:
+        texts = [canonicalize_value(label) for label in labels]
+        place = texts.index(share[0]) if share[0] in texts else len(texts)
+        return ShareRule(place, **{share[1]: value})
+    rules: dict[str, DiversityRule] = {
+        RULES[0]: DistinctRule(value), RULES[1]: EntropyRule(value), RULES[5]: AlphaRule(value)
+    }  # fmt: skip
+    return rules.get(kind)
+
+
 def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
     """Find rules on sensitive columns that fail in some class; of those that the release shows."""
     broken_rules = []
     names = list(certificate.table.scheme)
     for column, kind, value in list_rules(certificate.parameters):
-        rare = parse_recursive_rule(kind)
-        checked: dict[str, DiversityRule] = {
-            RULES[0]: DistinctRule(value),
-            RULES[1]: EntropyRule(value),
-            RULES[5]: AlphaRule(value),
-            **({} if rare is None else {kind: RecursiveRule(value, rare)}),
-        }
-        rule = checked.get(kind)
-        if rule is None or not table.rows():
+        if not table.rows():
             continue
         weighted = certificate.table.release.form == "counted"
         published = read_labels(table, (*names, column), weighted=weighted)
+        rule = _make_rule(kind, value, published.labels[-1])
+        if rule is None:
+            continue
         codes = published.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
             stars = [
@@ -230,7 +262,7 @@ def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         if not len(codes):
             continue
         _, at_ = np.unique(number_tuples(codes[:, :-1]), return_inverse=True)
-        values = len(published.labels[-1])
+        values = len(published.labels[-1]) + 1
         protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
         spread = protected.count_values(
             at_, published.frequencies.counts, classes=int(at_.max()) + 1
@@ -292,7 +324,7 @@ def _find_absent_labels(
 
 
 def _make_value_check(
-    name: str, column: SchemeColumn, hierarchy: Hierarchy | None
+    name: str, column: SchemeColumn, hierarchy: Hierarchy | None, *, is_free: bool = False
 ) -> Callable[[object], bool]:
     """Return which values a column may show: at its level, or, recoded locally, any readable.
 
@@ -301,8 +333,8 @@ def _make_value_check(
     if hierarchy is not None:
         if column.level is None:
             axis = Axis(hierarchy, bool(column.ordered))
-            _refuse_wrong_form(name, column, find_axis_form(axis))
-            return _make_label_check(axis, name)
+            _refuse_wrong_form(name, column, find_axis_form(axis, is_free=is_free))
+            return _make_label_check(axis, name, is_free=is_free and not axis.ordered)
         _refuse_wrong_form(name, column, find_level_form(hierarchy, column.level))
         labels = set(hierarchy.labels[column.level])
         if column.labels == "numbers":
@@ -343,7 +375,7 @@ def _has_label_form(form: Form, values: list[object], file: str) -> bool:
     return len(texts) == sum(value is not None for value in values)
 
 
-def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
+def _make_label_check(axis: Axis, name: str, *, is_free: bool) -> Callable[[object], bool]:
     reader = LabelReader(name, axis)
 
     def is_allowed(value: object) -> bool:
@@ -353,6 +385,8 @@ def _make_label_check(axis: Axis, name: str) -> Callable[[object], bool]:
             return False
         if value in (axis.hierarchy.root, ROOT):
             return True
+        if is_free:
+            return axis.describe_set(places.astype(np.int32)) == value
         ends = (np.array([end], dtype=np.int32) for end in (places.min(), places.max()))
         return bool(axis.make_labels(*ends)[0][0] == value)
 

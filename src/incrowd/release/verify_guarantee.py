@@ -14,6 +14,7 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.events import Event, parse_event
+from incrowd.privacy.randomized_response import is_within_epsilon
 from incrowd.release.certificate import Certificate
 from incrowd.release.parameters import (
     BOTH,
@@ -145,9 +146,12 @@ def _check_without_events(certificate: Certificate) -> list[Finding]:
         guarantee.kind != kind
         or (ROWS_PER_PERSON in certificate.parameters and guarantee.unit != "one person")
         or not certificate.has_own_statement()
-        or terms.noisy != bool(certificate.noisy)
+        or terms.noisy != bool(certificate.noisy or certificate.randomized)
     ):
         return [make_finding("STATEMENT_DIFFERS", what=kind, plural=1)]
+    responses = [(each.keep, len(each.values)) for each in (certificate.randomized or {}).values()]
+    if responses and not is_within_epsilon(responses, float(certificate.parameters["epsilon"])):
+        return [make_finding("RESPONSE_COSTS_MORE", epsilon=certificate.parameters["epsilon"])]
     return []
 
 

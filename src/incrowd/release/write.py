@@ -105,7 +105,8 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
     )
     return {
-        "kept": list(first.kept), "noisy": first.noisy, "synthetic": synthetic,
+        "kept": list(first.kept), "noisy": first.noisy,
+        "randomized": first.randomized or None, "synthetic": synthetic,
         **_describe_files(tables, outcome.parameters if several else first.parameters),
     }  # fmt: skip
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, RootMod
 from pydantic_core import CoreSchema
 
 from incrowd.spec.base import Number, SpecModel, Text
+from incrowd.spec.named_hierarchies import NAMES, expand_name
 
 
 class HierarchyKind:
@@ -276,9 +277,6 @@ Declaration: TypeAlias = (
     Intervals | Mask | Groups | Dates | Order | CsvFile | Flat | Countries | Icd | Postcodes
 )
 _BARE = ("flat", "countries", "icd")  # what may be said without settings, by its name alone
-_NAMED: dict[str, dict[str, Any]] = {  # hierarchies that a rule prescribes, by its name
-    "hipaa_ages": {"intervals": {"from": 0, "to": 89, "widths": [5, 10, 30], "open": "upper"}}
-}
 
 
 class HierarchyChoice(SpecModel):
@@ -301,15 +299,15 @@ class HierarchyChoice(SpecModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [{"enum": [*_BARE, *_NAMED]}, handler(schema)]}
+        return {"anyOf": [{"enum": [*_BARE, *NAMES]}, handler(schema)]}
 
     @model_validator(mode="before")
     @classmethod
     def _expand_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str) and value in _BARE:
             return {value: {}}
-        if isinstance(value, str) and value in _NAMED:
-            return _NAMED[value]
+        if isinstance(value, str) and value in NAMES:
+            return expand_name(value)
         if isinstance(value, dict):
             return {k: {} if k in _BARE and v is None else v for k, v in value.items()}
         return value

@@ -15,15 +15,18 @@ from incrowd.privacy.events import LARGEST_ROWS
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
-from incrowd.spec.period import EXAMPLES, Every, find_first_day
+from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
+from incrowd.spec.purpose import Purpose
 from incrowd.spec.release import (
     ClassesSpec,
+    KAnonymitySpec,
     ReleaseSpec,
     SafeSpec,
     Slicing,
     SyntheticSpec,
     TablesSpec,
 )
+from incrowd.spec.table_request import list_summed_columns
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -36,13 +39,22 @@ NOISY_UNDER_SYNTHETIC = (
     "or drop it."
 )
 NOISY_UNDER_TABLES = (
-    "tables of counts have no noisy columns. Give it the role `quasi` with `intervals`, or `drop`."
+    "under `method: tables` a noisy column is one that a table sums. Name it in a table "
+    "(`sum: {{column: {0}, bounds: [LOW, HIGH]}}`), give it the role `quasi` with `intervals`, or "
+    "`drop` it."
 )
+SUMMED_ROLE = (
+    "a table sums it, so its role is `noisy`, not `{}`. Change the role; its values are not shown."
+)
+SUMMED_BOUNDS = "its `bounds` and its step stand in the `sum` of the table. Remove them here."
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+AGGREGATE_ELSEWHERE = (
+    "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
+)
 SECOND_WEIGHT = "only one column can have the role `weight`. Drop the other."
 REGISTRY_ELSEWHERE = (
     "`describe` names `registry`, which lists differentially private releases; `method: {}` makes "
@@ -58,7 +70,13 @@ SEVERAL_ROWS = (
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
-CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
+CLASS_RULES = (
+    "diversity",
+    "closeness",
+    "likeness",
+    "disclosure",
+    "presence",
+)  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
@@ -95,6 +113,23 @@ class Disclosure(SpecModel):
     present: Bound | None = None
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Presence(SpecModel):
+    """Delta-presence: the share that a value may have in each class, from ``least`` to ``most``."""
+
+    value: Text
+    least: Share = 0.0
+    most: Share = 1.0
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Presence:
+        if self.least > self.most:
+            raise ValueError(f"`least` ({self.least}) exceeds `most` ({self.most}). Swap them.")
+        return self
+
+
 class Closeness(SpecModel):
     """The distance that a class's sensitive values may have from the table's, from 0 to 1.
 
@@ -107,11 +142,16 @@ class Closeness(SpecModel):
     hierarchical: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
+AggregateName: TypeAlias = Literal["mean", "median"]
+
+
 class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
-    ``linked`` names the quasi column whose suppressed cells it shares.
+    ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
+    mean or the median of each class in place of its numbers. ``values`` lists the categories of a
+    noisy column, which randomized response then protects in place of noise.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -121,6 +161,7 @@ class Column(SpecModel):
     written: ValueFormat | None = None
     hierarchy: HierarchyChoice | None = None
     other: Text | None = None
+    values: tuple[Text, ...] | None = None
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -128,7 +169,9 @@ class Column(SpecModel):
     closeness: Closeness | None = None
     likeness: Likeness | None = None
     disclosure: Disclosure | None = None
+    presence: Presence | None = None
     linked: Text | None = None
+    aggregate: AggregateName | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
@@ -153,7 +196,8 @@ class Column(SpecModel):
             )
         if self.hierarchy is not None and not general:
             raise ValueError(f"a column with role `{self.role}` has no hierarchy. Remove it.")
-        if self.other is not None and self.hierarchy is None:
+        self._check_values()
+        if self.other is not None and self.hierarchy is None and self.values is None:
             raise ValueError("`other` needs a hierarchy. Add one, or remove `other`.")
         for name in ("precision", "bounds"):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
@@ -161,7 +205,12 @@ class Column(SpecModel):
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
         if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
             raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
-        for name in (*CLASS_RULES, "linked"):
+        if self.aggregate is not None and self.has_class_rules:
+            raise ValueError(
+                "`aggregate` shows one number per class, of which no rule can hold. Remove one of "
+                "them."
+            )
+        for name in (*CLASS_RULES, "linked", "aggregate"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
@@ -169,6 +218,18 @@ class Column(SpecModel):
                 f"`bounds` must rise, got {self.bounds[0]} and {self.bounds[1]}. Swap them."
             )
         return self
+
+    def _check_values(self) -> None:
+        """Refuse categories of what has none, and fewer than two."""
+        if self.values is None:
+            return
+        if self.role != "noisy":
+            raise ValueError(f"`values` is for role `noisy`, not `{self.role}`. Remove it.")
+        for name in ("precision", "bounds"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"`values` lists categories, `{name}` is for numbers. Remove one.")
+        if len({*self.values}) < len(self.values) or len({*self.values, self.other} - {None}) < 2:
+            raise ValueError("`values` must list two categories or more, each once.")
 
 
 KEPT = Column.model_validate({"role": "sensitive", "hierarchy": "flat"})  # by its own values
@@ -195,13 +256,15 @@ class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
-    those rows.
+    those rows. ``protects`` says that the id is that of a household, all of whose members are
+    protected together.
     """
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
+    protects: Literal["household"] | None = None
 
 
 class Spec(SpecModel):
@@ -212,7 +275,8 @@ class Spec(SpecModel):
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
     has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
-    asserts of the release, ``describe`` the metadata files that are written from it.
+    asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
     """
 
     table: Text | None = None
@@ -224,9 +288,19 @@ class Spec(SpecModel):
     part: Part | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
+    purpose: Purpose | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_part(cls, value: Any) -> Any:
+        """Write 2026Q3 as 2026-Q3: two names of one part would be two parts of a ledger."""
+        match value:
+            case {"part": {"value": str(text), **rest}, "unit": {"period": {"every": str(every)}}}:
+                return {**value, "part": {**rest, "value": write_period(text, every)}}
+        return value
 
     @model_validator(mode="after")
     def _check_columns(self) -> Spec:
@@ -251,7 +325,8 @@ class Spec(SpecModel):
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
         named = release.named_columns if isinstance(release, SyntheticSpec | TablesSpec) else target
-        for name in [*release.levels, *named, *(name for part in parts for name in part)]:
+        summed = release.sums if isinstance(release, TablesSpec) else ()
+        for name in [*release.levels, *named, *summed, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(
                     f"`release` names the column '{name}', which has no entry. Add it."
@@ -262,10 +337,25 @@ class Spec(SpecModel):
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
-        if noisy and isinstance(release, TablesSpec):
-            raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_TABLES}")
+        if isinstance(release, TablesSpec):
+            self._refuse_noisy_misfits(release)
+        aggregated = [name for name, column in self.columns.items() if column.aggregate]
+        if aggregated and not isinstance(release, KAnonymitySpec):
+            raise ValueError(f"column '{aggregated[0]}': {AGGREGATE_ELSEWHERE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    def _refuse_noisy_misfits(self, release: TablesSpec) -> None:
+        """Refuse noisy columns that no table sums, and sums of other columns."""
+        for name in self.columns_with_role("noisy"):
+            if name not in release.sums:
+                raise ValueError(f"column '{name}': {NOISY_UNDER_TABLES.format(name)}")
+            if self.columns[name].bounds is not None or self.columns[name].precision is not None:
+                raise ValueError(f"column '{name}': {SUMMED_BOUNDS}")
+        for name in release.sums:
+            role = self.columns[name].role
+            if role != "noisy":
+                raise ValueError(f"column '{name}': {SUMMED_ROLE.format(role)}")
 
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""
@@ -337,9 +427,14 @@ def list_misplaced_roles(
     synthetic = release.get("method") == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
     misplacements: list[tuple[tuple[str, ...], str]] = []
+    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
+    refusal = refusals.get(str(release.get("method", "safe")))
+    summed = list_summed_columns(release.get("tables"))
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
+        if refusal and column.get("role") == "noisy" and name not in summed:
+            misplacements.append((("columns", name, "role"), refusal.format(name)))
         if column.get("role") == role:
             misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"

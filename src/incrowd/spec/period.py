@@ -15,6 +15,22 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+_SHORT = re.compile(r"(\d{4})[ -]?([QqWw])(\d{1,2})")
+
+
+def write_period(text: str, every: str) -> str:
+    """Write a period in the one way that ledgers and certificates have; others as they are.
+
+    >>> [write_period(text, "week") for text in ("2026w5", "2026-W05", "5")]
+    ['2026-W05', '2026-W05', '5']
+    """
+    match = _SHORT.fullmatch(text)
+    if match is None or every not in ("quarter", "week"):
+        return text
+    year, letter, number = match[1], match[2].upper(), int(match[3])
+    return f"{year}-{letter}{number:02d}" if letter == "W" else f"{year}-{letter}{number}"
+
+
 def name_period(value: object, every: str) -> str | None:
     """Return the period of a day, or of a value itself; None where there is none.
 

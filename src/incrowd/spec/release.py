@@ -20,10 +20,11 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from incrowd.privacy.events import LONGEST_SERIES
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest, refuse_unequal_sums
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -53,6 +54,12 @@ class Slicing(SpecModel):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"anyOf": [{"type": "integer", "minimum": 2}, handler(schema)]}
+
+
+class SeriesPlan(SpecModel):
+    """A table that grows: so many periods, each released once, with noise planned for all."""
+
+    of: Annotated[int, Field(ge=2, le=LONGEST_SERIES)]
 
 
 Slices: TypeAlias = Slicing | tuple[SliceColumns, ...]
@@ -149,6 +156,7 @@ class SafeSpec(CommonSpec):
     target: Text | None = None
     search_epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     releases: Annotated[int, Field(ge=2, le=1000)] | None = None
+    series: SeriesPlan | None = None
 
     @property
     def planned_releases(self) -> int | None:
@@ -182,6 +190,8 @@ class SafeSpec(CommonSpec):
                 raise ValueError(
                     f"`{name}` needs `scheme: search`, not `fixed`. Change one of them."
                 )
+        if self.series is not None:
+            self._refuse_misfits_of_series()
         if self.target is not None and self.scheme == "mondrian":
             raise ValueError(
                 "`target` excludes `scheme: mondrian`: all values of a target must share the "
@@ -192,6 +202,29 @@ class SafeSpec(CommonSpec):
         if not isinstance(self.slices, Slicing):
             _refuse_equal_slices(self.slices)
         super()._refuse_misfits()
+
+    def _refuse_misfits_of_series(self) -> None:
+        """Refuse what a series does not have."""
+        if self.draw == "sample" or self.scheme in ("search", "mondrian"):
+            raise ValueError(
+                "`series` needs `draw: counts` and `scheme: fixed`: all periods have the same "
+                "cells. Give each column a level under `levels`."
+            )
+        for name, reason in _NO_SERIES.items():
+            if getattr(self, name) not in (None, ()):
+                raise ValueError(f"`series` excludes `{name}`: {reason}. Remove one of them.")
+        if self.epsilon is None or self.delta is None:
+            raise ValueError("`series` needs a budget. Add `epsilon` and `delta`.")
+
+
+_NO_SERIES = {
+    "beta": "counts have no rate", "keep": "counts have no rate",
+    "slices": "the noise of a series belongs to the cells of one table",
+    "already_sampled": "its amplification is not proved for a series",
+    "objective": "levels are fixed for all periods", "target": "levels are fixed for all periods",
+    "search_epsilon": "levels are fixed for all periods",
+    "releases": "`series` says how many there are",
+}  # fmt: skip
 
 
 def _refuse_equal_slices(slices: tuple[SliceColumns, ...]) -> None:
@@ -219,12 +252,12 @@ class ClassesSpec(CommonSpec):
     suppression: Annotated[float, Field(ge=0, le=1)] | None = None
     suppressed: Literal["dropped", "starred"] | None = None
     search_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    algorithm: Literal["ola", "mondrian", "cluster", "suppress", "duplicate"] | None = None
+    algorithm: Literal["ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"] | None = None
 
     @property
     def is_local(self) -> bool:
         """Where each class shows what covers it."""
-        return self.algorithm in ("mondrian", "cluster", "suppress")
+        return self.algorithm in ("mondrian", "cluster", "mdav", "suppress")
 
     def _refuse_misfits(self) -> None:
         algorithm = self.algorithm or "ola"
@@ -266,12 +299,15 @@ class KAnonymitySpec(ClassesSpec):
     """A k-anonymous release: every row is alike to k - 1 others in what is generalized.
 
     ``reading`` says what a suppressed cell is when rows are counted: a value of its own, or any
-    value. ``subsets`` says for a number of columns how many rows any so many of them must fit. With
-    ``population``, k counts people of a population of that size, from which the table is a sample.
+    value. With ``labels: free`` a class shows the sets of its values instead of groups of the
+    hierarchy. ``subsets`` says for a number of columns how many rows any so many of them must fit.
+    With ``population``, k counts people of a population of that size, from which the table is a
+    sample.
     """
 
     method: Literal["k-anonymity"]
     population: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    labels: Literal["hierarchy", "free"] | None = None
     reading: Literal["category", "wildcard"] | None = None
     subsets: dict[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=2)]] | None = None
 
@@ -284,6 +320,10 @@ class KAnonymitySpec(ClassesSpec):
         for name in ("reading", "subsets"):
             if getattr(self, name) and self.algorithm != "suppress":
                 raise ValueError(f"`{name}` needs `algorithm: suppress`. Add it, or remove this.")
+        if self.labels == "free" and self.algorithm not in ("mondrian", "cluster"):
+            raise ValueError(
+                "`labels: free` needs `algorithm: mondrian` or `cluster`. Add one, or remove this."
+            )
         if self.subsets and self.reading != "wildcard":
             raise ValueError(
                 "`subsets` needs `reading: wildcard`. With `category`, any columns have classes of "
@@ -310,7 +350,7 @@ class KEpsilonSpec(ClassesSpec):
         return RequestedBudget(self.epsilon, self.delta, most=20.0, beyond=beyond)
 
     def _refuse_misfits(self) -> None:
-        if self.algorithm in ("cluster", "suppress", "duplicate"):
+        if self.algorithm in ("cluster", "mdav", "suppress", "duplicate"):
             raise ValueError(
                 f"`method: k-epsilon` excludes `algorithm: {self.algorithm}`. Use ola or mondrian."
             )
@@ -385,7 +425,7 @@ class TablesSpec(CommonSpec):
     missing: Literal["counted", "excluded"] | None = None
     objective: Literal["sum", "max"] | None = None
     hide_below: Annotated[int, Field(ge=2, le=1_000_000)] | None = None
-    exports: tuple[Literal["xlsx"], ...] = ()
+    exports: tuple[Literal["xlsx", "sdmx"], ...] = ()
 
     @property
     def budget(self) -> RequestedBudget:
@@ -418,13 +458,19 @@ class TablesSpec(CommonSpec):
             raise ValueError(
                 "two of `tables` have the same columns at the same levels. Remove one of them."
             )
+        refuse_unequal_sums(self.tables)
         if len(set(self.exports)) < len(self.exports):
             raise ValueError("`exports` names a kind of file twice. Name it once.")
 
     @property
     def named_columns(self) -> tuple[str, ...]:
-        """The columns that tables name."""
+        """The columns that tables name, but for those that are summed."""
         return tuple(dict.fromkeys(name for table in self.tables for name in table.columns))
+
+    @property
+    def sums(self) -> dict[str, SumRequest]:
+        """The columns that are summed, each with its bounds."""
+        return {table.sum.column: table.sum for table in self.tables if table.sum is not None}
 
 
 METHODS: dict[

@@ -62,7 +62,7 @@ def _list_files(folder: Path, certificate: Certificate) -> Iterator[tuple[str, s
 
 def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) -> None:
     seen = hashlib.sha256()
-    with _open_regular_file(folder, name) as source:
+    with open_regular_file(folder, name) as source:
         day = time.localtime(os.fstat(source.fileno()).st_mtime)[:6]
         entry = zipfile.ZipInfo(f"{folder.name}/{name}", max(day, (1980, 1, 1, 0, 0, 0)))
         entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
@@ -76,7 +76,7 @@ def _pack_file(packed: zipfile.ZipFile, folder: Path, name: str, digest: str) ->
         )
 
 
-def _open_regular_file(folder: Path, name: str) -> BinaryIO:
+def open_regular_file(folder: Path, name: str) -> BinaryIO:
     """Open a file below a folder; one that is a link, or is reached by one, is refused."""
     path = _resolve_below(folder, name)
     steps = [path, *path.parents][: len(path.relative_to(folder).parts)]

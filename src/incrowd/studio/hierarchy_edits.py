@@ -39,7 +39,7 @@ def show_counts(work: OpenSpec, name: str) -> None:
     What was seen stays seen: that cannot be undone, and every later change is to be confirmed.
     """
     if is_safe(work.file):
-        work.apply_changes({("columns", name, "confirm"): _list_unconfirmed(work, name, read=True)})
+        work.apply_changes({("columns", name, "confirm"): list_unconfirmed(work, name, read=True)})
         work.past.clear()
     get_counted_columns(work).add(name)
     _get_seen_columns(work).add(name)
@@ -65,7 +65,7 @@ def confirm_entries(work: OpenSpec, name: str, entries: list[str]) -> None:
 def set_other(work: OpenSpec, name: str, other: str) -> None:
     """Set the label of values outside the domain; an empty one leaves it to the root."""
     work.apply_changes(
-        {("columns", name, "other"): other.strip() or None}, check=_make_build_check(name)
+        {("columns", name, "other"): other.strip() or None}, check=make_build_check(name)
     )
 
 
@@ -257,29 +257,30 @@ def _apply_hierarchy(
     """
     work.apply_changes(
         {
-            ("columns", name, "hierarchy"): _put_lists_inline(hierarchy),
-            ("columns", name, "confirm"): _list_unconfirmed(
+            ("columns", name, "hierarchy"): put_lists_inline(hierarchy),
+            ("columns", name, "confirm"): list_unconfirmed(
                 work, name, read=read, keep_unconfirmed=keep_unconfirmed
             ),
         },
-        check=_make_build_check(name),
+        check=make_build_check(name),
     )
 
 
-def _put_lists_inline(declared: Any) -> Any:
+def put_lists_inline(declared: Any) -> Any:
     """Return what is declared, with each list on one line, as a draft writes it."""
     if isinstance(declared, dict):
-        return {key: _put_lists_inline(value) for key, value in declared.items()}
+        return {key: put_lists_inline(value) for key, value in declared.items()}
     if not isinstance(declared, list):
         return declared
-    listed = CommentedSeq(map(_put_lists_inline, declared))
+    listed = CommentedSeq(map(put_lists_inline, declared))
     listed.fa.set_flow_style()
     return listed
 
 
-def _list_unconfirmed(
+def list_unconfirmed(
     work: OpenSpec, name: str, *, read: bool, keep_unconfirmed: bool = True
 ) -> list[str] | None:
+    """Return what of a column is to be confirmed after its hierarchy has changed."""
     now: list[str] = list(work.file.spec.columns[name].confirm)
     after_counts = is_safe(work.file) and name in _get_seen_columns(work)
     other = [entry for entry in now if entry != "hierarchy"]
@@ -287,7 +288,7 @@ def _list_unconfirmed(
     return [*other, "hierarchy"] if marked else other or None
 
 
-def _make_build_check(name: str) -> Any:
+def make_build_check(name: str) -> Any:
     """Return a check that refuses a hierarchy that cannot be built."""
     return lambda file: ColumnHierarchies({name: file.spec.columns[name]}, file.folder)
 

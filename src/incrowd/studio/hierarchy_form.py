@@ -27,6 +27,7 @@ from incrowd.spec.hierarchies import (
     Order,
     Postcodes,
 )
+from incrowd.studio.number_form import normalize_number
 
 KINDS = {
     "intervals": "Intervals: ranges of numbers",
@@ -154,14 +155,18 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_numbers(text: str) -> list[Any]:
-    """Return the numbers of a text, between commas or blanks."""
-    return [parse_number(part) for part in re.split(r"[,;\s]+", text) if part]
+    """Return the numbers of a text, between blanks, semicolons, or commas.
+
+    Where there are semicolons, a comma is a decimal comma.
+    """
+    between = r"[;\s]+" if ";" in text else r"[,\s]+"
+    return [parse_number(part) for part in re.split(between, text) if part]
 
 
 def parse_number(text: str) -> Any:
     """Return a number as YAML has it; a text that is none, as it is."""
     try:
-        return convert_decimal(Decimal(text.strip()))
+        return convert_decimal(Decimal(normalize_number(text)))
     except (InvalidOperation, ValueError, OverflowError):
         return text.strip()
 

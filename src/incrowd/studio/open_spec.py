@@ -22,6 +22,8 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import Place, SpecFile, parse_spec, read_spec_file
 from incrowd.studio.private_files import write_private
+from incrowd.studio.spec_changes import describe_changes
+from incrowd.studio.spec_edits import find_stale_levels
 
 TABLES = (
     ".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".xlsx", ".xls", ".ods", ".arrow", ".feather",
@@ -191,14 +193,38 @@ class OpenSpec:
             file = self.file.with_entries(changes)
             if check is not None:
                 check(file)
+            stale = find_stale_levels(file)
+            if stale:
+                places: dict[Place, None] = {("release", "levels", name): None for name in stale}
+                left = set(file.spec.release.levels) - set(stale) if file.spec.release else set()
+                file = file.with_entries(places if left else {("release", "levels"): None})
             past = self.past
             self._accept_spec(file)
             self.past = self.past if undo else past
+            if stale:
+                self.notice = (
+                    f"The fixed level of {', '.join(map(repr, stale))} was removed from the spec: "
+                    "the column has no such level any more. Undo brings it back."
+                )
 
     def replace_text(self, text: str) -> None:
         """Take another text as the spec, and save it."""
         with self.lock:
             self._accept_spec(parse_spec(text, path=self.file.path))
+
+    @property
+    def undo_words(self) -> str:
+        """What Undo would take back, in a few words; empty where there is nothing to undo."""
+        if not self.past:
+            return ""
+        key = "undo", self.past[-1], self.file.text()
+        if self.kept.get("undo key") != key:
+            self.kept["undo key"] = key
+            self.kept["undo words"] = describe_changes(
+                self.file, parse_spec(self.past[-1], path=self.file.path)
+            )
+        words: str = self.kept["undo words"]
+        return words
 
     def undo_change(self) -> None:
         """Undo the last change; the ledger stays, or releases would go uncounted."""

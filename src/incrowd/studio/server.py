@@ -25,10 +25,11 @@ from incrowd.errors import IncrowdError
 from incrowd.methods.spec_ledger import resolve_ledger
 from incrowd.release.ledger_entries import format_remaining
 from incrowd.release.render import render_page
-from incrowd.spec.release import SafeSpec, SyntheticSpec
+from incrowd.spec.release import SafeSpec, SyntheticSpec, TablesSpec
 from incrowd.studio.access import RequestGuard, Sessions
 from incrowd.studio.open_spec import OpenSpec, StaleError
 from incrowd.studio.private_files import create_private
+from incrowd.studio.steps import list_steps
 from incrowd.studio.worker_pool import PublishJob, WorkerPool
 from incrowd.studio.workspace import OpenSpecs, Workspace
 
@@ -46,7 +47,7 @@ class LedgerStanding:
 def find_standing(work: OpenSpec) -> LedgerStanding | None:
     """Return what the ledger of a spec has left now; None where the method needs no ledger."""
     spec = work.file.spec
-    if spec.ledger is None and not isinstance(spec.release, SafeSpec | SyntheticSpec):
+    if spec.ledger is None and not isinstance(spec.release, SafeSpec | SyntheticSpec | TablesSpec):
         return None
     if spec.ledger is None:
         return LedgerStanding("", "")
@@ -66,8 +67,10 @@ HERE = Path(__file__).parent
 _MOST_FORM, _BLOCK = 4_000_000, 4 << 20  # bytes
 # The rooms of a work in their order: address, name, what is done there.
 ROOMS = (
+    ("person", "Person", "Who is protected"),
     ("data", "Data", "Roles of columns"),
     ("hierarchies", "Hierarchies", "Levels of values"),
+    ("confirm", "Confirm", "Public knowledge"),
     ("privacy", "Privacy", "Guarantee"),
     ("explore", "Explore", "Cost of choices"),
     ("publish", "Publish", "Release"),
@@ -129,6 +132,7 @@ class Studio:
         shared = {
             "room": room, "rooms": ROOMS, "work": work, "home": self.home.name,
             "version": __version__, "problem": _problem.get(), **values,
+            "room_steps": list_steps(work, ROOMS) if work is not None else [],
             "standing": find_standing(work) if work is not None else None,
             "shown_version": version.format(work.version) if work is not None else "",
         }  # fmt: skip

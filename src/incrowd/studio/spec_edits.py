@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from incrowd.curate.draft.draft import Draft
+from incrowd.curate.role_change import Changes, find_entry, set_role
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import Place, SpecFile
-from incrowd.spec.model import CLASS_RULES
+from incrowd.spec.build import ColumnHierarchies
+from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
 from incrowd.spec.release import METHODS, ClassesSpec, KEpsilonSpec
+from incrowd.studio.number_form import normalize_number
 
-Changes = dict[Place, Any]
+__all__ = ["Changes", "find_entry", "set_role"]
 ROLES = {  # in short, and how the column is published
     "identifier": ("Direct identifier", "Identifies a person. It is not published."),
     "quasi": ("Quasi-identifier", "An attacker may know it. It is generalized."),
@@ -31,55 +32,6 @@ ROLES = {  # in short, and how the column is published
     "key": ("Made-up key", "Synthetic rows replace it by made-up numbers."),
     "drop": ("Drop", "Not published."),
 }
-_OF_ROLE = {  # what a column with another role cannot have
-    "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive"),
-    "precision": ("noisy",), "bounds": ("noisy",), "weight": ("noisy",),
-    **dict.fromkeys((*CLASS_RULES, "linked"), ("sensitive",)),
-}  # fmt: skip
-
-
-def set_role(file: SpecFile, guessed: Draft, name: str, chosen: str) -> Changes:
-    """Give a column another role, which is confirmed by being chosen.
-
-    What belongs to its old role goes. A quasi column gets the hierarchy that was guessed for it,
-    to be confirmed if it was read from the data, or else the value itself and nothing of it.
-    """
-    column = file.spec.columns[name]
-    entry = find_entry(file, name)
-    changes: Changes = {("columns", name, "role"): chosen}
-    release = file.spec.release
-    synthetic = release is not None and release.method == "synthetic"
-    of_role = _OF_ROLE | ({"precision": ("quasi", "sensitive")} if synthetic else {})
-    for key, roles in of_role.items():
-        if key in entry and chosen not in roles:
-            changes["columns", name, key] = None
-    left = [
-        confirmable
-        for confirmable in column.confirm
-        if confirmable != "role" and chosen in of_role.get(confirmable, (chosen,))
-    ]
-    if chosen == "quasi" and column.hierarchy is None:
-        guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
-        if guess is not None and guess.hierarchy:
-            changes["columns", name, "hierarchy"] = YAML(typ="safe").load(guess.hierarchy)
-            left += ["hierarchy"] if "hierarchy" in guess.confirm else []
-        else:
-            changes["columns", name, "hierarchy"] = "flat"
-    if chosen == "noisy" and column.precision is None:
-        step = _find_guessed_step(guessed, name)
-        if step is not None:
-            changes["columns", name, "precision"] = step
-            left.append("precision")
-    changes["columns", name, "confirm"] = left or None
-    return changes
-
-
-def _find_guessed_step(guessed: Draft, name: str) -> Any:
-    """Return what the values of a column are multiples of, where they are not whole."""
-    guess = next((candidate for candidate in guessed.guesses if candidate.column == name), None)
-    text = YAML(typ="safe").load(guess.hierarchy) if guess and guess.hierarchy else None
-    intervals = text.get("intervals", {}) if isinstance(text, dict) else {}
-    return intervals.get("step") if isinstance(intervals, dict) else None
 
 
 def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[str]) -> Changes:
@@ -93,22 +45,25 @@ def confirm_entries(file: SpecFile, names: Iterable[str], entries: Collection[st
     return changes
 
 
-def set_unit(column: str, *, without_id: bool = False) -> Changes:
+def set_unit(column: str, *, without_id: bool = False, rows: int = 1) -> Changes:
     """Set the unit: one person per row, or the rows that share the id of a column.
 
-    ``without_id`` leaves out the rows that have no id. Whoever chooses the unit has confirmed it.
+    ``without_id`` leaves out the rows that have no id; at most ``rows`` of a person are used.
+    Whoever chooses the unit has confirmed it.
     """
     if not column:
         return {("unit",): "one row per person", ("confirm",): None}
-    chosen = {"id": column, **({"without_id": "drop"} if without_id else {})}
+    chosen: dict[str, Any] = {"id": column}
+    if rows > 1:
+        chosen["rows"] = rows
+    if without_id:
+        chosen["without_id"] = "drop"
     return {("unit",): chosen, ("confirm",): None}
 
 
-def find_entry(file: SpecFile, name: str) -> Mapping[str, Any]:
-    """Return a column as the document has it."""
-    columns = file.document["columns"]
-    entry = next(value for key, value in columns.items() if str(key) == name)
-    return entry if isinstance(entry, Mapping) else {}
+def set_size(text: str) -> Changes:
+    """Set the number of people that a spec states; nothing takes it out."""
+    return {("size",): _parse_field("size", text.strip())}
 
 
 # The release ------------------------------------------------------------------------------------
@@ -123,15 +78,16 @@ _USUAL: dict[str, dict[str, Any]] = {  # what a method begins with
 _FILES = ("format", "rows", "formulas")  # what every method takes, with the same meaning
 _CLASSES = (
     *_FILES, "k", "levels", "loss", "candidates", "cut", "suppression", "suppressed", "algorithm",
-    "reading",
+    "reading", "labels",
 )  # fmt: skip
 _NOT_WITH_NOISE = {
     "rows": ("counted",), "suppressed": ("starred",), "reading": ("category", "wildcard"),
-    "algorithm": ("cluster", "suppress", "duplicate"),
+    "labels": ("hierarchy", "free"),
+    "algorithm": ("cluster", "mdav", "suppress", "duplicate"),
 }  # fmt: skip
 _OF_ALGORITHM = {
     "loss": "ola", "candidates": "ola", "suppression": "ola", "levels": "ola", "cut": "mondrian",
-    "reading": "suppress", "subsets": "suppress",
+    "reading": "suppress", "subsets": "suppress", "labels": "mondrian",
 }  # fmt: skip
 _WHOLE = frozenset({"k", "slices"})
 _NUMBERS = frozenset({
@@ -140,7 +96,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _WORDS = frozenset({
     "draw", "scheme", "objective", "target", "algorithm", "loss", "candidates", "cut",
-    "suppressed", "reading", "noise", "bounds", "values",
+    "suppressed", "reading", "labels", "noise", "bounds", "values",
 })  # fmt: skip
 
 
@@ -164,8 +120,12 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
             "identifier or drop it on the Data page, then choose this method."
         )
     old = file.spec.release
+    changes: Changes = {}
+    unit = file.spec.unit
+    if chosen in ("synthetic", "tables") and isinstance(unit, PersonId) and unit.rows > 1:
+        changes["unit", "rows"] = None  # they use one row of each person
     if old is None or "release" not in file.document:
-        return {("release",): {"method": chosen, **_USUAL[chosen]}}
+        return {**changes, ("release",): {"method": chosen, **_USUAL[chosen]}}
     if old.method == chosen:
         return {}
     both = not {"safe", "synthetic", "tables"} & {old.method, chosen}
@@ -175,8 +135,9 @@ def set_method(file: SpecFile, chosen: str) -> Changes:
         if str(key) in (_CLASSES if both else _FILES)
         and not (chosen == "k-epsilon" and document[key] in _NOT_WITH_NOISE.get(str(key), ()))
         and not (chosen in ("synthetic", "tables") and str(key) == "rows")
+        and str(key) != "levels"  # they were chosen by what they keep under the old method
     }  # fmt: skip
-    changes: Changes = {
+    changes |= {
         ("release", str(key)): None for key in document if str(key) not in {"method", *kept_keys}
     }
     changes["release", "method"] = chosen
@@ -228,6 +189,32 @@ def fix_scheme(file: SpecFile, levels: Sequence[int]) -> Changes:
     if len(names) != len(levels):
         raise IncrowdError("This scheme belongs to other columns. Reload the page.")
     return {("release", "levels"): dict(zip(names, levels, strict=True))}
+
+
+def find_stale_levels(file: SpecFile) -> list[str]:
+    """Return the columns whose fixed levels a release would refuse.
+
+    Levels stay in a spec when the role or the hierarchy of a column changes; one that is not
+    generalized any more, or has fewer levels now, cannot be published at them.
+    """
+    release = file.spec.release
+    if release is None or not release.levels:
+        return []
+    roles = ("quasi",) if isinstance(release, ClassesSpec) else ("quasi", "sensitive")
+    names = file.spec.columns_with_role(*roles)
+    return [
+        name for name, level in release.levels.items()
+        if name not in names
+        or max((level,) if isinstance(level, int) else level) >= count_levels(file, name)
+    ]  # fmt: skip
+
+
+def count_levels(file: SpecFile, name: str) -> float:
+    """Return the number of levels of a column; infinite where its hierarchy cannot be built."""
+    try:
+        return ColumnHierarchies({name: file.spec.columns[name]}, file.folder).height(name)
+    except IncrowdError:
+        return math.inf
 
 
 def choose_ledger(file: SpecFile, path: Path | None) -> Changes:
@@ -290,7 +277,7 @@ def _parse_field(name: str, text: str) -> Any:
     if name in _WORDS:
         return text
     try:
-        number = float(text.replace(",", "")) if name == "size" else float(text)
+        number = float(normalize_number(text, is_count=name == "size" or name in _WHOLE))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
     if name in _WHOLE or name == "size":

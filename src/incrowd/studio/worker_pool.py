@@ -222,6 +222,14 @@ def _read_cached_table(
     return CachedTable(table.interpret_values(readers)) if readers else table
 
 
+@lru_cache(maxsize=4)
+def _parse_cached_spec(text: str, path: str) -> Any:
+    """Return a spec; each column of a wide table asks for the same one."""
+    from incrowd.spec.file import parse_spec
+
+    return parse_spec(text, path=Path(path))
+
+
 @dataclass(frozen=True)
 class SpecSnapshot:
     """A table and a spec as they are sent to another process."""
@@ -238,9 +246,7 @@ class SpecSnapshot:
 
     def parse_spec(self) -> Any:
         """Return the spec alone."""
-        from incrowd.spec.file import parse_spec
-
-        return parse_spec(self.text, path=Path(self.path))
+        return _parse_cached_spec(self.text, self.path)
 
     def open_spec_and_table(self) -> tuple[Any, Any]:
         """Return the spec, and the table as it says that it is written."""
@@ -358,6 +364,7 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
     """Publish, and report each step."""
     from incrowd.cli.results import detail_facts, private_facts, release_facts
     from incrowd.cli.terminal import add_test_pause
+    from incrowd.curate.reader_view import view_release
     from incrowd.methods.spec_ledger import resolve_ledger
     from incrowd.publication import RunContext, make_release
 
@@ -386,6 +393,7 @@ def _run_publish_job(theirs: Connection, subject: SpecSnapshot, output: str) -> 
                     "details": detail_facts(release),
                     "private": private_facts(release),
                     "examples": release.examples,
+                    "view": view_release(file, release),
                 },
             )
         )

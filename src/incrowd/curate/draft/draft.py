@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.arx_project import read_arx_project
+from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
 from incrowd.curate.person_rows import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
@@ -28,6 +30,7 @@ from incrowd.methods.person_id import KINDS, describe_rows
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.file import parse_spec
 from incrowd.spec.identifiers import HIPAA, SAMPLED
+from incrowd.spec.purpose import Purpose
 
 ROWS = 200_000
 _RISK_ROWS, _RISK_COLUMNS = 20_000, 15  # of which sets of columns are compared
@@ -54,6 +57,8 @@ class Draft:
     identifying: tuple[tuple[str, ...], float] | None = None
     release: str = "{method: safe, epsilon: 1.0, delta: 1.0e-6}"
     unmatched: tuple[str, ...] = ()
+    purpose: Purpose | None = None
+    size: int | None = None
 
     def yaml(self) -> str:
         """Return the text of the spec."""
@@ -64,13 +69,12 @@ class Draft:
             *([] if self.table is None else [f"table: {quote_scalar(self.table)}"]),
             *([] if self.sheet is None else [f"sheet: {quote_scalar(self.sheet)}"]),
             *([] if self.header is None else [f"header: {self.header}"]),
-            "# size: NUMBER only if that number is public; it is printed in the certificate.",
-            "# Otherwise use `incrowd rehearse --size`.",
+            *self._format_size(),
             *self._format_unit(),
             *self._format_identifying(),
             "columns:",
             *(guess.yaml() for guess in self.guesses),
-            f"release: {self.release}",
+            f"release: {self.release}" if self.purpose is None else f"purpose: {self.purpose}",
             *(f"# Without an equal: {' '.join(entry.split())}" for entry in self.unmatched),
         ]
         return "\n".join(lines) + "\n"
@@ -82,6 +86,27 @@ class Draft:
             finding
             for name, column in columns.items()
             for finding in find_alike_values(name, column)
+        ]
+
+    def with_purpose(self, purpose: Purpose | None, size: int | None) -> Draft:
+        """Return the draft for a purpose and a stated size; of test data, ids are made up."""
+        guesses = self.guesses
+        if purpose == "test-data":
+            unit = any(guess.has_repeated_ids for guess in guesses)
+            guesses = tuple(
+                replace(guess, role="key", reason=f"{guess.reason}; made up in test data")
+                if guess.role == "identifier" and guess.identifies is not None and not unit
+                else guess
+                for guess in guesses
+            )
+        return replace(self, guesses=guesses, purpose=purpose, size=size)
+
+    def _format_size(self) -> list[str]:
+        if self.size is not None:
+            return [f"size: {self.size}  # public knowledge; it is printed in the certificate"]
+        return [
+            "# size: NUMBER only if that number is public; it is printed in the certificate.",
+            "# Otherwise use `incrowd rehearse --size`.",
         ]
 
     def _format_unit(self) -> list[str]:
@@ -167,10 +192,44 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         )
         for column in table.columns
     )
+    guesses = propose_drops(head, guesses)
     return Draft(
         name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes,
         identifying=find_identifying_columns(head, guesses),
     )  # fmt: skip
+
+
+def propose_drops(head: Table, guesses: Sequence[Guess]) -> tuple[Guess, ...]:
+    """Return the guesses, with the role `drop` for columns that are functions of others.
+
+    A column that may be sensitive stays, as what others may want to predict.
+    """
+    published = [guess.column for guess in guesses if guess.role in ("quasi", "sensitive")]
+    if len(published) < 2:
+        return tuple(guesses)
+    values, frequencies = _count_head(head.head(_RISK_ROWS), published)
+    sensitive = {guess.column for guess in guesses if guess.role == "sensitive"}
+    derived = {
+        column.column: column.reason
+        for column in find_derived_columns(values, frequencies)
+        if column.column not in sensitive
+    }
+    return tuple(
+        replace(  # what it would be otherwise is known, should somebody want it
+            guess, role="drop", origin="",
+            reason=f"{derived[guess.column]}, in every row looked at",
+        )
+        if guess.column in derived
+        else guess
+        for guess in guesses
+    )  # fmt: skip
+
+
+def _count_head(some: Table, names: Sequence[str]) -> tuple[dict[str, list[object]], Frequencies]:
+    """Count the distinct tuples of some rows; return the values behind their codes as well."""
+    values = {name: list(some.values(name)) for name in names}
+    coders = {name: make_value_coder(listed) for name, listed in values.items()}
+    return values, some.gather_columns(names).count(names, coders)
 
 
 def find_identifying_columns(
@@ -183,11 +242,7 @@ def find_identifying_columns(
     names = [guess.column for guess in guesses if guess.role == "quasi"][:_RISK_COLUMNS]
     if not names:
         return None
-    some = head.head(_RISK_ROWS)
-    values = {name: list(some.values(name)) for name in names}
-    frequencies = some.gather_columns(names).count(
-        names, {name: make_value_coder(listed) for name, listed in values.items()}
-    )
+    _, frequencies = _count_head(head.head(_RISK_ROWS), names)
     sets = measure_column_sets(names, frequencies, most=3, k=2)
     worst = min(sets, key=lambda risk: (-risk.uniques, len(risk.columns)))
     share = worst.uniques / max(frequencies.total, 1)

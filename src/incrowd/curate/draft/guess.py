@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
-from incrowd.curate.draft import hierarchy_proposal
+from incrowd.curate.draft import hierarchy_proposal, public_values
 from incrowd.curate.draft import value_format as forms
 from incrowd.curate.draft.hierarchy_proposal import HierarchyProposal
 from incrowd.engine.table import UNNAMED, RowsPerId
@@ -48,12 +48,6 @@ _WEIGHT = (  # of surveys; a plain "weight" may be that of a body
     r"(sampl\w*|survey|design|person|household|hh|final|calibrated|expansion|prob\w*)_?"
     r"(weight|wgt|wt|factor)s?(_|$)|^(fnlwgt|pweight|wgt|perwt|hhwt|wtfinl|finalwgt)$"
 )
-_KNOWN = (  # sets of values that everybody knows; that all of them are met tells nothing
-    {"0", "1"}, {"1", "2"}, {"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"},
-    {"male", "female"}, {"m", "f"}, {"man", "woman"}, {"men", "women"}, {"w", "m"},
-    {"male", "female", "other"}, {"m", "f", "x"}, {"m", "f", "u"}, {"yes", "no", "unknown"},
-    {"alive", "dead"}, {"left", "right"},
-)  # fmt: skip
 _SCALES = (  # words that have an order
     "low medium high", "low middle high", "small medium large", "mild moderate severe",
     "none mild moderate severe", "poor fair good excellent", "poor fair good very_good excellent",
@@ -106,15 +100,18 @@ class Guess:
         return replace(guess, role="identifier", reason=reason, hipaa=hipaa)
 
     def yaml(self) -> str:
-        """Return the line of the spec."""
-        parts = [f"role: {self.role}"]
-        if self.written is not None:
-            parts.append(f"written: {forms.format_as_yaml(self.written)}")
-        if self.hierarchy:
-            parts.append(f"hierarchy: {self.hierarchy}")
-        parts += self.settings
-        if self.confirm:
-            parts.append(f"confirm: [{', '.join(self.confirm)}]")
+        """Return the line of the spec; what is dropped has a role and nothing else."""
+        parts, confirm = [f"role: {self.role}"], self.confirm
+        if self.role == "drop":
+            confirm = tuple(entry for entry in confirm if entry == "role")
+        else:
+            if self.written is not None:
+                parts.append(f"written: {forms.format_as_yaml(self.written)}")
+            if self.hierarchy:
+                parts.append(f"hierarchy: {self.hierarchy}")
+            parts += self.settings
+        if confirm:
+            parts.append(f"confirm: [{', '.join(confirm)}]")
         reason = " ".join(self.reason.split())
         return f"  {quote_scalar(self.column)}: {{{', '.join(parts)}}}  # {reason}"
 
@@ -314,7 +311,14 @@ def _propose_public_list(look: ColumnSummary) -> HierarchyProposal | None:
 
 
 def _guess_public_list(look: ColumnSummary) -> Guess | None:
-    proposal = _propose_public_list(look)
+    states = public_values.propose_states(look.simple, look.texts)
+    if states is not None:
+        return look.guess_by_hierarchy(states, "geographic subdivisions")
+    proposal = (
+        _propose_public_list(look)
+        or public_values.propose_public_range(look.simple, look.numbers)
+        or public_values.propose_scale(look.simple, look.numbers)
+    )
     return None if proposal is None else look.guess_by_hierarchy(proposal)
 
 
@@ -389,7 +393,7 @@ def _guess_few_values(look: ColumnSummary) -> Guess | None:
     ordered = hierarchy_proposal.propose_number_order(look.texts) or _propose_scale(look.texts)
     if ordered is not None:
         return look.guess_by_hierarchy(ordered)
-    is_common_set = {text.lower() for text in look.texts} in _KNOWN
+    is_common_set = public_values.is_known_set(look.texts)
     listed = ", ".join(quote_scalar(text) for text in sorted(look.texts, key=make_sort_key))
     reason = f"{count} distinct values" if count > 1 else "one value"
     proposal = HierarchyProposal(f"{{flat: {{values: [{listed}]}}}}", reason, not is_common_set)

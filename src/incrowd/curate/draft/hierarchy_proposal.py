@@ -7,7 +7,6 @@ data, and so is to be confirmed.
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 import statistics
 from collections.abc import Sequence
@@ -20,7 +19,6 @@ from incrowd.spec.base import quote_scalar
 _MOST_STEPS = 5  # at most ten to that power at level 0
 _ROUNDED = "range from the data, rounded outward"
 _SKEWED = 30  # how far the largest lies above the middle
-_BETWEEN = {4: 2, 6: 3, 8: 4, 9: 3, 10: 5}  # what divides half the range, in units
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,10 @@ def propose_ages() -> HierarchyProposal:
 
 
 def propose_years(numbers: Sequence[Decimal]) -> HierarchyProposal:
-    """Propose years, lustres, decades and halves, from one decade to another."""
+    """Propose years, lustres, decades and so on up to about half, from one decade to another."""
     low = int(min(numbers)) // 10 * 10
     decades = (int(max(numbers)) - low) // 10 + 1
-    half = math.ceil(decades / 2) * 10
-    widths = [5, 10, *([half] if half > 10 else [])] if decades > 1 else [5]
+    widths = [5, *(10 * width for width in list_widths(decades))] if decades > 1 else [5]
     high = low + 10 * decades - 1
     high = _cut_at_this_year(high, int(max(numbers))) if decades > 1 else high
     fields = f"from: {low}, to: {high}, widths: {widths}"
@@ -63,8 +60,8 @@ def propose_degrees(numbers: Sequence[Decimal]) -> HierarchyProposal:
     """Propose intervals of coordinates: a hundredth of a degree is about a kilometer."""
     low, high = (int(x.to_integral_value(ROUND_FLOOR)) for x in (min(numbers), max(numbers)))
     wide = high + 1 - low
-    half = math.ceil(wide / 2)
-    widths = ["0.1", "0.5", "1", *([str(half)] if half > 1 else [])][: 2 if wide == 1 else 4]
+    degrees = list_widths(wide) if wide > 1 else []
+    widths = ["0.25", "0.5", *map(str, degrees)]
     end = _round_end(Decimal(high + 1), Decimal("0.01"), max(numbers))
     fields = f"from: {low}, to: {_format_decimal(end)}, step: 0.01, widths: [{', '.join(widths)}]"
     reason = "degrees, in steps of 0.01 (about 1 km)"
@@ -111,18 +108,31 @@ def propose_numbers(numbers: Sequence[Decimal]) -> HierarchyProposal:
     parts = max(((max(numbers) + finest - low) / unit).to_integral_value(ROUND_CEILING), Decimal(1))
     # Whole numbers are counted to the last one: 0-999999 also where a step is 10.
     high = _round_end(low + parts * unit, finest if finest == 1 else step, max(numbers))
-    half = int((parts / 2).to_integral_value(ROUND_CEILING))
-    half = 8 if half == 7 else half
-    between = _BETWEEN.get(half, half)
     widths = [
         width
-        for width in (unit / 10, unit / 2, unit, between * unit, half * unit)
+        for width in (unit / 4, unit / 2, *(unit * units for units in list_widths(int(parts))))
         if width > step and width % step == 0 and width < high - low
     ]
     listed = ", ".join(_format_decimal(width) for width in dict.fromkeys(widths))
     steps = "" if step == 1 else f"step: {_format_decimal(step)}, "
     fields = f"from: {_format_decimal(low)}, to: {_format_decimal(high)}, {steps}widths: [{listed}]"
     return HierarchyProposal(f"{{intervals: {{{fields}}}}}", "numbers", origin=_ROUNDED)
+
+
+def list_widths(parts: int) -> list[int]:
+    """List widths from 1 to about half of so many parts, each two or three times the one before.
+
+    Without a gap between two of them a column need not go from fine to hardly anything.
+
+    >>> [list_widths(parts) for parts in (2, 5, 9, 10, 13, 20)]
+    [[1], [1, 3], [1, 2, 6], [1, 2, 6], [1, 2, 4, 8], [1, 2, 4, 12]]
+    """
+    powers = [2**twos * 3**threes for twos in range(11) for threes in range(7)]
+    last = min(width for width in powers if 2 * width >= parts)
+    widths = [last]
+    while widths[0] > 1:
+        widths.insert(0, widths[0] // (3 if widths[0] % 3 == 0 else 2))
+    return widths
 
 
 def propose_days(days: Sequence[dt.date]) -> HierarchyProposal:
@@ -160,9 +170,11 @@ def propose_number_order(texts: Sequence[str]) -> HierarchyProposal | None:
 
 def propose_listed_order(values: Sequence[str]) -> HierarchyProposal:
     """Propose an order of values that is given."""
-    runs = [run for run in (2, 4) if 2 * run < len(values) + run]
+    runs: list[int] = []
+    while len(values) > 3 and (not runs or len(values) > 3 * runs[-1]):
+        runs.append(2 * (runs[-1] if runs else 1))
     listed = ", ".join(map(quote_scalar, values))
-    fields = f"values: [{listed}]" + (f", runs: {runs}" if runs and len(values) > 3 else "")
+    fields = f"values: [{listed}]" + (f", runs: {runs}" if runs else "")
     return HierarchyProposal(
         f"{{order: {{{fields}}}}}", f"{len(values)} values in the order of the file"
     )

@@ -89,7 +89,7 @@ def attack(
             "extreme".
         tries: Largest number of people to attack, drawn at random.
         confidence: Confidence of the intervals.
-        classifier: Also train a classifier on the release. Needs scikit-learn and a control group.
+        classifier: Also train a classifier on the release. Needs a control group.
         shadows: Also learn membership from releases made with and without single people. Takes
             minutes.
         also: Other releases of the same table, to intersect with this one.

@@ -30,7 +30,8 @@ import numpy as np
 
 from incrowd.arrays import Bools, Counts, Floats
 from incrowd.errors import ParameterError
-from incrowd.privacy.counts import NoiseLaw, build_gaussian_law, build_geometric_law
+from incrowd.privacy.counts import NoiseSpread, build_gaussian_law, build_geometric_law
+from incrowd.privacy.draw_parameters import SERIES, build_noise_spread
 
 
 class ReleaseLaw(Protocol):
@@ -100,7 +101,7 @@ class SampleLaw:
 class CountLaw:
     """Counts with noise of at most r, shown from r + k on."""
 
-    noise: NoiseLaw
+    noise: NoiseSpread
     k: int
 
     @property
@@ -191,9 +192,11 @@ def law_from_parameters(parameters: Mapping[str, float | str]) -> ReleaseLaw:
     kind = parameters.get("noise")
     if kind is None and {"k", "beta"} <= set(release_law):
         return SampleLaw(int(release_law["k"]), release_law["beta"])
-    if kind not in ("geometric", "gaussian") or not {"k", "r"} <= set(release_law):
+    if kind not in ("geometric", "gaussian", SERIES) or not {"k", "r"} <= set(release_law):
         raise ParameterError("parameters", "be those of a safe release", dict(parameters))
     k, r = int(release_law["k"]), int(release_law["r"])
+    if kind == SERIES:
+        return CountLaw(build_noise_spread(parameters), k)
 
     def noisy(reach: int) -> CountLaw:
         if kind == "geometric":

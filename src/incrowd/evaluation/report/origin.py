@@ -51,6 +51,16 @@ class ReleaseOrigin:
     standing: LedgerStatus | None = None
     unused: int = 0
 
+    def as_dict(self) -> dict[str, str | bool | int | None]:
+        """Return what led to the release as plain values, for JSON."""
+        return {
+            "spec_file": self.name,
+            "spec": self.spec,
+            "signed": self.signed,
+            "ledger": None if self.standing is None else self.standing.name,
+            "entry": None if self.standing is None else self.standing.releases,
+        }
+
     @property
     def shown_spec(self) -> str:
         """The spec, or as much of it as a page should have."""

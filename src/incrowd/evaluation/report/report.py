@@ -202,7 +202,13 @@ def _summarize_columns(
             detail.get(name), evaluation.loss_by_column.get(name), distances.get(name), silent,
         )  # fmt: skip
     for name in certificate.kept:
-        yield _ColumnSummary(name, "", "original values", 1.0)
+        aggregate = certificate.aggregates.get(name)
+        if aggregate:
+            yield _ColumnSummary(name, "", f"{aggregate} of each class")
+        else:
+            yield _ColumnSummary(name, "", "original values", 1.0)
+    for name, response in (certificate.randomized or {}).items():
+        yield _ColumnSummary(name, "", f"randomized, kept with probability {response.keep:.4f}")
     for name, grid in certificate.noisy.items():
         yield _ColumnSummary(name, "", f"values with noise, in steps of {grid.step}")
 

@@ -39,13 +39,15 @@ from incrowd.methods.k_anonymity.class_rules import (
 )
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.parameters import name_subset
+from incrowd.release.parameters import name_aggregate, name_subset
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column, PersonId
 from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
+
+_BY_PEOPLE = (None, "ola", "mondrian", "cluster")  # algorithms in which k can count people
 
 
 class KAnonymityColumns:
@@ -64,10 +66,10 @@ class KAnonymityColumns:
         self.population: tuple[int, int] | None = None  # the k of people, and their number
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
-        if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
+        if self.person is not None and self.release.algorithm not in _BY_PEOPLE:
             raise IncrowdError(
-                f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
-                "`mondrian`, or `rows: 1` under `unit`."
+                f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola`, "
+                "`mondrian` or `cluster`, or `rows: 1` under `unit`."
             )
         if self.person is not None and getattr(release, "population", None) is not None:
             raise IncrowdError(
@@ -80,12 +82,34 @@ class KAnonymityColumns:
         if not self.quasi:
             raise IncrowdError("Spec: no quasi-identifier. Give a column the role `quasi`.")
         self._refuse_links()
+        self._refuse_aggregates()
         for name in release.levels:
             if name not in self.quasi:
                 raise IncrowdError(
                     f"Column '{name}': `levels` names it, but it is not generalized. Give it the "
                     "role `quasi`, or remove it from `levels`."
                 )
+        names = (
+            self.declared.names
+        )  # a level that does not exist is refused before the table is read
+        build_lattice(names, [self.declared.height(name) for name in names], release.levels)
+
+    def _refuse_aggregates(self) -> None:
+        """Refuse numbers by class where rows keep their own, and MDAV with rules."""
+        aggregated = [name for name, column in self.kept.items() if column.aggregate]
+        algorithm = self.release.algorithm
+        if aggregated and (algorithm in ("suppress", "duplicate") or self.person is not None):
+            what = "people with several rows" if self.person else f"`algorithm: {algorithm}`"
+            raise IncrowdError(
+                f"Column '{aggregated[0]}': `aggregate` does not support {what}. Remove one of "
+                "them."
+            )
+        ruled = [name for name, column in self.kept.items() if column.has_class_rules]
+        if algorithm == "mdav" and ruled:
+            raise IncrowdError(
+                f"Column '{ruled[0]}': `algorithm: mdav` does not support rules on sensitive "
+                "values. Use `ola`, `mondrian` or `cluster`, or remove the rules."
+            )
 
     def _refuse_links(self) -> None:
         """Refuse columns linked to none that has cells suppressed, and rules on what they show."""
@@ -142,11 +166,15 @@ class KAnonymityColumns:
             for name, column in self.kept.items():
                 if column.linked is not None:
                     entries[f"linked {name}"] = column.linked
+        if getattr(self.release, "labels", None) == "free":
+            entries["labels"] = "free"
         if self.population is not None:
             entries |= dict(zip(("map_k", "population"), map(float, self.population), strict=True))
         for name, column in self.kept.items():
             for kind, value in list_column_rules(column):
                 entries[f"rule {name}: {kind}"] = float(value)
+            if column.aggregate:
+                entries[name_aggregate(name)] = column.aggregate
         return entries
 
     def count_people(self, rows: DistinctRows, table: Table, *, by_row: bool) -> DistinctRows:
@@ -167,6 +195,8 @@ class KAnonymityColumns:
         """Return what the curator should know: kept columns that name people, baselines."""
         findings = []
         for name in self.kept:
+            if self.kept[name].aggregate:
+                continue  # whose values are not published
             values = len(kept_values[name])
             if values > _NEARLY_ALL * total and total >= _FEW_ROWS:
                 findings.append(
@@ -349,11 +379,12 @@ def _recode_locally(
         members = cluster_points(
             axes, points, counted_table.frequencies.counts, k=k, weights=weights, progress=progress
         )
-        if sensitive_columns:
+        if sensitive_columns or rows.people is not None:
             members = merge_clusters(
                 axes, points, counted_table.frequencies.counts, members,
                 weights=weights, owner=rows.owner, row_counts=rows.frequencies.counts,
                 sensitive_columns=sensitive_columns,
+                people=_locate_people(rows, np.arange(len(points))), k=k,
             )  # fmt: skip
     elif sensitive_columns:
         row_points = locate_points(axes, rows.frequencies.codes[:, :quasi])
@@ -371,8 +402,12 @@ def _recode_locally(
         )  # fmt: skip
     bounds = bound_classes(points, counted_table.frequencies.counts, members)
     labels, codes = [], []
+    has_sets = getattr(release, "labels", None) == "free"
     for at, axis in enumerate(axes):
-        texts, places = axis.make_labels(bounds.low[:, at], bounds.high[:, at])
+        if has_sets and not axis.ordered and not axis.hierarchy.open:
+            texts, places = axis.make_set_labels(points[:, at], members)
+        else:
+            texts, places = axis.make_labels(bounds.low[:, at], bounds.high[:, at])
         labels.append(texts)
         codes.append(places[members])
     return EquivalenceClasses(tuple(labels), np.column_stack(codes).astype(np.int32), members, None)

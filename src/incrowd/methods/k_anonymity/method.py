@@ -36,6 +36,12 @@ from incrowd.methods.base import (
     make_cell_table,
     published_columns,
 )
+from incrowd.methods.k_anonymity.aggregates import (
+    ShownRows,
+    aggregate_classes,
+    group_rows,
+    list_aggregates,
+)
 from incrowd.methods.k_anonymity.cells import make_suppressed_rows
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.methods.k_anonymity.population import scale_to_population
@@ -97,7 +103,12 @@ def count_remote_rows(
     """Count the tuples that decide classes, of a table whose rows are elsewhere; else None."""
     if not isinstance(table, RemoteTable):
         return None
-    if columns.release.algorithm in ("duplicate", "suppress"):
+    if aggregated := [*list_aggregates(columns.kept)]:
+        raise IncrowdError(
+            f"Column '{aggregated[0]}': `aggregate` needs all rows, and those of this table are on "
+            "other machines. Remove it."
+        )
+    if columns.release.algorithm in ("duplicate", "mdav", "suppress"):
         raise IncrowdError(
             f"Algorithm `{columns.release.algorithm}` needs all rows, and those of this table are "
             "on other machines. Use `ola` or `mondrian`."
@@ -210,6 +221,10 @@ class KAnonymity:
         if self._release.algorithm == "suppress":
             return self._suppress_cells(rows, context)
         all_columns = {**columns.quasi, **columns.kept}
+        if self._release.algorithm == "mdav":
+            shown_rows = group_rows(rows, all_columns, columns.k, progress=context.progress)
+            context.step("recode")
+            return self._publish_aggregates(rows, shown_rows, context)
         classes = form_classes(
             rows,
             all_columns,
@@ -221,6 +236,9 @@ class KAnonymity:
         context.step("recode")
         has_stars = self._release.suppressed == "starred"
         visible_classes = _drop_starred_classes(classes) if has_stars else classes
+        if list_aggregates(all_columns):
+            shown_rows = _list_shown_rows(rows, visible_classes)
+            return self._publish_aggregates(rows, shown_rows, context, classes)
         kept_values: Mapping[str, list[object]] = rows.kept
         if isinstance(counts, RemoteRows):
             kept_values, published = self._recode_remotely(counts, visible_classes, context)
@@ -247,6 +265,49 @@ class KAnonymity:
             if isinstance(counts, RemoteRows)
             else KeptRows(kept_values, rows.frequencies, published, columns.weight),
         )
+        return MethodResult(
+            (product,), self.promise, self.events, original, reasons=self._columns.reasons
+        )
+
+    def _publish_aggregates(
+        self,
+        rows: DistinctRows,
+        shown_rows: ShownRows,
+        context: MakeContext,
+        classes: EquivalenceClasses | None = None,
+    ) -> MethodResult:
+        """Publish rows whose aggregated columns show one number for each class."""
+        columns, original = self._columns, rows.counted
+        aggregates = list_aggregates(columns.kept)
+        aggregated = aggregate_classes(shown_rows, aggregates, columns.k)
+        published, width = aggregated.published, len(original.names)
+        looks = merge_tuples(published.codes[:, :width], published.counts)
+        if len(looks) and int(looks.counts.min()) < columns.k:
+            raise AssertionError(f"a class of {looks.counts.min()} rows, fewer than {columns.k}")
+        has_stars = self._release.suppressed == "starred"
+        stars = rows.frequencies.total - published.total if has_stars else 0
+        labels: dict[str, list[object]] = dict(
+            zip(original.names, map(list, aggregated.labels), strict=True)
+        )
+        labels |= aggregated.kept_values
+        product = Product(
+            data=self._make_table(*_drop_unused(labels, published), stars, context.engine),
+            original=original,
+            shown=PublishedTable(
+                aggregated.labels, looks, () if classes is None else classes.levels or ()
+            ),
+            columns=columns.quasi,
+            axes=original.axes,
+            parameters=columns.parameters(),
+            stars=stars,
+            kept=tuple(columns.kept),
+            search=None if classes is None else classes.search,
+            findings=columns.findings(rows.kept, rows.frequencies.total),
+            beside=KeptRows(
+                aggregated.kept_values, rows.frequencies, published, columns.weight,
+                tuple(aggregates), _pair_numbers(rows, aggregated, aggregates),
+            ),
+        )  # fmt: skip
         return MethodResult(
             (product,), self.promise, self.events, original, reasons=self._columns.reasons
         )
@@ -312,6 +373,45 @@ class KAnonymity:
             published = merge_tuples(codes, np.append(published.counts, stars))
         weighted = self._release.rows == "counted"
         return make_cell_table(labels, published, weighted=weighted, engine=engine)
+
+
+def _list_shown_rows(rows: DistinctRows, classes: EquivalenceClasses) -> ShownRows:
+    """Return the rows that are shown, by the tuples that they come from."""
+    source = np.flatnonzero(classes.published_mask[rows.owner])
+    return ShownRows(
+        classes.labels,
+        classes.codes[rows.owner[source]],
+        rows.frequencies.codes[source, len(rows.counted.names) :],
+        rows.frequencies.counts[source],
+        source,
+        {name: list(values) for name, values in rows.kept.items()},
+    )
+
+
+def _drop_unused(
+    labels: dict[str, list[object]], published: Frequencies
+) -> tuple[dict[str, list[object]], Frequencies]:
+    """Return labels and codes without values that no row shows, whose type may be another."""
+    codes = published.codes.copy()
+    used_labels = {}
+    for at, (name, listed) in enumerate(labels.items()):
+        used, places = np.unique(codes[:, at], return_inverse=True)
+        used_labels[name] = [listed[code] for code in used.tolist()]
+        codes[:, at] = places.ravel()
+    return used_labels, Frequencies(codes, published.counts)
+
+
+def _pair_numbers(
+    rows: DistinctRows, aggregated: ShownRows, names: Mapping[str, object]
+) -> Frequencies:
+    """Return the codes of the own numbers of each row, and of those that it shows."""
+    width = len(rows.counted.names)
+    places = [at for at, name in enumerate(rows.kept) if name in names]
+    originals = rows.frequencies.codes[aggregated.source][:, [width + at for at in places]]
+    return merge_tuples(
+        np.column_stack([originals, aggregated.kept_codes[:, places]]).astype(np.int32),
+        aggregated.counts,
+    )
 
 
 def _drop_starred_classes(classes: EquivalenceClasses) -> EquivalenceClasses:

@@ -46,6 +46,8 @@ def measure_noise(
         column.name: measure_column_noise(column, data, noisy, is_kept)
         for column, noisy in zip(data.columns, released, strict=True)
     }
+    if not data.columns:
+        return NoiseEvaluation(losses, None, None, int((~is_kept).sum()))
     itself = _measure_linking(data, released, _sample_classes(data, bits, limit, is_kept))
     return NoiseEvaluation(
         columns=losses,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,13 +29,19 @@ from incrowd.methods.base import (
 )
 from incrowd.methods.k_anonymity.classes import EquivalenceClasses, KAnonymityColumns, form_classes
 from incrowd.methods.k_anonymity.method import RemoteRows, count_remote_rows, lookup_class_codes
+from incrowd.methods.k_epsilon.categories import (
+    RandomizedColumn,
+    choose_keep_rates,
+    list_categories,
+    make_randomized_columns,
+)
 from incrowd.methods.k_epsilon.loss import compute_expected_error, measure_noise
 from incrowd.methods.k_epsilon.remote_noise import NoisePart, NoiseTask, merge_grids, merge_noise
 from incrowd.methods.k_epsilon.rows import NoisyRows, make_noisy_rows
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event
 from incrowd.privacy.randomness import Randomness
-from incrowd.release.certificate import CertifiedGuarantee, NoisyColumn
+from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
 from incrowd.release.product import MethodResult, Product
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import Column
@@ -64,6 +71,11 @@ class KEpsilon:
     def count(self, table: Table, *, by_row: bool = False) -> DistinctRows | RemoteRows:
         """Count the tuples of all columns; of rows elsewhere, those that decide classes."""
         remote_rows = count_remote_rows(table, self.columns, by_row=by_row)
+        if remote_rows is not None and self.randomized:
+            raise IncrowdError(
+                f"Column '{next(iter(self.randomized))}': randomized response needs all rows, and "
+                "those of this table are on other machines. Drop the column."
+            )
         return remote_rows or self.columns.count_people(
             self.count_tuples(table), table, by_row=by_row
         )
@@ -106,6 +118,9 @@ class KEpsilon:
         data = make_noisy_rows(rows, classes, self.noisy, self.release)
         released = data.add_noise(context.bits)
         is_kept = data.select_rows(released, k=self.columns.k, confidence=self.release.confidence)
+        categories = DrawnCategories.draw(
+            make_randomized_columns(rows, data.tuples, self.noisy, self.epsilon), context.bits
+        )
         looks = merge_tuples(
             classes.codes[rows.owner[data.tuples[is_kept]]], np.ones(is_kept.sum(), np.int64)
         )
@@ -113,10 +128,10 @@ class KEpsilon:
             rows.counted,
             PublishedTable(classes.labels, looks, classes.levels or ()),
             self._make_table(
-                rows, classes, data, released, np.flatnonzero(is_kept), context.engine
+                rows, classes, data, released, categories, np.flatnonzero(is_kept), context.engine
             ),
             {column.name: column.grid for column in data.columns},
-            partial(measure_noise, data, released, is_kept, context.bits),
+            partial(_measure_all, data, released, categories, is_kept, context.bits),
             classes.search,
             self.columns.findings(rows.kept, rows.frequencies.total),
             self._pair_kept_rows(rows, classes, data.tuples[is_kept]),
@@ -206,6 +221,7 @@ class KEpsilon:
                 )
                 for name, grid in grids.items()
             },
+            randomized=self.randomized,
             noise=noise,
             search=search,
             findings=findings,
@@ -229,6 +245,25 @@ class KEpsilon:
             entries["confidence"] = release.confidence
         return entries
 
+    @property
+    def numbers(self) -> dict[str, Column]:
+        """The noisy columns of numbers and dates."""
+        return {name: column for name, column in self.noisy.items() if not column.values}
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that noisy columns share."""
+        assert self.release.epsilon is not None
+        return float(self.release.epsilon)
+
+    @property
+    def randomized(self) -> dict[str, CertifiedResponse]:
+        """The columns of categories, as the certificate states them; no data decides it."""
+        return {
+            name: CertifiedResponse(values=[*list_categories(self.noisy[name])], keep=keep)
+            for name, keep in choose_keep_rates(self.noisy, self.epsilon).items()
+        }
+
     def _format_bounds(self, name: str) -> tuple[str, str] | None:
         bounds = self.noisy[name].bounds
         if not self.release.clamp or bounds is None:
@@ -241,6 +276,7 @@ class KEpsilon:
         classes: EquivalenceClasses,
         data: NoisyRows,
         released: Sequence[Steps],
+        categories: DrawnCategories,
         places: Places,
         engine: Engine,
     ) -> Table:
@@ -259,6 +295,9 @@ class KEpsilon:
             column.name: (noisy[places], column.null[places])
             for column, noisy in zip(data.columns, released, strict=True)
         }
+        for randomized, codes in categories.pairs:
+            labels, rank = sort_labels(randomized.values)
+            coded_columns[randomized.name] = labels, rank[codes[places]]
         grids = {column.name: column.grid for column in data.columns}
         return self._sort_rows(coded_columns, noisy_columns, grids, engine)
 
@@ -287,6 +326,31 @@ class KEpsilon:
             },
             names,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCategories:
+    """Columns of categories, each with what its rows show."""
+
+    pairs: tuple[tuple[RandomizedColumn, Codes], ...]
+
+    @classmethod
+    def draw(cls, columns: Sequence[RandomizedColumn], bits: Randomness) -> DrawnCategories:
+        """Draw what the rows of each column show."""
+        return cls(tuple((column, column.draw(bits)) for column in columns))
+
+
+def _measure_all(
+    data: NoisyRows,
+    released: Sequence[Steps],
+    categories: DrawnCategories,
+    is_kept: Bools,
+    bits: Randomness,
+) -> NoiseEvaluation:
+    """Measure what noise did to numbers, and randomized response to categories."""
+    noise = measure_noise(data, released, is_kept, bits)
+    losses = {column.name: column.measure(codes, is_kept) for column, codes in categories.pairs}
+    return replace(noise, categories=losses)
 
 
 def _rank_steps(steps: Steps, null: Bools) -> Steps:
@@ -320,6 +384,8 @@ def _refuse_conflicts(release: KEpsilonSpec, noisy: Mapping[str, Column]) -> Non
             "local guarantee. Remove one."
         )
     for name, column in noisy.items():
+        if column.values:
+            continue  # which have no bounds
         if column.bounds is None and release.bounds == "declared":
             raise IncrowdError(
                 f"Column '{name}': `bounds: declared` needs its bounds. Add them, such as "

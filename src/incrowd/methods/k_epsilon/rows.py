@@ -116,6 +116,8 @@ def make_noisy_columns(
     parts = split_epsilon(release.epsilon, [column.weight for column in noisy.values()])
     columns = []
     for (name, column), epsilon in zip(noisy.items(), parts, strict=True):
+        if column.values:
+            continue  # see incrowd.methods.k_epsilon.categories
         distinct, codes = values[name]
         grid, by_value = build_grid(name, distinct, column.precision, column.bounds)
         empty = np.array([value is None for value in distinct], dtype=bool)

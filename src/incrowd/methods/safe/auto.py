@@ -10,6 +10,7 @@ from incrowd.errors import IncrowdError
 from incrowd.measure.forecast import OPEN_VALUES
 from incrowd.methods.safe.budget import SEARCH_SHARE, SMALL_TABLE_SHARES, compute_search_share
 from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SafeScheme, SearchedScheme
+from incrowd.methods.safe.series import SeriesScheme
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
 
@@ -27,6 +28,9 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
     ``rows`` a sample would draw whole people, into several cells at once, whose sizes then depend
     on each other; no tight bound of what that costs is known, so it is refused.
     """
+    if release.series is not None:
+        words = f"Draw: noisy counts, with noise planned for a series of {release.series.of}."
+        return release.model_copy(update={"draw": "counts", "scheme": "fixed"}), (words,)
     if rows > 1:
         return _choose_counts_of_people(release, rows)
     if release.draw in ("sample", "counts"):
@@ -112,6 +116,10 @@ def depends_on_size(release: SafeSpec, declared: ColumnHierarchies) -> bool:
 def _select_scheme(
     release: SafeSpec, declared: ColumnHierarchies, size: int | None
 ) -> tuple[SafeScheme, tuple[str, ...]]:
+    if release.series is not None:
+        return SeriesScheme(release, declared), (
+            "Scheme: fixed levels, the same in every period of the series.",
+        )
     if release.scheme == "fixed":
         return FixedScheme(release, declared), ("Scheme: fixed levels, set by the spec.",)
     if release.scheme == "search":

@@ -15,9 +15,10 @@ from incrowd.codes.counted_table import CountNoise
 from incrowd.codes.frequency import Frequencies
 from incrowd.privacy.counts import build_event_law
 from incrowd.privacy.draw_parameters import CountsEvent
-from incrowd.privacy.events import Coin, SafeRelease
+from incrowd.privacy.events import Coin, SafeRelease, SeriesCounts
 from incrowd.privacy.plan_counts import USUAL_K
 from incrowd.privacy.randomness import Randomness, sample_binomial
+from incrowd.privacy.series import SeriesTurn
 from incrowd.privacy.split import BudgetSplit
 from incrowd.spec.release import SafeSpec
 
@@ -146,6 +147,11 @@ def make_draws(split: BudgetSplit, release: SafeSpec, bits: Randomness) -> tuple
 
 def list_draws(split: BudgetSplit, release: SafeSpec) -> tuple[CellDraw, ...]:
     """Return what tables may be drawn with; toss nothing."""
+    if isinstance(split.event, SeriesCounts):
+        from incrowd.methods.safe.series import SeriesDraw  # which builds on this module
+
+        last = SeriesTurn(split.event.of, b"")
+        return (SeriesDraw(split.event, release.k or USUAL_K, last),)
     return tuple(_make_draw(draw, split, release) for draw in split.draws)
 
 

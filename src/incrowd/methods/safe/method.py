@@ -28,11 +28,13 @@ from incrowd.methods.safe.budget import (
 from incrowd.methods.safe.draw import list_draws
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
+from incrowd.methods.safe.series import find_noisier_totals
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
 from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
+from incrowd.privacy.split_series import split_for_series
 from incrowd.release.certificate import CertifiedGuarantee
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
@@ -53,6 +55,11 @@ class Safe:
         assert isinstance(file.spec.release, SafeSpec)
         unit = file.spec.unit
         self._person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
+        if file.spec.release.series is not None and file.spec.part is None:
+            raise IncrowdError(
+                "Spec: `series` needs a unit within one period. Add `period` to `unit: {id: "
+                "COLUMN}`, and `part`."
+            )
         self._release, draw_reasons = choose_draw(file.spec.release, self._rows)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
@@ -64,6 +71,7 @@ class Safe:
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         self._split = self._split_budget()
+        self.notes = find_noisier_totals(self._split)
         self.joint_guarantee: Guarantee | None = None
         if self._release.releases is not None:
             self._split, self.joint_guarantee = split_single_release(
@@ -103,6 +111,12 @@ class Safe:
         spend more than its part.
         """
         release, releases = self._release, self._release.releases or 1
+        if release.series is not None:
+            assert release.epsilon is not None
+            assert release.delta is not None
+            return split_for_series(
+                epsilon=release.epsilon, delta=release.delta, of=release.series.of, rows=self._rows
+            )
         tables, steps = releases * self._slicing.tables, releases * self._slicing.choices
         epsilon = release.epsilon or 0.0
         choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
@@ -172,7 +186,8 @@ class Safe:
         products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
-            products = (replace(products[0], parameters=parameters),)
+            findings = (*products[0].findings, *self.notes)
+            products = (replace(products[0], parameters=parameters, findings=findings),)
         return MethodResult(
             products=products,
             promise=self.promise,

@@ -68,7 +68,7 @@ class FixedScheme:
 
     def __init__(self, release: SafeSpec, declared: ColumnHierarchies) -> None:
         self._release, self._declared = release, declared
-        self._levels = _list_levels(release, declared)
+        self.levels = _list_levels(release, declared)
 
     def selection_shares(self) -> tuple[float, ...]:
         """Return no shares: nothing is chosen from the table."""
@@ -76,19 +76,19 @@ class FixedScheme:
 
     def level_limits(self, names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
         """Return one level each."""
-        return {name: (self._levels[name], self._levels[name]) for name in names}
+        return {name: (self.levels[name], self.levels[name]) for name in names}
 
     def list_counted_levels(self) -> tuple[int, ...]:
         """Return the levels of the scheme: a large table has far fewer tuples there."""
-        return tuple(self._levels.values())
+        return tuple(self.levels.values())
 
     def make_product(
         self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
     ) -> Product:
         """Draw, drop what is rare."""
         (draw,) = make_draws(split, self._release, context.bits)
-        levels = tuple(self._levels[name] for name in table.names)
-        return _draw_leveled_product(
+        levels = tuple(self.levels[name] for name in table.names)
+        return draw_leveled_product(
             table.roll_up(levels), self._declared, self._release, draw, context
         )
 
@@ -160,7 +160,7 @@ class SearchedScheme:
         context: MakeContext,
     ) -> Product:
         coarse_table = table.roll_up(scheme.levels)
-        return _draw_leveled_product(coarse_table, self._declared, self._release, draw, context)
+        return draw_leveled_product(coarse_table, self._declared, self._release, draw, context)
 
     def _choose_scheme(
         self, table: CountedTable | RemoteCountedTable, split: BudgetSplit, context: MakeContext
@@ -317,7 +317,7 @@ def _label_tuples(
     return tuple(labels), codes
 
 
-def _draw_leveled_product(
+def draw_leveled_product(
     table: CountedTable | RemoteCountedTable,
     declared: ColumnHierarchies,
     release: SafeSpec,

@@ -39,10 +39,9 @@ from incrowd.engine.source import local_engine
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.methods.synthetic.rows import PublishedColumn, make_tables
-from incrowd.privacy.counts import build_event_law
+from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.parameters import make_noise_event
 from incrowd.release.tables_verify import get_finest, read_cells, read_columns
 from incrowd.spec.arx import read_rows
 
@@ -155,7 +154,7 @@ def _read_slice(folder: Path, part: Slice, columns: dict[str, SliceColumn]) -> S
     cells = tuple(axis[published.frequencies.codes[:, at]] for at, axis in enumerate(axes))
     np.add.at(counts, cells, published.frequencies.counts.astype(np.float64))
     if "beta" not in part.parameters:
-        variance = build_event_law(make_noise_event(part.parameters)).variance
+        variance = build_noise_spread(part.parameters).variance
         return SliceTable(names, levels, counts, variance)
     beta = float(part.parameters["beta"])
     mean = float(counts.sum() / max((counts > 0).sum(), 1))

@@ -177,9 +177,18 @@ def _describe_column(
         bounds = f", from {grid.bounds[0]} to {grid.bounds[1]}" if grid.bounds else ""
         content = f"the original value with noise, in steps of {grid.step}{unit}{bounds}"
         return DescribedColumn(title, content, kind, "noise")
+    if response := (certificate.randomized or {}).get(name):
+        content = (
+            f"a category by randomized response: the row's own with probability {response.keep}, "
+            f"each other one with probability {response.other}"
+        )
+        return DescribedColumn(title, content, "text", "noise", tuple(response.values))
     if name == COUNT and table.release.form == "counted":
         content = "the number of rows of the group"
         return DescribedColumn(title, content, "integer", "count")
+    if number := certificate.aggregates.get(name):
+        content = f"the {number} of the values of its class, the same in all its rows"
+        return DescribedColumn(title, content, "number", "class")
     return DescribedColumn(title, "the original value", "any", "unchanged")
 
 

@@ -7,6 +7,7 @@ async function look(address, focus) {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   const other = fresh.getElementById("explored");
   const scrolled = document.querySelector(".explore .scroll")?.scrollLeft ?? 0;
+  if (document.getElementById("expert")?.open) other.querySelector("#expert")?.setAttribute("open", "");
   document.getElementById("explored").replaceWith(other);
   const again = document.querySelector(".explore .scroll");
   if (again) again.scrollLeft = scrolled;
@@ -70,6 +71,12 @@ document.addEventListener("change", (event) => {
   if (!form) return;
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
   look(`?${query}`, event.target.id);
+});
+
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== "ranked") return;
+  event.preventDefault();
+  look(`?${new URLSearchParams(new FormData(event.target))}`, "beside-title");
 });
 
 document.addEventListener("studio:put", rove);

@@ -15,7 +15,7 @@ function toField(slider) {
 }
 
 function toSlider(slider) {
-  const value = Number(field(slider).value);
+  const value = Number(field(slider).value.replace(",", "."));
   if (value > 0) slider.value = Math.log10(value);
   slider.setAttribute("aria-valuetext", field(slider).value);
 }

@@ -8,6 +8,7 @@ let busy = false;
 function put(html, address, own = false) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   if (fresh.getElementById("mistake")) own = "refused";
+  document.dispatchEvent(new CustomEvent("studio:before", { detail: fresh }));
   const elsewhere = !own && fresh.body.dataset.version !== document.body.dataset.version;
   const focused = document.activeElement?.id;
   for (const part of document.querySelectorAll("[data-part]")) {
@@ -38,9 +39,16 @@ function complain(words) {
   place.scrollIntoView({ block: "nearest" });
 }
 
+const STOPPED =
+  "The studio does not answer: it was stopped, or its computer sleeps. Every change up to the last " +
+  "one is saved in the spec. Start it again with: incrowd studio, and open the link that it shows.";
+
 async function ask(address, options = {}) {
   const headers = { "X-Studio": "part", "X-Back": location.pathname + location.search };
-  const answer = await fetch(address, { ...options, headers: { ...headers, ...options.headers } });
+  const all = { ...options, headers: { ...headers, ...options.headers } };
+  const answer = await fetch(address, all).catch(() => {
+    throw new Error(STOPPED);
+  });
   const text = await answer.text();
   if (!answer.ok) throw new Error(text || answer.statusText);
   return { text, address: answer.url };
@@ -71,7 +79,7 @@ async function send(form, submitter) {
   } catch (error) {
     waiting = []; // what else was asked for was asked of a page that is gone
     complain(error.message);
-    await showStored(error.message);
+    if (error.message !== STOPPED) await showStored(error.message);
   } finally {
     busy = false;
     document.body.toggleAttribute("data-busy", false);
@@ -94,8 +102,10 @@ async function look() {
     const { text, address } = await ask(location.href);
     if (!busy && document.body.dataset.version === version) put(text, address);
     else follow();
+    if (document.getElementById("problem").textContent === STOPPED) complain("");
   } catch (error) {
     complain(error.message);
+    if (error.message === STOPPED) setTimeout(look, 3000); // it may be there again
   }
 }
 

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 from starlette.routing import BaseRoute
 
 from incrowd.studio.views import (
+    columns,
+    compare,
+    confirmations,
     connect,
     data,
     explore,
+    explore_choices,
     hierarchies,
     history,
     metadata,
+    person,
     privacy,
     publish,
+    released_tables,
+    releases,
     start,
     verify,
 )
@@ -28,13 +35,20 @@ def routes(studio: Studio) -> list[BaseRoute]:
     every = (
         start,
         connect,
+        person,
         data,
+        columns,
         hierarchies,
+        confirmations,
         privacy,
         explore,
+        explore_choices,
         metadata,
         publish,
+        released_tables,
         verify,
         history,
+        releases,
+        compare,
     )
     return [route for room in every for route in room.routes(studio)]

@@ -28,9 +28,23 @@ def open_or_ask(desk: Workspace, opening: Opening) -> str:
         return f"/connect/{name}"
 
 
+MANY_COLUMNS = 40  # from which on their table is shown first
+
+
 def get_first_address(work: OpenSpec) -> str:
-    """Return the address of the first page of an open spec."""
-    return f"/desk/{work.name}/data"
+    """Return the address of the first page: who a person is, while nobody has said so.
+
+    Then the columns: of many of them, their table.
+    """
+    if work.file.spec.confirm:
+        return f"/desk/{work.name}/person"
+    return get_columns_address(work)
+
+
+def get_columns_address(work: OpenSpec) -> str:
+    """Return the address of the page of columns: of many, their table."""
+    page = "columns" if len(work.file.spec.columns) > MANY_COLUMNS else "data"
+    return f"/desk/{work.name}/{page}"
 
 
 def routes(studio: Studio) -> list[BaseRoute]:

@@ -63,23 +63,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work.apply_changes(spec_edits.confirm_entries(work.file, names, HARMLESS_ENTRIES))
         return _redirect_to_page(work)
 
-    def set_unit(request: Request, form: Form) -> Response:
-        work = studio.get_open_spec(request)
-        chosen = form.get("unit", "")
-        changes = spec_edits.set_unit(chosen, without_id="without_id" in form)
-        if chosen in work.file.spec.columns:  # the id of the unit is not published
-            changes = {
-                **spec_edits.set_role(work.file, work.guessed, chosen, "identifier"),
-                **changes,
-            }
-        work.apply_changes(changes)
-        return _redirect_to_page(work)
-
     return [
         Route("/desk/{work}/data", show_data),
         make_edit_route(studio, "/desk/{work}/data/role", set_role, show_data),
         make_edit_route(studio, "/desk/{work}/data/confirm", confirm_roles, show_data),
-        make_edit_route(studio, "/desk/{work}/data/unit", set_unit, show_data),
     ]
 
 
@@ -98,7 +85,6 @@ def show_page(studio: Studio, request: Request) -> Response:
         roles=spec_edits.ROLES,
         unit=unit.id if isinstance(unit, PersonId) else "",
         unit_guessed=bool(work.file.spec.confirm),
-        without_id=isinstance(unit, PersonId) and unit.without_id is not None,
         whole=[finding for finding in list_findings(page) if finding.column is None],
         size=next(
             (description.rows for description in described.values() if description is not None),

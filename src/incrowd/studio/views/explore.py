@@ -21,18 +21,22 @@ from incrowd.curate.explore import Exploration, SchemeFigures
 from incrowd.curate.tradeoff import TradeoffGrid, TradeoffPoint
 from incrowd.errors import IncrowdError
 from incrowd.evaluation.report.figures import Point, draw_scatter
+from incrowd.measure.table_risk import TableRisk
 from incrowd.spec.file import SpecFile
 from incrowd.spec.release import ClassesSpec, SafeSpec
 from incrowd.studio import pictures, spec_edits
 from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
 from incrowd.studio.open_spec import OpenSpec
+from incrowd.studio.ranked_schemes import find_beside, rank_schemes
 from incrowd.studio.server import Form, Studio, make_edit_route
 from incrowd.studio.views.data import make_snapshot
+from incrowd.studio.views.explore_choices import ask_for_set_risk, make_choice_view
 from incrowd.studio.worker_pool import SpecSnapshot
 
 _BLUE, _GREY, _PICKED = "#3c78b4", "#9aa5b1", "#c2571a"
 _MOST_MADE_UP = 1_000_000
 _ROWS = 8
+_MOST_LISTED = 12  # schemes in words
 _FAR = 2.0  # errors up to which pairs are drawn: twice the value, where nothing is left of it
 
 
@@ -56,14 +60,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of the page and of its actions."""
 
     def show_page(request: Request) -> Response:
-        work = studio.get_open_spec(request)
-        release = work.file.spec.release
-        method = release.method if release is not None else ""
-        if method == "k-anonymity":
-            return _show_schemes(studio, request, work)
-        if method == "k-epsilon":
-            return _show_pairs(studio, request, work)
-        return _show_rehearsal(studio, work)
+        return show_explore(studio, request)
 
     def fix_scheme(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
@@ -96,6 +93,18 @@ def routes(studio: Studio) -> list[BaseRoute]:
         make_edit_route(studio, "/desk/{work}/explore/pair", set_pair, show_page),
         make_edit_route(studio, "/desk/{work}/explore/rehearse", start_rehearsal, show_page),
     ]
+
+
+def show_explore(studio: Studio, request: Request) -> Response:
+    """Show the page of the method of a spec."""
+    work = studio.get_open_spec(request)
+    release = work.file.spec.release
+    method = release.method if release is not None else ""
+    if method == "k-anonymity":
+        return _show_schemes(studio, request, work)
+    if method == "k-epsilon":
+        return _show_pairs(studio, request, work)
+    return _show_rehearsal(studio, work)
 
 
 def _redirect_to_page(work: OpenSpec, query: Mapping[str, str] | None = None) -> Response:
@@ -140,6 +149,7 @@ def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
             )
         values = _make_scheme_view(selection, wanted_levels, request, chosen)
         values |= {"columns": exploration.columns, "finding": finding}
+    risk = None if response is None else ask_for_set_risk(studio, work, file)
     return studio.render_page(
         "explore.html",
         room="explore",
@@ -148,6 +158,8 @@ def _show_schemes(studio: Studio, request: Request, work: OpenSpec) -> Response:
         waiting=response is None,
         refused=response.words if isinstance(response, RefusedAnswer) else "",
         chosen=chosen,
+        risk=risk if isinstance(risk, TableRisk) else None,
+        **make_choice_view(work.file),
         **{name: value for name, value in values.items() if name != "found"},
     )
 
@@ -209,7 +221,12 @@ def _make_scheme_view(
         "wanted": wanted_levels,
         "address": make_address,
         "chart": _draw_risk_and_loss(exploration, selected_schemes, scheme_view, make_address),
-        "listed": [scheme for scheme in selected_schemes if scheme.holds][:20],
+        "listed": rank_schemes(
+            exploration, [scheme for scheme in selected_schemes if scheme.holds][:_MOST_LISTED]
+        ),
+        "beside": find_beside(
+            exploration, request.query_params.getlist("beside"), pictures.parse_levels
+        ),
         "name_of": pictures.format_levels,
         "figure": _format_loss,
         "good": sum(scheme.holds for scheme in exploration.schemes),

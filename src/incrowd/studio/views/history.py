@@ -9,15 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from incrowd.cli.guarantee import describe_guarantee
-from incrowd.errors import IncrowdError
 from incrowd.methods.spec_ledger import list_ledgers
 from incrowd.privacy.events import describe_event
 from incrowd.privacy.presentation import format_parameter
-from incrowd.release.certificate import Certificate
 from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import LedgerBudget, Spend
-from incrowd.release.verify import read_certificate
+from incrowd.studio.projects import list_past_releases
 from incrowd.studio.server import PageNotFoundError, Studio
 from incrowd.studio.views.publish import send_zip
 from incrowd.studio.views.verify import list_releases
@@ -50,16 +47,6 @@ class LedgerSummary:
         return format_parameter("left", max(self.budget.epsilon - self.spent, 0.0), 4)
 
 
-@dataclass(frozen=True)
-class PastRelease:
-    """A release of the folder."""
-
-    name: str
-    certificate: Certificate
-    promise: str
-    rows: int
-
-
 def routes(studio: Studio) -> list[BaseRoute]:
     """List the routes of the page and of its files."""
 
@@ -69,7 +56,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             "history.html",
             room="history",
             books=summarize_ledgers(home),
-            past=list(_list_past_releases(home)),
+            past=list_past_releases(list_releases(home)),
             words=describe_event,
         )
 
@@ -94,21 +81,3 @@ def summarize_ledgers(home: Path) -> list[LedgerSummary]:
         )  # fmt: skip
         ledger_summaries.append(ledger_summary)
     return ledger_summaries
-
-
-def _list_past_releases(home: Path) -> list[PastRelease]:
-    past_releases = []
-    for folder in list_releases(home):
-        try:
-            certificate = read_certificate(folder)
-        except IncrowdError:
-            continue
-        rows = sum(table.release.rows for table in certificate.tables)
-        past_releases.append(
-            PastRelease(folder.name, certificate, describe_guarantee(certificate), rows)
-        )
-    return sorted(
-        past_releases,
-        key=lambda past_release: (past_release.certificate.date, past_release.name),
-        reverse=True,
-    )

@@ -31,56 +31,26 @@ from incrowd.release.ledger import Ledger
 from incrowd.release.ledger_entries import RULE
 from incrowd.release.statement import TECHNICAL
 from incrowd.spec.model import PersonId
-from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec
+from incrowd.spec.release import SafeSpec, Slicing, SyntheticSpec, TablesSpec
 from incrowd.studio import spec_edits
 from incrowd.studio.answer_cache import RefusedAnswer, get_answer_cache
+from incrowd.studio.method_advice import (
+    CARDS,
+    PURPOSE,
+    PURPOSES,
+    advise_method,
+    picture_epsilon,
+)
+from incrowd.studio.number_form import normalize_number
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.private_files import create_private
+from incrowd.studio.reader_strip import make_reader_strip
 from incrowd.studio.server import Form, Studio, make_edit_route
+from incrowd.studio.table_requests import list_requests, set_tables
 from incrowd.studio.views.data import make_snapshot
 from incrowd.studio.worker_pool import SpecSnapshot
 
 _BRIEF = 0.02  # seconds that the page waits for a figure, after it has waited for the promise
-
-
-@dataclass(frozen=True)
-class MethodCard:
-    """A method to choose: what it promises, and what it does not."""
-
-    method: str
-    name: str
-    promises: str
-    not_so: str
-
-
-CARDS = (
-    MethodCard(
-        "safe", "Safe",
-        "Differential privacy: adding or removing one row or person hardly changes the "
-        "probability of any result, whatever an attacker knows.",
-        "Small groups are suppressed; counts carry noise, or the rows are a sample.",
-    ),
-    MethodCard(
-        "synthetic", "Synthetic rows",
-        "Differential privacy: rows are drawn from a model of small tables of noisy counts, which "
-        "are published with their standard deviations.",
-        "No row is a record of a person, and there is no k-anonymity. Relations that were not "
-        "measured are not reproduced.",
-    ),
-    MethodCard(
-        "k-epsilon", "k-epsilon",
-        "Each row is identical to at least k − 1 others in the quasi-identifiers, and the noisy "
-        "columns carry random noise.",
-        "Not differential privacy: the range of a group can be estimated, and several releases "
-        "do not compose.",
-    ),
-    MethodCard(
-        "k-anonymity", "k-anonymity",
-        "Each row is identical to at least k − 1 others in the quasi-identifiers.",
-        "Not differential privacy: a group that shares a sensitive value reveals it, and an "
-        "attacker who knows more can exclude rows.",
-    ),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,7 +76,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         work = studio.get_open_spec(request)
         release = work.file.spec.release
         safe = isinstance(release, SafeSpec)
-        accounted = isinstance(release, SafeSpec | SyntheticSpec)
+        accounted = isinstance(release, SafeSpec | SyntheticSpec | TablesSpec)
         promise, waiting = _get_guarantee(studio, work)
         draws, drawing = _get_forecasts(studio, work) if safe else ([], False)
         books = list_ledgers(studio.get_workspace(request).home)
@@ -119,6 +89,11 @@ def routes(studio: Studio) -> list[BaseRoute]:
             room="privacy",
             work=work,
             cards=CARDS,
+            purposes=PURPOSES,
+            advice=advise_method(studio.hands, work),
+            picture=(picture := picture_epsilon(studio.hands, work))[0],
+            picturing=picture[1],
+            tables=list_requests(studio.hands, work),
             release=release,
             accounted=accounted,
             technical=TECHNICAL,
@@ -138,6 +113,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             slices=slices.columns if isinstance(slices, Slicing) else "",
             listed=bool(slices) and not isinstance(slices, Slicing),
             size=work.file.spec.size,
+            strip=make_reader_strip(studio.hands, work),
             targets=work.file.spec.columns_with_role("quasi", "sensitive"),
             noisy=[
                 (name, column)
@@ -151,6 +127,18 @@ def routes(studio: Studio) -> list[BaseRoute]:
     def set_method(request: Request, form: Form) -> Response:
         work = studio.get_open_spec(request)
         work.apply_changes(spec_edits.set_method(work.file, form.get("method", "")))
+        return _redirect_to_page(work)
+
+    def set_purpose(request: Request, form: Form) -> Response:
+        work, purpose = studio.get_open_spec(request), form.get("purpose", "")
+        if purpose not in {entry.key for entry in PURPOSES}:
+            raise IncrowdError(f"There is no purpose '{purpose}'.")
+        work.kept[PURPOSE] = purpose
+        return _redirect_to_page(work)
+
+    def change_tables(request: Request, form: Form) -> Response:
+        work = studio.get_open_spec(request)
+        work.apply_changes(set_tables(work.file, form))
         return _redirect_to_page(work)
 
     def set_release_fields(request: Request, form: Form) -> Response:
@@ -194,6 +182,8 @@ def routes(studio: Studio) -> list[BaseRoute]:
     return [
         Route("/desk/{work}/privacy", show_page),
         make_edit_route(studio, "/desk/{work}/privacy/method", set_method, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/purpose", set_purpose, show_page),
+        make_edit_route(studio, "/desk/{work}/privacy/tables", change_tables, show_page),
         make_edit_route(studio, "/desk/{work}/privacy/settings", set_release_fields, show_page),
         make_edit_route(studio, "/desk/{work}/privacy/noisy", set_noisy_column, show_page),
         make_edit_route(studio, "/desk/{work}/privacy/ledger", choose_ledger, show_page),
@@ -215,7 +205,7 @@ def _check_ledger_name(text: str) -> str:
 
 def _parse_number(name: str, text: str) -> float:
     try:
-        return float(text)
+        return float(normalize_number(text))
     except ValueError:
         raise IncrowdError(f"'{name}' must be a number; got '{text}'.") from None
 

@@ -22,6 +22,7 @@ from incrowd.release.verify import read_certificate
 from incrowd.spec.model import Confirmable, PersonId
 from incrowd.studio.archive import pack_release
 from incrowd.studio.open_spec import OpenSpec, StaleError
+from incrowd.studio.reader_strip import make_reader_strip
 from incrowd.studio.server import Form, PageNotFoundError, Studio, make_edit_route, make_form_route
 from incrowd.studio.views.data import get_findings, list_findings, make_snapshot
 from incrowd.studio.worker_pool import PublishJob
@@ -60,6 +61,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
             room="publish",
             work=work,
             waiting=findings is None,
+            strip=make_reader_strip(studio.hands, work),
             wrong=wrong,
             asked=page,
             entries=ENTRIES,
@@ -210,6 +212,7 @@ def _make_result_view(job: PublishJob) -> dict[str, Any]:
         "certificate": certificate,
         "promise": describe_guarantee(certificate),
         "reassuring": is_reassuring(certificate),
+        "view": job.result["view"],
         "strength": format_strength(certificate),
         "public": _without(job.result["public"], "Guarantee"),
         "details": _without(job.result["details"], "Meaning"),

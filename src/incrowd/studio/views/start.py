@@ -17,6 +17,7 @@ from incrowd.engine.address import is_address
 from incrowd.errors import IncrowdError
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.private_files import create_private, write_private
+from incrowd.studio.projects import list_past_releases, list_projects
 from incrowd.studio.server import (
     Form,
     Studio,
@@ -27,6 +28,9 @@ from incrowd.studio.server import (
 )
 from incrowd.studio.views import data
 from incrowd.studio.views.connect import get_first_address, open_or_ask
+from incrowd.studio.views.publish import WORDS
+from incrowd.studio.views.verify import list_releases
+from incrowd.studio.worker_pool import PublishJob
 from incrowd.studio.workspace import SPECS, Workspace
 
 
@@ -41,11 +45,17 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 return _redirect_to(get_first_address(_open_demo_table(desk, studio.sample)))
             if studio.table is not None:
                 return _redirect_to(_open_place(desk, studio.table))
+        tables, others = list_projects(
+            desk.list_project_files(), list_past_releases(list_releases(desk.home))
+        )
         return studio.render_page(
             "start.html",
             room="start",
             works=desk.list_open_specs(),
-            shelf=list(desk.list_project_files()),
+            tables=tables,
+            others=others,
+            jobs=list_jobs(studio),
+            words=WORDS,
             samples=list(SAMPLES),
         )
 
@@ -53,7 +63,10 @@ def routes(studio: Studio) -> list[BaseRoute]:
         desk, place = studio.get_workspace(request), form.get("place", "").strip()
         if not place:
             raise IncrowdError("Enter a file or the address of a table.")
-        return _redirect_to(_open_place(desk, place, *_read_sheet_options(form)))
+        address = _open_place(desk, place, *_read_sheet_options(form))
+        if form.get("page") == "publish" and address.startswith("/desk/"):
+            address = f"{address.rpartition('/')[0]}/publish"
+        return _redirect_to(address)
 
     def open_demo(request: Request, form: Form) -> Response:
         return _redirect_to(
@@ -104,6 +117,12 @@ def routes(studio: Studio) -> list[BaseRoute]:
         make_edit_route(studio, "/desk/{work}/undo", undo_change, show_data),
         make_form_route("/desk/{work}/replace", overwrite_file),
     ]
+
+
+def list_jobs(studio: Studio) -> list[tuple[OpenSpec, PublishJob]]:
+    """Return the releases that are being made, whichever browser has begun them."""
+    jobs = [(work, work.kept.get("job")) for work in studio.works.list_specs()]
+    return [(work, job) for work, job in jobs if isinstance(job, PublishJob) and not job.ended]
 
 
 def _open_place(
