@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
@@ -152,6 +153,23 @@ def test_chosen_rows_are_at_most_m_and_each_as_likely() -> None:
     assert len(counts) == 10
     assert ((counts - 400) ** 2 / 400).sum() < 33.7
     assert table.choose_rows_per_person("id", 9, SystemRandomness()).rows() == 20_000
+
+
+@pytest.mark.parametrize("others", [1, 1000])
+def test_what_is_chosen_of_a_person_does_not_depend_on_the_number_of_people(others: int) -> None:
+    """Else who comes in would move the law of the rows of all others."""
+
+    class FallingRandomness(SeededRandomness):
+        def draw_words(self, count: int) -> npt.NDArray[np.uint64]:
+            words: npt.NDArray[np.uint64] = np.full(count, 2**63, dtype=np.uint64)
+            words[:5] += np.arange(5, 0, -1, dtype=np.uint64) * np.uint64(8)
+            return words
+
+    table = ENGINE.from_columns(
+        {"id": ["0"] * 5 + [f"{at}" for at in range(1, 1 + others)], "row": range(5 + others)}
+    )
+    chosen = table.choose_rows_per_person("id", 2, FallingRandomness(1)).to_frame()
+    assert chosen.filter(pl.col("id") == "0")["row"].to_list() == [0, 1]
 
 
 def test_both_engines_make_the_same_release(tmp_path: Path, spark_session: SparkSession) -> None:

@@ -66,6 +66,8 @@ SPECS = {
     "tables": f"{TABLES_BUDGET}, {TABLES}",
     "tables-all-csv-person-signed": f"{TABLES_BUDGET}, all: 2, totals: false, objective: max, "
     "missing: excluded, hide_below: 10, format: csv, formulas: escape",
+    "tables-sums": f"{TABLES_BUDGET}, tables: [{{columns: [sex, region], sum: {{column: income, "
+    "bounds: [-50, 1000], step: 0.5}}, [age, sex]], format: csv",
 }
 
 
@@ -160,9 +162,13 @@ def make_tables(name: str, folder: Path) -> None:
     from support.unjudged import publish_unjudged
 
     person = "person" in name
-    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else "")
+    more = "  income: {role: noisy}" if "sums" in name else ""
+    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else more)
     key = Ed25519PrivateKey.generate() if "signed" in name else None
     residents = make_residents(1500, visits=2 if person else 1)
+    if "sums" in name:
+        incomes = [None if at % 50 == 7 else at * 37 % 1300 - 100.25 for at in range(1500)]
+        residents = residents.with_columns(pl.Series("income", incomes))
     publish_unjudged(residents, spec, output=folder, key=key)
 
 

@@ -10,6 +10,7 @@ column, so that nothing remains to be chosen by looking at the result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.rare_values import find_risk_of_values
 from incrowd.curate.recommend import recommend_method
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
@@ -140,6 +142,8 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
         recommendation = None
     if recommendation is not None:
         yield recommendation.find()
+    with suppress(IncrowdError):
+        yield from find_risk_of_values(file)
     try:
         yield from find_expected_losses(file, table)
     except IncrowdError:
