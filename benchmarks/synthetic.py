@@ -85,7 +85,7 @@ def run_ours(
 ) -> Result:
     """Rows of this package; ``size`` is stated in the spec, or not."""
     begin = time.process_time()
-    plan = synthesize.plan_synthesis(len(domain), epsilon=epsilon, delta=DELTA, size=size)
+    plan = synthesize.plan_synthesis(domain, epsilon=epsilon, delta=DELTA, size=size)
     count = TableCounter(domain, codes)
     synthesis = synthesize.synthesize(domain, count, plan, bits=SeededRandomness(seed + 1))
     return Result(synthesis.rows, time.process_time() - begin, synthesis.model.gap)

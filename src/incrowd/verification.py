@@ -14,7 +14,7 @@ from pathlib import Path
 
 from incrowd.findings import Finding, make_finding
 from incrowd.release.certificate import Certificate
-from incrowd.release.verify import read_certificate
+from incrowd.release.verify import is_mark, read_certificate
 from incrowd.release.verify import verify as verify_files
 
 __all__ = ["verify"]
@@ -28,7 +28,7 @@ def verify(folder: Path | str, *, key: str | None = None) -> list[Finding]:
     of a PEM file. Without it, nobody can notice that a signature was taken away.
     """
     findings = verify_files(folder, key=key)
-    if any(not _is_mark(finding) for finding in findings):
+    if not all(map(is_mark, findings)):
         return findings
     certificate = read_certificate(Path(folder))
     try:
@@ -51,8 +51,3 @@ def _check_computation(folder: Path, certificate: Certificate) -> list[Finding]:
 
         return check_estimates(folder, certificate)
     return []
-
-
-def _is_mark(finding: Finding) -> bool:
-    """Whether a finding says what a release is, and not that something is wrong with its files."""
-    return finding.code in ("RELEASE_REHEARSED", "RELEASE_SEEDED")

@@ -279,6 +279,38 @@ class RowsCounted(PeopleLaw):
         return count_people_by_cell(self.problem, single, node)
 
 
+def test_k_counted_in_rows_would_publish_cells_of_fewer_people() -> None:
+    """Planted: two rows of one person pass for two people, and stand there alone."""
+    people: People = ((A, A),)
+    law, planted = (
+        kind(FIXED, Fraction(1, 2), GeometricCounts(1, 1.0), 2) for kind in (PeopleLaw, RowsCounted)
+    )
+    assert [cells for cells in law.show_cells(law.count_cells(people, (0,))) if cells] == []
+    assert [cells for cells in planted.show_cells(planted.count_cells(people, (0,))) if cells]
+
+
+def test_parts_do_not_compose_in_parallel_for_a_person_who_is_in_two() -> None:
+    """Planted: two parts are charged as the larger one, and somebody has a row in each."""
+    event, others = GeometricCounts(1, 1.0), ((A,),) * 3
+    law = PeopleLaw(FIXED, Fraction(1, 2), event, 1)
+
+    def release_both(first: People, second: People) -> Distribution:
+        pairs = itertools.product(law(first).items(), law(second).items())
+        return {(0, (*a[1], ((9,), 9), *b[1])): x * y for (a, x), (b, y) in pairs}
+
+    present, absent = (*others, (A,)), others
+    for epsilon in (0.5, 1.5):
+        charged = Accountant(event).delta(epsilon=epsilon)
+        in_one = compute_divergence(
+            release_both(present, others), release_both(absent, others), epsilon
+        )
+        assert in_one <= charged * (1 + 1e-9)
+        in_two = compute_divergence(
+            release_both(present, present), release_both(absent, absent), epsilon
+        )
+        assert in_two > charged * 1.1
+
+
 class RowsChosenLater(PeopleLaw):
     """Schemes are scored by all rows of a person, and rows are chosen for the cells alone."""
 

@@ -41,7 +41,7 @@ def run(
     tables: tuple[tuple[int, ...], ...] = (),
     target: int | None = None,
 ) -> Synthesis:
-    plan = plan_synthesis(len(domain), epsilon=epsilon, delta=1e-6)
+    plan = plan_synthesis(domain, epsilon=epsilon, delta=1e-6)
     bits = SeededRandomness(seed)
     count = TableCounter(domain, codes)
     return synthesize(domain, count, plan, bits=bits, tables=tables, target=target)
@@ -64,7 +64,7 @@ def test_measurements_spend_the_budget_and_no_more() -> None:
     domain = small_domain()
     synthesis = run(domain, related_rows(domain, 20_000, 1))
     information = sum(measurement.information for measurement in synthesis.measurements)
-    plan = plan_synthesis(4, epsilon=1.0, delta=1e-6)
+    plan = plan_synthesis(domain, epsilon=1.0, delta=1e-6)
     assert 0.999 * plan.information < information <= plan.information
     for item in synthesis.measurements:
         length = make_query(np.zeros(item.numbers.shape, dtype=np.int64))[1]
@@ -92,16 +92,11 @@ def test_the_number_of_rows_is_what_was_measured_not_the_true_one() -> None:
     for seed in range(4):
         synthesis = run(domain, codes, seed=seed, epsilon=0.5)
         assert len(synthesis.rows) == max(round(synthesis.model.rows), 1)
-        totals = [
-            combine([measurement])
-            for measurement in synthesis.measurements
-            if not measurement.columns
-        ]
-        plain = [measurement for measurement in synthesis.measurements if not measurement.centered]
-        assert totals
+        totals = [some for some in synthesis.measurements if not some.columns]
+        plain = [some for some in synthesis.measurements if not some.centered]
         # No table of this domain but the total tells the number of rows: all axes are centered.
-        assert len(plain) == 1
-        assert synthesis.model.rows == pytest.approx(float(totals[0].cells))
+        assert plain == totals
+        assert synthesis.model.rows == pytest.approx(float(combine(totals).cells))
         sizes.add(len(synthesis.rows))
     assert len(sizes - {700}) >= 3
 
@@ -130,7 +125,7 @@ def test_contradictory_rules_are_refused_before_anything_is_counted() -> None:
     def refuse(columns: Columns, levels: Levels) -> Counts:
         raise AssertionError("counted")
 
-    plan = plan_synthesis(4, epsilon=1.0, delta=1e-6)
+    plan = plan_synthesis(domain, epsilon=1.0, delta=1e-6)
     with pytest.raises(RulesError, match="contradict"):
         synthesize(domain, refuse, plan, bits=SeededRandomness(1))
     with pytest.raises(ParameterError, match="tables"):
@@ -193,9 +188,9 @@ def test_without_relations_the_budget_goes_to_the_one_ways() -> None:
     alone = sum(
         measurement.information
         for measurement in synthesis.measurements
-        if len(measurement.columns) == 1
+        if len(measurement.columns) <= 1
     )
-    assert alone > 0.75 * sum(measurement.information for measurement in synthesis.measurements)
+    assert alone > 0.8 * sum(measurement.information for measurement in synthesis.measurements)
 
 
 def test_one_column_and_very_many() -> None:
@@ -210,7 +205,8 @@ def test_one_column_and_very_many() -> None:
 
 def test_a_plan_for_other_columns_is_refused() -> None:
     domain = small_domain()
-    plan = plan_synthesis(9, epsilon=1.0, delta=1e-6)
+    wide = Domain((make_column(nested(3)),) * 9)
+    plan = plan_synthesis(wide, epsilon=1.0, delta=1e-6)
     count = TableCounter(domain, related_rows(domain, 10, 1))
     with pytest.raises(ParameterError, match="plan"):
         synthesize(domain, count, plan, bits=SeededRandomness(1))

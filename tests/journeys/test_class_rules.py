@@ -67,6 +67,9 @@ RULES: dict[str, Callable[[Counter[str], Shares], bool]] = {
         abs(math.log2(share(inside)[value] / p)) < 3 if value in inside else False
         for value, p in table.items()
     ),
+    "presence: {value: healthy, least: 0.1, most: 0.75}": lambda inside, _: (
+        0.1 <= share(inside).get("healthy", 0.0) <= 0.75
+    ),
     "disclosure: {present: 2}": lambda inside, table: all(
         abs(math.log2(q / table[value])) < 2 for value, q in share(inside).items()
     ),
@@ -99,6 +102,8 @@ def test_every_class_satisfies_the_rule(
     ("rule", "parameter", "sharper"),
     [
         ("diversity: {alpha: 0.6}", "share of a value, at most", 0.3),
+        ("presence: {value: healthy, most: 0.75}", "share of the value 'healthy', at most", 0.1),
+        ("presence: {value: healthy, least: 0.1}", "share of the value 'healthy', at least", 0.9),
         (
             "diversity: {recursive: {c: 3, l: 3}}",
             "ratio of the most frequent value to those from number 3 on, below",
@@ -134,6 +139,8 @@ def test_minimal_candidates_need_a_rule_that_unions_keep(patients: pl.DataFrame)
         ("diversity: {recursive: {c: 0, l: 3}}", "c"),
         ("diversity: {recursive: {c: 1, l: 1}}", "l"),
         ("diversity: {alpha: 1.5}", "alpha"),
+        ("presence: {value: healthy, least: 0.5, most: 0.4}", "exceeds `most`"),
+        ("presence: {value: nobody, most: 0.4}", "which no row has"),
         ("diversity: {alpha: 0.1}", "even the whole table as one class violates"),
         ("likeness: {basic: 0}", "basic"),
         ("disclosure: {every: -1}", "every"),

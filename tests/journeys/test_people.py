@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.curate.check import find_refusals
 from incrowd.engine.local.engine import ENGINE
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.errors import IncrowdError
 from incrowd.privacy.randomness import SeededRandomness, SystemRandomness
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
+from incrowd.spec.file import load_spec
 
 WARDS = ["ear", "eye", "heart", "lung"]
 
@@ -121,6 +124,15 @@ def test_what_has_no_tight_bound_is_refused_with_the_reason(
         publish_unjudged(make_visits(50), make_spec(3, **release))
 
 
+def test_check_says_where_the_search_of_levels_is_noisier() -> None:
+    levels = {"sex": 0, "ward": 0}
+    noted = [
+        {finding.code for finding in find_refusals(load_spec(spec))}
+        for spec in (make_spec(4), make_spec(1), make_spec(4, levels=levels))
+    ]
+    assert ["SEARCH_NOISIER" in codes for codes in noted] == [True, False, False]
+
+
 def test_slices_charge_every_table(tmp_path: Path) -> None:
     spec = make_spec(2, slices=[["sex"], ["ward"]])
     release = publish_unjudged(make_visits(), spec, output=tmp_path / "out")
@@ -141,6 +153,23 @@ def test_chosen_rows_are_at_most_m_and_each_as_likely() -> None:
     assert len(counts) == 10
     assert ((counts - 400) ** 2 / 400).sum() < 33.7
     assert table.choose_rows_per_person("id", 9, SystemRandomness()).rows() == 20_000
+
+
+@pytest.mark.parametrize("others", [1, 1000])
+def test_what_is_chosen_of_a_person_does_not_depend_on_the_number_of_people(others: int) -> None:
+    """Else who comes in would move the law of the rows of all others."""
+
+    class FallingRandomness(SeededRandomness):
+        def draw_words(self, count: int) -> npt.NDArray[np.uint64]:
+            words: npt.NDArray[np.uint64] = np.full(count, 2**63, dtype=np.uint64)
+            words[:5] += np.arange(5, 0, -1, dtype=np.uint64) * np.uint64(8)
+            return words
+
+    table = ENGINE.from_columns(
+        {"id": ["0"] * 5 + [f"{at}" for at in range(1, 1 + others)], "row": range(5 + others)}
+    )
+    chosen = table.choose_rows_per_person("id", 2, FallingRandomness(1)).to_frame()
+    assert chosen.filter(pl.col("id") == "0")["row"].to_list() == [0, 1]
 
 
 def test_both_engines_make_the_same_release(tmp_path: Path, spark_session: SparkSession) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from pyspark.sql import SparkSession
-from support.tables import BUDGET, TABLES, make_residents, make_spec
+from support.tables import BUDGET, COLUMNS, TABLES, make_residents
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
 from incrowd.engine.spark.engine import SparkEngine
 from incrowd.privacy.randomness import SeededRandomness
+from incrowd.spec.file import parse_spec
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +24,11 @@ def test_the_same_bytes_as_on_this_machine(
 ) -> None:
     """Also where distinct tuples stay on the cluster, and every table is counted there."""
     residents = make_residents(800).drop("id")
-    spec = make_spec(f"{BUDGET}, {TABLES}, missing: excluded")
+    income = [None if at % 30 == 0 else str(at * 97 % 40_000) for at in range(800)]
+    residents = residents.with_columns(pl.Series("income", income))
+    summed = "{columns: [region], sum: {column: income, bounds: [0, 30000], step: 10}}]"
+    release = f"{BUDGET}, {TABLES[:-1]}, {summed}, missing: excluded"
+    spec = parse_spec(f"{COLUMNS}  income: {{role: noisy}}\nrelease: {{{release}}}\n")
     spec = spec.with_entry(("columns", "id"), None)
     engine = SparkEngine(most_tuples=150) if few else SparkEngine()
     publish_unjudged(residents, spec, output=tmp_path / "local", bits=SeededRandomness(5))

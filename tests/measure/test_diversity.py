@@ -23,6 +23,7 @@ from incrowd.measure.diversity import (
     LikenessRule,
     RecursiveRule,
     SensitiveColumn,
+    ShareRule,
     check_rules,
     compute_disclosure,
     compute_distance,
@@ -146,6 +147,8 @@ RULES: list[DiversityRule] = [
     LikenessRule(1.0, enhanced=True),
     DisclosureRule(3.0),
     DisclosureRule(4.0),
+    ShareRule(0, 0.2, 0.7),
+    ShareRule(1, most=0.5),
     HierarchyClosenessRule(0.25, (np.array([0, 1, 2]), np.array([0, 0, 1]))),
 ]
 
@@ -179,6 +182,8 @@ def test_two_classes_that_satisfy_a_rule_satisfy_it_together(
         (LikenessRule(0.5), (1, 1), (9, 0)),
         (LikenessRule(0.5, enhanced=True), (1, 1), (9, 0)),
         (DisclosureRule(1.0), (1, 1), (9, 0)),
+        (ShareRule(0, most=0.6), (1, 1), (9, 0)),
+        (ShareRule(1, least=0.4), (1, 1), (9, 0)),
         (HierarchyClosenessRule(0.3, (np.array([0, 1]),)), (1, 1), (9, 0)),
     ],
 )
@@ -326,6 +331,19 @@ def test_one_level_is_the_equal_distance() -> None:
     spread, overall = rng.integers(1, 6, size=(5, 4)), rng.integers(1, 9, 4)
     flat = compute_hierarchy_distance(spread, overall, [np.arange(4, dtype=np.int32)])
     assert flat == pytest.approx(compute_distance(spread, overall, ordered=False))
+
+
+def test_presence_against_its_definition() -> None:
+    """Every class of up to four rows of each of three values, in exact arithmetic."""
+    every = np.array([x for x in itertools.product(range(5), repeat=3) if any(x)])
+    for place, least, most in ((0, 0.25, 0.5), (2, 0.0, 1 / 3), (1, 0.6, 1.0)):
+        holds = ShareRule(place, least, most).check_classes(every, every.sum(axis=0))
+        for spread, answer in zip(every.tolist(), holds.tolist(), strict=True):
+            share = Fraction(spread[place], sum(spread))
+            bounds = Fraction(least), Fraction(1, 3) if most == 1 / 3 else Fraction(most)
+            if place == 1:
+                bounds = Fraction(3, 5), Fraction(1)
+            assert answer == (bounds[0] <= share <= bounds[1])
 
 
 def test_figures_of_pycanon() -> None:

@@ -98,8 +98,8 @@ def form(table: pl.DataFrame, spec: dict[str, Any], *, people: bool) -> list[int
 
 @pytest.mark.parametrize(
     ("algorithm", "ill"),
-    [("ola", {}), ("mondrian", {}), ("ola", {"diversity": {"distinct": 2}}),
-     ("mondrian", {"diversity": {"distinct": 2}})],
+    [("ola", {}), ("mondrian", {}), ("cluster", {}), ("ola", {"diversity": {"distinct": 2}}),
+     ("mondrian", {"diversity": {"distinct": 2}}), ("cluster", {"diversity": {"distinct": 2}})],
 )  # fmt: skip
 def test_every_class_has_k_people_and_not_only_k_rows(algorithm: str, ill: dict[str, Any]) -> None:
     by_rows = []
@@ -152,7 +152,7 @@ def test_a_release_says_that_k_counts_people_and_verifies(tmp_path: Path) -> Non
     assert "rows_per_person" not in single.certificate.parameters
 
 
-@pytest.mark.parametrize("algorithm", ["cluster", "duplicate"])
+@pytest.mark.parametrize("algorithm", ["suppress", "duplicate", "mdav"])
 def test_algorithms_that_count_rows_are_refused(algorithm: str) -> None:
     with pytest.raises(IncrowdError, match="counts rows, not people"):
         KAnonymity(load_spec(make_spec(algorithm)))

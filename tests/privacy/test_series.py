@@ -31,7 +31,6 @@ from incrowd.privacy.series import (
     list_shares,
     sample_series_noise,
 )
-from incrowd.privacy.shifted import list_partitions
 from incrowd.privacy.split import split_for_counts
 from incrowd.privacy.split_series import split_for_series
 
@@ -266,11 +265,3 @@ def test_noise_is_the_rounded_sum_of_basic_noises() -> None:
     for cell in range(cells):
         exact = sum(weights[16 - s] * Fraction(int(basic[s - 1][cell]), 8) for s in range(1, 17))
         assert noise[cell] == math.floor(exact + Fraction(1, 2))
-
-
-def test_partitions_are_all_of_them() -> None:
-    assert len(list(list_partitions(11, 11))) == 56
-    for parts in list_partitions(7, 3):
-        assert sum(parts) == 7
-        assert max(parts) <= 3
-        assert list(parts) == sorted(parts, reverse=True)

@@ -48,12 +48,15 @@ SPECS = {
     "k-anonymity-starred": f"{CLASSES}, suppressed: starred, suppression: 0.2, "
     "levels: {n: 0, half: 0}",
     "k-anonymity-mondrian-rule": f"{CLASSES}, algorithm: mondrian",
+    "k-anonymity-presence": CLASSES,
     "k-anonymity-cluster-person": f"{CLASSES}, algorithm: cluster",
     "k-anonymity-person-rows": f"{CLASSES}, algorithm: mondrian",
     "k-anonymity-duplicate": f"{CLASSES}, algorithm: duplicate",
     "k-epsilon": f"{NOISE}, confidence: 0.5",
     "k-epsilon-declared": f"{NOISE}, bounds: declared, clamp: true",
     "k-epsilon-gaussian": "method: k-epsilon, k: 5, epsilon: 0.9, noise: gaussian, delta: 1.0e-5",
+    "k-anonymity-numbers": f"{CLASSES}, algorithm: mdav",
+    "k-epsilon-categories": "method: k-epsilon, k: 5, epsilon: 2",
     "seeded": f"{SAFE}, draw: sample, {LEVELS}",
     "rehearsal": f"{SAFE}, {LEVELS}",
     "synthetic": BUDGET,
@@ -63,6 +66,8 @@ SPECS = {
     "tables": f"{TABLES_BUDGET}, {TABLES}",
     "tables-all-csv-person-signed": f"{TABLES_BUDGET}, all: 2, totals: false, objective: max, "
     "missing: excluded, hide_below: 10, format: csv, formulas: escape",
+    "tables-sums": f"{TABLES_BUDGET}, tables: [{{columns: [sex, region], sum: {{column: income, "
+    "bounds: [-50, 1000], step: 0.5}}, [age, sex]], format: csv",
 }
 
 
@@ -94,6 +99,16 @@ def make_format_release(name: str, folder: Path) -> None:
     table, more = make_reader_table().head(1500), ""
     if "rule" in name:
         columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {RULE},")
+    if "presence" in name:
+        rule = "presence: {value: c, least: 0.05, most: 0.9}"
+        columns = columns.replace("s: {role: sensitive,", f"s: {{role: sensitive, {rule},")
+    if "numbers" in name:
+        columns = columns.replace("w: {role: drop}", "w: {role: sensitive, aggregate: mean}")
+    if "categories" in name:
+        s_column = next(line for line in columns.splitlines() if line.startswith("  s:"))
+        columns = columns.replace(
+            s_column, '  s: {role: noisy, values: ["=1+1", "@b", "c"], other: other}'
+        )
     if "person" in name:
         ids = [None if at % 100 == 0 else at // 2 for at in range(len(table))]
         table = table.with_columns(pl.Series("name", ids))
@@ -147,9 +162,13 @@ def make_tables(name: str, folder: Path) -> None:
     from support.unjudged import publish_unjudged
 
     person = "person" in name
-    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else "")
+    more = "  income: {role: noisy}" if "sums" in name else ""
+    spec = make_tables_spec(SPECS[name], more="unit: {id: id}" if person else more)
     key = Ed25519PrivateKey.generate() if "signed" in name else None
     residents = make_residents(1500, visits=2 if person else 1)
+    if "sums" in name:
+        incomes = [None if at % 50 == 7 else at * 37 % 1300 - 100.25 for at in range(1500)]
+        residents = residents.with_columns(pl.Series("income", incomes))
     publish_unjudged(residents, spec, output=folder, key=key)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.anonymize.mondrian import partition_points
+from incrowd.anonymize.mondrian import PersonPoints, partition_points
 from incrowd.arrays import Bools, Codes, Counts, Floats, Members, Places
 from incrowd.codes.axis import Axis, ClassBounds, bound_classes, compute_class_cost
 from incrowd.measure.diversity import SensitiveColumn
@@ -65,8 +65,12 @@ def merge_clusters(
     owner: Places,
     row_counts: Counts,
     sensitive_columns: Sequence[SensitiveColumn],
+    people: PersonPoints | None = None,
+    k: int = 1,
 ) -> Members:
     """Return clusters that satisfy the rules: those that do not are joined to others.
+
+    With ``people``, each needs the rows of at least k different ones, too.
 
     A cluster that violates a rule joins the one with which that costs least, until none is left
     that does. The whole table as one cluster must satisfy them. ``owner`` is the point of each
@@ -79,6 +83,7 @@ def merge_clusters(
         column.count_values(members[owner], row_counts, classes=number)
         for column in sensitive_columns
     ]
+    person_sets = [] if people is None else people.group_by_class(members, number)
     joined = np.arange(number)
     is_open = np.ones(number, dtype=bool)
 
@@ -87,6 +92,8 @@ def merge_clusters(
         for column, spread in zip(sensitive_columns, spreads, strict=True):
             for rule in column.rules:
                 good &= rule.check_classes(spread[places], column.overall)
+        if person_sets:
+            good &= np.array([sum(person_sets[at].values()) >= k for at in places.tolist()])
         return ~good
 
     waiting = np.flatnonzero(violates(np.arange(number))).tolist()[::-1]
@@ -109,6 +116,8 @@ def merge_clusters(
         sizes[best] += sizes[place]
         for spread in spreads:
             spread[best] += spread[place]
+        if person_sets:
+            person_sets[best] |= person_sets[place]
         is_open[place] = False
         joined[place] = best
         if best not in waiting and violates(np.array([best]))[0]:

@@ -73,6 +73,16 @@ class PersonPoints:
     members: Members
     counts: Counts
 
+    def group_by_class(self, classes: Members, number: int) -> list[dict[int, int]]:
+        """Return for each class of points the sets of people in it, with their numbers."""
+        listed: list[dict[int, int]] = [{} for _ in range(number)]
+        at = np.repeat(classes, np.diff(self.starts)).tolist()
+        for place, member, count in zip(
+            at, self.members.tolist(), self.counts.tolist(), strict=True
+        ):
+            listed[place][member] = count
+        return listed
+
 
 def make_person_points(sets: PersonSets, owner: Places) -> PersonPoints:
     """Return people by points, where several points may belong to one tuple: their owner."""

@@ -24,7 +24,7 @@ def cumulate(
     ],
     as_json: Json = False,
 ) -> None:
-    """Add up releases of a table, period by period, with the error of each running total.
+    """Add up releases period by period, with the error of each total.
 
     The releases are verified first. The totals follow from them, so no budget is spent.
     """

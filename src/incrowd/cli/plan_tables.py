@@ -40,6 +40,8 @@ def print_table_plan(plan: TablePlan, *, compare: bool) -> None:
     for entry in listed[:_SHOWN]:
         levels = zip(entry.columns, entry.levels, strict=True)
         words = " by ".join(f"{name} (level {level})" if level else name for name, level in levels)
+        if entry.sum_error is not None:
+            words += f"; sums of {entry.sum} within ±{_format_error(entry.sum_error)}"
         more = [f"±{_format_error(entry.independent)}"] if compare else []
         table.add_row(words, f"{entry.cells:,}", f"±{_format_error(entry.error)}", *more)
     more = [f"±{_format_error(plan.independent_total)}"] if compare else []

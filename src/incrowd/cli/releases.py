@@ -141,6 +141,20 @@ def _load_signing_key(path: Path | None) -> Any:
     return load_private_key(path)
 
 
+def _serve_verification(folder: Path) -> int:
+    """Open the page on which recipients verify a release: of this folder, or one in it."""
+    from importlib import import_module
+
+    from incrowd.errors import IncrowdError
+    from incrowd.release.certificate import FILE
+
+    if not folder.is_dir():
+        raise IncrowdError(f"'{folder}' is not a folder. Name the folder of a release.")
+    home = folder.resolve().parent if (folder / FILE).is_file() else folder
+    import_module("incrowd.studio.command").serve_pages(home, only_verify=True)
+    return 0
+
+
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the release.")],
     key: Annotated[
@@ -149,6 +163,9 @@ def verify(
             help="Public key that must have signed: 64 hexadecimal digits, or a PEM file."
         ),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open a page that verifies releases, in a browser.")
+    ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -156,6 +173,8 @@ def verify(
 
     Exit status 1: something is not as certified.
     """
+    if serve:
+        return _serve_verification(folder)
     from incrowd.release.verify import read_assertions, read_certificate
     from incrowd.verification import verify as check_release
 

@@ -10,6 +10,7 @@ column, so that nothing remains to be chosen by looking at the result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.rare_values import find_risk_of_values
 from incrowd.curate.recommend import recommend_method
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
@@ -34,6 +36,7 @@ from incrowd.methods.exposure import find_exposures, find_weak_parameters
 from incrowd.methods.people import draw_rows
 from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.synthetic.method import Synthetic
@@ -42,6 +45,7 @@ from incrowd.methods.table_fit import (
     find_other_parts,
     find_unmatched_columns,
 )
+from incrowd.privacy.events import PersonCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -138,6 +142,8 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
         recommendation = None
     if recommendation is not None:
         yield recommendation.find()
+    with suppress(IncrowdError):
+        yield from find_risk_of_values(file)
     try:
         yield from find_expected_losses(file, table)
     except IncrowdError:
@@ -211,8 +217,17 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    notes = method.notes if isinstance(method, Safe) else ()
+    notes = [*method.notes, *_find_noisy_search(method)] if isinstance(method, Safe) else []
     return [*weak, *printed, *notes, *_check_ledger(file, method)]
+
+
+def _find_noisy_search(method: Safe) -> Iterator[Finding]:
+    """Yield that a search is as noisy as in a smaller table, where people have several rows."""
+    events = [part for event in method.events for part in getattr(event, "events", [event])]
+    rows = max((event.rows for event in events if isinstance(event, PersonCounts)), default=1)
+    if rows > 1 and any(isinstance(event, Selection) for event in events):
+        _, (below, _) = SMALL_TABLE_SHARES
+        yield make_finding("SEARCH_NOISIER", rows=rows, people=rows * below)
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:

@@ -20,12 +20,11 @@ from incrowd.privacy.series import TotalError, compute_total_error
 from incrowd.release.certificate import Certificate
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.release import Release
-from incrowd.release.verify import read_certificate
+from incrowd.release.verify import is_mark, read_certificate
 from incrowd.verification import verify
 
 THROUGH, TOTAL, ERROR, WITHIN = "through", "total", "standard_error", "within_95"
 _NORMAL_95 = 1.96
-_MARKS = ("RELEASE_REHEARSED", "RELEASE_SEEDED")  # what a release is, and nothing wrong with it
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,9 @@ def cumulate(releases: Sequence[Release | Path | str]) -> RunningTotals:
 
 def _read_release(folder: Path) -> Certificate:
     """Return the certificate of a release of noisy counts of one period, which holds."""
-    findings = verify(folder)
-    if any(finding.code not in _MARKS for finding in findings):
-        raise Refusal(f"Release '{folder.name}': it does not hold. {findings[0]}")
+    problems = [finding for finding in verify(folder) if not is_mark(finding)]
+    if problems:
+        raise Refusal(f"Release '{folder.name}': it does not hold. {problems[0]}")
     certificate = read_certificate(folder)
     fits = certificate.has_noisy_counts and len(certificate.tables) == 1
     if not fits or certificate.guarantee.part is None:

@@ -28,6 +28,7 @@ _SUPPRESSION = 0.05  # of the rows, by k-anonymity
 _MOST_TABULATED = 20  # columns that tables of every two are forecast for
 _ASSUMPTION: Final = "concentrated"  # the values of most tables of people
 _SERVES = 0.8  # of the rows: a release of groups with fewer is recommended to nobody
+_GROUPS = 5  # for each column beyond two: fewer show hardly more than the most frequent values
 _LARGE_ERROR = 0.05  # of a share: synthetic rows with more are of little use
 
 
@@ -149,21 +150,26 @@ def _forecast_methods(file: SpecFile, size: int) -> Iterator[MethodForecast]:
 def _choose_method(by_name: dict[str, MethodForecast]) -> tuple[str, str]:
     """Return the method to recommend, and why."""
     counts, synthetic = by_name.get("counts"), by_name.get("synthetic")
-    if counts is not None and counts.informative == counts.columns and counts.rows >= _SERVES:
+    if counts is not None and _serves(counts):
         return "counts", "groups of all columns are large enough to be published"
     if synthetic is not None and synthetic.error <= _LARGE_ERROR:
         return (
             "synthetic",
             "groups of all columns are too small, and single values are measured well",
         )
-    if counts is not None and counts.informative * 2 >= counts.columns and counts.rows >= _SERVES:
-        return "counts", "the table is small, and groups of half of the columns can be published"
     if "k-anonymity" in by_name:
         return "k-anonymity", (
             "the table is too small for differential privacy at this budget (k-anonymity promises "
             "less)"
         )
     return next(iter(by_name)), "no other method fits these columns"
+
+
+def _serves(counts: MethodForecast) -> bool:
+    """Return whether groups show every column, most rows, and more than a few combinations."""
+    groups = 0 if counts.groups is None else counts.groups
+    is_fine = groups >= _GROUPS * (counts.columns - 2)
+    return counts.informative == counts.columns and counts.rows >= _SERVES and is_fine
 
 
 def _get_budget(file: SpecFile) -> tuple[float, float]:

@@ -36,6 +36,8 @@ class PlannedTable:
         error: 95 % of cells are within ± this.
         independent: The same, if each table, and each of its totals, had noise of its own at the
             same budget.
+        sum: The column that is summed in each cell; None without one.
+        sum_error: 95 % of the sums are within ± this, in the unit of the column.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +45,8 @@ class PlannedTable:
     cells: int
     error: float
     independent: float
+    sum: str | None = None
+    sum_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -151,9 +155,7 @@ def _make_unreachable(error: float) -> ParameterError:
 
 
 def _find_largest(method: Tables, plan: TablesPlan) -> float:
-    return max(
-        WITHIN * math.sqrt(plan.mean_variance(table)) for table in method.request.workload.tables
-    )
+    return max(WITHIN * math.sqrt(plan.mean_variance(table)) for table in method.request.counts)
 
 
 def _find_epsilon(plan: TablesPlan, delta: float, error: float) -> float:
@@ -172,8 +174,9 @@ def _describe_plan(method: Tables, plan: TablesPlan, epsilon: float) -> TablePla
         zip(listed, compare_independent(plan.workload, plan.information, objective), strict=True)
     )
     tables = []
-    for table, located in zip(request.tables, request.workload.tables, strict=True):
+    for table, located in zip(request.tables, request.counts, strict=True):
         cells = math.prod(request.workload.shape(located.columns, located.levels))
+        located_sum = request.locate_sum(table)
         tables.append(
             PlannedTable(
                 columns=tuple(table.columns),
@@ -181,6 +184,10 @@ def _describe_plan(method: Tables, plan: TablesPlan, epsilon: float) -> TablePla
                 cells=cells,
                 error=WITHIN * math.sqrt(plan.mean_variance(located)),
                 independent=WITHIN * math.sqrt(alone[located]),
+                sum=None if located_sum is None else request.sums[located_sum.quantity - 1].column,
+                sum_error=None
+                if located_sum is None
+                else WITHIN * math.sqrt(plan.mean_variance(located_sum)),
             )
         )
     total = WITHIN * math.sqrt(plan.mean_variance(_TOTAL))
@@ -188,6 +195,7 @@ def _describe_plan(method: Tables, plan: TablesPlan, epsilon: float) -> TablePla
         min(
             variance * math.prod(request.workload.shape(table.columns, table.levels))
             for table, variance in alone.items()
+            if not table.quantity
         )
     )
     delta = float(method.release.delta or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,14 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
 from incrowd.measure.estimate import AttackReport
-from incrowd.measure.tables import TableErrors, TablesEvaluation, measure_table
+from incrowd.measure.tables import TableErrors, TablesEvaluation, measure_sums, measure_table
 from incrowd.methods.registry import make_method
 from incrowd.methods.tables.method import Tables
 from incrowd.release.certificate import Certificate
 from incrowd.release.product import MethodResult, TrueCounts
 from incrowd.release.tables_column import add_totals
-from incrowd.release.tables_part import WITHIN, CellTable, TabulationPart
-from incrowd.release.tables_verify import read_cells, read_columns
+from incrowd.release.tables_part import WITHIN, CellSums, CellTable, TabulationPart
+from incrowd.release.tables_verify import PublishedCells, read_cells, read_columns
 from incrowd.spec.file import SpecFile
 
 _NOT_ATTACKED = (
@@ -32,9 +33,7 @@ def measure_tables(outcome: MethodResult) -> tuple[TablesEvaluation, tuple[Findi
     assert outcome.tabulation is not None
     assert outcome.true_counts is not None
     counter, part = outcome.true_counts, outcome.tabulation.part
-    tables = tuple(
-        measure_cells(cells, counter, part.columns) for cells in outcome.tabulation.cells
-    )
+    tables = tuple(measure_cells(cells, counter, part) for cells in outcome.tabulation.cells)
     evaluation = _evaluate(tables, counter, part)
     return evaluation, tuple(_find_excluded(evaluation))
 
@@ -66,13 +65,13 @@ def _find_excluded(evaluation: TablesEvaluation) -> list[Finding]:
     ]
 
 
-def measure_cells(cells: CellTable, counter: TrueCounts, order: list[str]) -> TableErrors:
-    """Measure one table; ``order`` is that of the counter's columns."""
-    truth = count_truth(cells, counter, order)
+def measure_cells(cells: CellTable, counter: TrueCounts, part: TabulationPart) -> TableErrors:
+    """Measure one table; ``part`` says in which order the counter has its columns."""
+    truth = count_truth(cells, counter, part.columns)
     is_finest = np.ones((), dtype=bool)
     for lines, level in zip(cells.lines, cells.levels, strict=True):
         is_finest = np.logical_and.outer(is_finest, lines.levels == level)
-    return measure_table(
+    errors = measure_table(
         cells.names,
         truth=truth,
         count=cells.count,
@@ -81,14 +80,33 @@ def measure_cells(cells: CellTable, counter: TrueCounts, order: list[str]) -> Ta
         is_finest=is_finest,
         within=WITHIN,
     )
+    if cells.sums is None:
+        return errors
+    column, digits = cells.sums.column, cells.sums.column.digits
+    quantity = [summed.column for summed in part.sums or ()].index(column.column) + 1
+    steps = count_truth(cells, counter, part.columns, quantity)
+    sums = measure_sums(
+        column.column,
+        truth=column.compute_sums(truth, steps) / 10**digits,
+        rows=truth,
+        whole_sums=column.compute_sums(cells.count, cells.sums.steps) / 10**digits,
+        estimate=cells.sums.estimate,
+        sd=cells.sums.sd,
+        means=(cells.sums.mean_low, cells.sums.mean_high),
+        is_finest=is_finest,
+        within=WITHIN,
+    )
+    return replace(errors, sums=sums)
 
 
-def count_truth(cells: CellTable, counter: TrueCounts, order: list[str]) -> Counts:
-    """Return the true counts of all lines of a table."""
+def count_truth(
+    cells: CellTable, counter: TrueCounts, order: list[str], quantity: int = 0
+) -> Counts:
+    """Return the true counts of all lines of a table, or the true steps of a quantity."""
     places = [order.index(name) for name in cells.names]
     ascending = sorted(range(len(places)), key=places.__getitem__)
     cells_truth = counter(
-        0, tuple(places[at] for at in ascending), tuple(cells.levels[at] for at in ascending)
+        quantity, tuple(places[at] for at in ascending), tuple(cells.levels[at] for at in ascending)
     )
     finest = np.transpose(cells_truth, np.argsort(ascending))
     return add_totals(finest, cells.columns, cells.levels, cells.lines)
@@ -97,6 +115,14 @@ def count_truth(cells: CellTable, counter: TrueCounts, order: list[str]) -> Coun
 def describe_attacks() -> AttackReport:
     """Return that no attack applies."""
     return AttackReport((), 0, 0, (_NOT_ATTACKED,))
+
+
+def restore_sums(cells: PublishedCells) -> CellSums | None:
+    """Return the sums of a released table as they were made."""
+    sums = cells.sums
+    if sums is None:
+        return None
+    return CellSums(sums.column, sums.steps, sums.estimate, sums.sd, sums.mean_low, sums.mean_high)
 
 
 def measure_folder(
@@ -124,7 +150,8 @@ def measure_folder(
                 "Hidden cells cannot be measured. The report of the release has their errors."
             )
         cell_table = CellTable(
-            cells.columns, cells.levels, cells.lines, cells.count, cells.estimate, cells.sd
-        )
-        tables.append(measure_cells(cell_table, counter, part.columns))
+            cells.columns, cells.levels, cells.lines, cells.count, cells.estimate, cells.sd,
+            restore_sums(cells),
+        )  # fmt: skip
+        tables.append(measure_cells(cell_table, counter, part))
     return _evaluate(tuple(tables), counter, part)

@@ -6,18 +6,22 @@ then rows suppressed at a node are suppressed at every finer one. It is ``closed
 two classes that satisfy it satisfies it; then a scheme all of whose classes satisfy it stays one at
 every coarser node.
 
+**delta-presence.** Where the table is a population and a column says who is in a study, the share
+of its members in a class is the chance that somebody of the class is one (Nergiz, Atzori and
+Clifton 2007). :class:`ShareRule` bounds it from both sides.
+
 **Which is what.** Distinct values are monotone: joining rows removes no value. No other rule is:
 joining very many rows of one value breaks each of them.
 
 Closed are all but one. The shares q of a union are a mean of the shares of its parts, with weights.
-A bound of each share by a number, q(s) <= b(s) or q(s) >= b(s), passes to the mean: so the largest
-share (alpha), both kinds of likeness, and disclosure over every value. Entropy is concave in q, and
-the distances to the table are convex: they pass, too. For recursive diversity write r1 for the
-rows of the most frequent value and R for the rows of all but the l - 1 most frequent ones. The
-number of rows in a fixed set of values adds up over parts, so the largest such number over sets of
-a given size is at most the sum of the largest ones: r1 of the union is at most the sum of both r1,
-and R, all rows minus the largest number over sets of l - 1 values, at least the sum of both R.
-Hence r1 < c R passes.
+A bound of each share by a number, q(s) <= b(s) or q(s) >= b(s), passes to the mean: so the share of
+one value, the largest share (alpha), both kinds of likeness, and disclosure over every value.
+Entropy is concave in q, and the distances to the table are convex: they pass, too. For recursive
+diversity write r1 for the rows of the most frequent value and R for the rows of all but the l - 1
+most frequent ones. The number of rows in a fixed set of values adds up over parts, so the largest
+such number over sets of a given size is at most the sum of the largest ones: r1 of the union is at
+most the sum of both r1, and R, all rows minus the largest number over sets of l - 1 values, at
+least the sum of both R. Hence r1 < c R passes.
 
 Not closed is disclosure over the values present: a class without a value does not bound its share
 from below, and so can lower that of the union until it is too small.
@@ -132,6 +136,22 @@ class AlphaRule:
     def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
         """Return which classes have no such value."""
         return np.asarray(spread.max(axis=1) / spread.sum(axis=1) <= self.alpha + _SLACK)
+
+
+@dataclass(frozen=True)
+class ShareRule:
+    """Delta-presence: the share of one value, at a place among all, lies within two bounds."""
+
+    place: int
+    least: float = 0.0
+    most: float = 1.0
+    monotone = False
+    closed = True
+
+    def check_classes(self, spread: Counts, overall: Counts) -> npt.NDArray[np.bool_]:  # noqa: ARG002
+        """Return which classes have such a share."""
+        shares = spread[:, self.place] / spread.sum(axis=1)
+        return np.asarray((shares >= self.least - _SLACK) & (shares <= self.most + _SLACK))
 
 
 @dataclass(frozen=True)

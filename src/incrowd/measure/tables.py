@@ -19,6 +19,27 @@ _APPLICABLE = ("rows_original", "rows_released", "tables", "excluded", "findings
 
 
 @dataclass(frozen=True)
+class SumErrors:
+    """The true errors of the sums of one table; of values within the bounds, in whole steps.
+
+    Attributes:
+        column: The column that is summed.
+        expected: Root mean squared error of the estimates that the plan states.
+        estimate: Root mean squared error of the estimates.
+        sum: Root mean squared error of the whole sums.
+        coverage: Share of the 95 % intervals that contain the true sum, totals included.
+        mean_coverage: Share of those of means, over the lines that some row is in.
+    """
+
+    column: str
+    expected: float
+    estimate: float
+    sum: float
+    coverage: float
+    mean_coverage: float
+
+
+@dataclass(frozen=True)
 class TableErrors:
     """The true errors of one table, over its finest cells; coverage over all of its lines.
 
@@ -34,6 +55,7 @@ class TableErrors:
         distance: Total variation distance between the true shares and those of the counts, 0 to 1.
         coverage: Share of the 95 % intervals that contain the true count, totals included.
         bias: Mean of count minus true count over cells that no row is in; None if there are none.
+        sums: The errors of the sums of its cells; None without sums.
     """
 
     columns: tuple[str, ...]
@@ -47,6 +69,7 @@ class TableErrors:
     distance: float
     coverage: float
     bias: float | None
+    sums: SumErrors | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,4 +124,37 @@ def measure_table(
         distance=float(np.abs(cell_truth / total[0] - cell_count / total[1]).sum() / 2),
         coverage=float(covers.mean()),
         bias=float(cell_count[empty].mean()) if empty.any() else None,
+    )
+
+
+def measure_sums(
+    column: str,
+    *,
+    truth: Floats,
+    rows: Counts,
+    whole_sums: Floats,
+    estimate: Floats,
+    sd: Floats,
+    means: tuple[Floats, Floats],
+    is_finest: Bools,
+    within: float,
+) -> SumErrors:
+    """Measure the sums of one table, all of whose lines are given, and the intervals of means."""
+    covers = np.abs(estimate - truth) <= within * sd
+    is_filled = rows > 0
+    true_means = truth[is_filled] / rows[is_filled]
+    slack = 1e-9 * np.abs(true_means)
+    low, high = (ends[is_filled] for ends in means)
+    covers_mean = (low <= true_means + slack) & (true_means <= high + slack)
+
+    def compute_error(errors: Floats) -> float:
+        return math.sqrt(float((errors[is_finest] ** 2).mean()))
+
+    return SumErrors(
+        column,
+        expected=compute_error(sd),
+        estimate=compute_error(estimate - truth),
+        sum=compute_error(whole_sums - truth),
+        coverage=float(covers.mean()),
+        mean_coverage=float(covers_mean.mean()) if is_filled.any() else 1.0,
     )

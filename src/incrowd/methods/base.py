@@ -99,6 +99,8 @@ def get_unit_fields(spec: Spec) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "unit": "one person", "without_id": "dropped" if spec.unit.without_id else None,
     }  # fmt: skip
+    if spec.unit.protects is not None:
+        fields["protects"] = spec.unit.protects
     if spec.unit.period is not None and spec.part is not None:
         fields |= {"period": spec.unit.period.every, "part": spec.part.value}
     return fields

@@ -15,20 +15,12 @@ log-concave on an interval, so p(j) / p(j - s) falls with j, and by Neyman and P
 is a threshold: delta(x) is the largest F(t) - e^x F(t - s) over t, F the distribution function, and
 F(t - s) falls with s.
 
-**Rows instead of people.** A person with at most m rows, of which at most c count in one cell,
-moves the cells by a vector of whole numbers up to c that add up to at most m. Given the rows that
-were chosen, cells are drawn independently, so the pairs of that vector's numbers dominate. By the
-claim a vector that could grow may be replaced by one that adds up to m; :func:`list_partitions`
-lists those, each once. Which one a person has may depend on the scheme, hence on earlier results:
-the largest of their profiles at each epsilon holds whatever it was.
-
 Rounding is that of :mod:`incrowd.privacy.counts`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -72,16 +64,3 @@ def build_shifted_profile(shifted: ShiftedCounts) -> Profile:
         return np.minimum(delta, 1.0)
 
     return Profile(either, either, float(losses.max(initial=0.0)) * (1 + 1e-14))
-
-
-def list_partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to write a number as a sum of numbers up to ``largest``, which fall.
-
-    >>> list(list_partitions(4, 2))
-    [(2, 2), (2, 1, 1), (1, 1, 1, 1)]
-    """
-    if total == 0:
-        yield ()
-    for first in range(min(total, largest), 0, -1):
-        for rest in list_partitions(total - first, first):
-            yield (first, *rest)

@@ -61,6 +61,7 @@ class CertifiedGuarantee(_CertificatePart):
     without_id: Literal["dropped"] | None = None
     period: Literal["year", "quarter", "month", "week", "day", "value"] | None = None
     part: str | None = None
+    protects: Literal["household"] | None = None
     adjacency: Adjacency | None = None
     trust_model: TrustModel | None = None
     unprotected: list[str] = []
@@ -73,6 +74,8 @@ class CertifiedGuarantee(_CertificatePart):
             raise ValueError("'period' and 'part' belong together")
         if self.period is not None and (self.unit != "one person" or self.epsilon is None):
             raise ValueError("'period' belongs to differential privacy of one person")
+        if self.protects is not None and self.unit != "one person":
+            raise ValueError("'protects' belongs to the unit 'one person'")
         return self
 
     @property
@@ -399,6 +402,7 @@ class Certificate(_CertificatePart):
             without_id=guarantee.without_id,
             period=guarantee.period,
             part=guarantee.part,
+            protects=guarantee.protects,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
             randomized={

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from incrowd.measure.k_map import SIGNIFICANCE
 from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.randomized_response import round_up_epsilon
-from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import format_exact
 from incrowd.release.parameters import (
     RULES,
@@ -19,6 +19,7 @@ from incrowd.release.parameters import (
     list_rules,
     list_subsets,
     parse_recursive_rule,
+    parse_share_rule,
 )
 
 _EXTREMES = (
@@ -128,6 +129,9 @@ _UNSEEN = "The release alone does not suffice to verify comparisons with the inp
 def _describe_rule(column: str, kind: str, value: float) -> str:
     """Return a rule in words."""
     number, rare = repr(value).removesuffix(".0"), parse_recursive_rule(kind)
+    share = parse_share_rule(kind)
+    if share is not None:
+        return f"the value '{share[0]}' of '{column}' has a share of at {share[1]} {number}"
     if rare is None:
         return _RULES[kind].format(column, number)
     return (
@@ -218,6 +222,8 @@ def _write_classes(facts: Facts, parameters: Parameters) -> Iterator[Sentence]:
         yield make_sentence(
             "unit", "The unit is a row: several rows of a class may belong to one person."
         )
+    if facts.protects == "household":
+        yield make_sentence("household", HOUSEHOLD)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
     yield make_sentence(

@@ -41,6 +41,7 @@ class Facts:
     without_id: str | None = None
     period: str | None = None
     part: str | None = None
+    protects: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
     randomized: Mapping[str, tuple[int, float]] = field(default_factory=dict)
@@ -70,6 +71,12 @@ class Facts:
     def common(self) -> Parameters:
         """The parameters of the first table, with those of all."""
         return {**self.shared, **self.tables[0]}
+
+
+HOUSEHOLD = (
+    "A person of this statement is a household: the input has the same id for all of its members, "
+    "who are protected together. k and numbers of people count households."
+)
 
 
 def make_sentence(key: str, text: str) -> Sentence:

@@ -91,6 +91,7 @@ TABLE_RULES = frozenset(rule for rule in RULES if "the table" in rule)  # not se
 _RECURSIVE = re.compile(
     r"ratio of the most frequent value to those from number ([1-9][0-9]{0,5}) on, below"
 )
+_SHARE = re.compile(r"share of the value '(.*)', at (least|most)", re.DOTALL)
 _CHOICES = {
     "algorithm": ("ola", "mondrian", "cluster", "mdav", "suppress", "duplicate"),
     "suppressed": ("dropped", "starred", "cells"),
@@ -267,6 +268,17 @@ def parse_recursive_rule(kind: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def name_share_rule(value: str, side: str) -> str:
+    """Return the kind of a rule on the share of one value; ``side`` is least or most."""
+    return f"share of the value '{value}', at {side}"
+
+
+def parse_share_rule(kind: str) -> tuple[str, str] | None:
+    """Return value and side of a rule on the share of one value; None of another rule."""
+    match = _SHARE.fullmatch(kind)
+    return None if match is None else (match[1], match[2])
+
+
 def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
     """Return the rules on sensitive columns among the parameters: column, kind, value."""
     rules = []
@@ -280,11 +292,12 @@ def list_rules(parameters: Parameters) -> list[tuple[str, str, float]]:
             if recursive is not None and name.endswith(f": {recursive[0]}"):
                 kind = recursive[0]
                 column = name.removeprefix("rule ").removesuffix(f": {kind}")
-            if (
-                (kind not in RULES and parse_recursive_rule(kind) is None)
-                or not isinstance(value, float)
-                or not value >= 0
-            ):
+            share = _SHARE.search(name)
+            if share is not None and name.endswith(f": {share[0]}"):
+                kind = share[0]
+                column = name.removeprefix("rule ").removesuffix(f": {kind}")
+            is_known = kind in RULES or parse_recursive_rule(kind) or parse_share_rule(kind)
+            if not is_known or not isinstance(value, float) or not value >= 0:
                 raise ValueError(f"'{name}' is no rule that is known")
             rules.append((column, kind, value))
     return rules

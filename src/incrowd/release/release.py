@@ -122,7 +122,10 @@ def find_emptiness(certificate: Certificate, evaluation: Evaluation) -> tuple[Fi
     """Find a release that shows less than 5 % of rows, or of pairs of columns in slices.
 
     Nothing of a release that shows more, or nothing at all. Of a sample, rows are those drawn.
+    Tables of counts show every cell, and their lines are no rows.
     """
+    if certificate.tabulation is not None:
+        return ()
     if not any(table.release.rows for table in certificate.tables):
         return ()
     if certificate.slices is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
-from incrowd.release.facts import Facts, Sentence, make_sentence, quote_names
+from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.noise_sentences import (
     describe_accuracy,
     describe_coin,
@@ -275,6 +275,8 @@ def _write_unit(facts: Facts) -> Iterator[Sentence]:
             "unit",
             ("The unit of the guarantee is a row: for a person with several rows it is weaker."),
         )
+    if facts.protects == "household":
+        yield make_sentence("household", HOUSEHOLD)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
 

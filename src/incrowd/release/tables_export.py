@@ -12,7 +12,13 @@ from incrowd.findings import Finding, make_finding
 from incrowd.release.certificate import ReleasedFile
 from incrowd.release.formulas import unescape_formula
 from incrowd.release.tables_column import TabulatedColumn
-from incrowd.release.tables_part import FIGURES, WORKBOOK_FILE, TabulationPart
+from incrowd.release.tables_part import (
+    FIGURES,
+    SUM_FIGURES,
+    WORKBOOK_FILE,
+    TabulationPart,
+    list_figures,
+)
 from incrowd.release.tables_sdmx import SdmxDescription, check_sdmx, write_sdmx
 
 _NOTES = (
@@ -71,10 +77,15 @@ def read_figures(folder: Path, release: ReleasedFile) -> dict[str, list[Any]]:
     unescape = unescape_formula if release.formulas else None
     columns = read_lines(folder / release.file, unescape=unescape)
     if release.file.endswith(".csv"):
-        for name in FIGURES:
-            kind = int if name == "count" else float
-            columns[name] = [None if text is None else kind(text) for text in columns[name]]
+        for name in (*FIGURES, *SUM_FIGURES):
+            kind = int if name == "count" else _parse_sum if name == "sum" else float
+            if name in columns:
+                columns[name] = [None if text is None else kind(text) for text in columns[name]]
     return columns
+
+
+def _parse_sum(text: str) -> int | float:
+    return float(text) if set(text) & set(".e") else int(text)
 
 
 def _list_sheets(
@@ -82,9 +93,10 @@ def _list_sheets(
 ) -> Iterator[Sheet]:
     """Yield a sheet for each table: labels and figures, without levels and codes."""
     for entry, columns in zip(part.tables, tables, strict=True):
-        headers = [*entry.columns, *FIGURES]
+        headers = [*entry.columns, *list_figures(entry)]
         lines = list(zip(*(columns[name] for name in headers), strict=True))
-        yield Sheet(" by ".join(entry.columns), headers, lines)
+        summed = "" if entry.sum is None else f"{entry.sum} by "
+        yield Sheet(summed + " by ".join(entry.columns), headers, lines)
 
 
 def _check_workbook(

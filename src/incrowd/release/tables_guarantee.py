@@ -32,6 +32,11 @@ def check_tabulation(
 def _find_table_problems(certificate: Certificate, part: TabulationPart) -> Iterator[str]:
     if len(set(part.columns)) < len(part.columns):
         yield "a column is listed twice"
+    summed = [x.column for x in part.sums or ()]
+    if len(set(summed)) < len(summed) or {*summed} & {*part.columns}:
+        yield "a column is summed twice, or shown as well"
+    if {x.sum for x in part.tables if x.sum is not None} != {*summed}:
+        yield "a table sums a column that is not listed, or none sums one that is"
     if len(part.tables) != len(certificate.tables):
         yield "there are more or fewer tables than files"
         return
@@ -44,16 +49,16 @@ def _find_table_problems(certificate: Certificate, part: TabulationPart) -> Iter
             yield f"the columns of {table.release.file} are not those of its scheme"
         if not {*entry.columns} <= {*part.columns}:
             yield f"{table.release.file} shows a column that is not listed"
-        key = frozenset(levels.items())
+        key = entry.sum, frozenset(levels.items())
         if key in seen:
             yield f"{table.release.file} repeats a table"
         seen.add(key)
 
 
 def _find_residual_problems(part: TabulationPart) -> Iterator[str]:
-    keys = set()
+    keys, units = set(), [1, *(summed.steps for summed in part.sums or ())]
     for residual in part.residuals:
-        if not _is_possible(residual, len(part.columns)):
+        if not _is_possible(residual, len(part.columns), units):
             yield "a residual cannot be"
         key = (residual.quantity, *residual.columns, -1, *residual.components)
         if key in keys:
@@ -61,12 +66,13 @@ def _find_residual_problems(part: TabulationPart) -> Iterator[str]:
         keys.add(key)
 
 
-def _is_possible(residual: CertifiedResidual, columns: int) -> bool:
+def _is_possible(residual: CertifiedResidual, columns: int, units: list[int]) -> bool:
+    """Whether a residual can be; ``units`` are the most that a row adds to each quantity."""
     places = residual.columns
     return (
         len(places) == len(residual.components) == len(residual.centered)
         and sorted(set(places)) == places
         and all(place < columns for place in places)
-        and residual.quantity == 0
-        and residual.unit == 1
+        and residual.quantity < len(units)
+        and residual.unit == units[residual.quantity]
     )

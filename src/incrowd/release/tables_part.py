@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from incrowd.arrays import Counts, Floats
@@ -26,10 +28,14 @@ MEASURED_FILE = "measured.parquet"
 WORKBOOK_FILE = "tables.xlsx"
 RESIDUAL, NUMBER = "residual", "number"  # the columns of the file of measured numbers
 FIGURES = ("count", "estimate", "sd", "low", "high")
+SUM_FIGURES = (
+    "sum", "sum_estimate", "sum_sd", "sum_low", "sum_high", "mean", "mean_low", "mean_high",
+)  # fmt: skip
 WITHIN = 1.96  # standard deviations on each side, for 95 %
 DIGITS = 3
 Level = Annotated[int, Field(ge=0, le=1000)]
 Place = Annotated[int, Field(ge=0)]
+_DECIMAL = r"^-?[0-9]{1,13}(\.[0-9]{1,12})?$"
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -40,13 +46,51 @@ class _TabulationPart(BaseModel):
 class TabulatedTable(_TabulationPart):
     """One table: its columns in their order, the finest level of each, and its weight.
 
-    ``rmse`` is the root of the mean variance of the estimates of its finest cells.
+    ``rmse`` is the root of the mean variance of the estimates of its finest cells. With ``sum`` it
+    has the sum of this column in each cell as well, and ``sum_rmse`` is that of the sums.
     """
 
     columns: Annotated[list[str], Field(min_length=1, max_length=20)]
     levels: Annotated[list[Level], Field(min_length=1, max_length=20)]
     weight: Annotated[float, Field(gt=0)]
     rmse: Annotated[float, Field(ge=0)]
+    sum: str | None = None
+    sum_rmse: Annotated[float, Field(ge=0)] | None = None
+
+
+class CertifiedSum(_TabulationPart):
+    """A column that is summed: each row holds a whole number of steps above ``lower``.
+
+    ``steps`` is the largest number that a row may hold.
+    """
+
+    column: str
+    lower: Annotated[str, Field(pattern=_DECIMAL)]
+    step: Annotated[str, Field(pattern=_DECIMAL)]
+    steps: Annotated[int, Field(ge=1, le=1_000_000)]
+
+    @property
+    def upper(self) -> Decimal:
+        """The largest value that a row may hold."""
+        return Decimal(self.lower) + Decimal(self.step) * self.steps
+
+    @property
+    def digits(self) -> int:
+        """How many digits after its point a sum may have."""
+        exponents = (Decimal(x).normalize().as_tuple().exponent for x in (self.lower, self.step))
+        return max(0, *(-int(x) for x in exponents))
+
+    def compute_sums(self, counts: Counts, steps: Counts) -> Counts:
+        """Return sums, in units of their last digit, from whole counts and steps."""
+        lower, step = (int(Decimal(x).scaleb(self.digits)) for x in (self.lower, self.step))
+        return counts * lower + steps * step
+
+    def find_steps(self, counts: Counts, sums: Counts) -> Counts:
+        """Return the steps of sums, in units of their last digit; -1 where they are not whole."""
+        lower, step = (int(Decimal(x).scaleb(self.digits)) for x in (self.lower, self.step))
+        steps, rest = np.divmod(sums - counts * lower, step)
+        whole_steps: Counts = np.where(rest == 0, steps, -1)
+        return whole_steps
 
 
 class CertifiedResidual(_TabulationPart):
@@ -82,7 +126,9 @@ class TabulationPart(_TabulationPart):
 
     ``columns`` are in the order that residuals number them in; ``tables`` in that of the files.
     ``total`` is the label of totals, which are there if it is. Rows with a missing or undeclared
-    value are ``counted`` under a missing value, or ``excluded`` from all tables.
+    value are ``counted`` under a missing value, or ``excluded`` from all tables. ``sums`` are the
+    columns that are summed, by the numbers that residuals have for them from 1; rows without such a
+    number are in no table.
     """
 
     columns: Annotated[list[str], Field(min_length=1)]
@@ -93,7 +139,24 @@ class TabulationPart(_TabulationPart):
     tables: Annotated[list[TabulatedTable], Field(min_length=1)]
     residuals: Annotated[list[CertifiedResidual], Field(min_length=1)]
     measured: Hash
+    sums: Annotated[list[CertifiedSum], Field(min_length=1)] | None = None
     exports: list[ExtraFile] = []
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums:
+    """The sums of a column in the cells of a table, along the same lines.
+
+    ``steps`` are whole and add up; ``estimate`` is of the sum itself, unbiased. The true mean is
+    between ``mean_low`` and ``mean_high`` with probability 95 %.
+    """
+
+    column: CertifiedSum
+    steps: Counts
+    estimate: Floats
+    sd: Floats
+    mean_low: Floats
+    mean_high: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +172,7 @@ class CellTable:
     count: Counts
     estimate: Floats
     sd: Floats
+    sums: CellSums | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,15 +180,22 @@ class CellTable:
         return tuple(column.name for column in self.columns)
 
 
-def list_figures(table: TabulatedTable) -> tuple[str, ...]:  # noqa: ARG001
+def compute_whole_means(units: Counts, counts: Counts, digits: int) -> Floats:
+    """Return means from whole sums, in units of their last digit, and counts; 0 of nobody."""
+    means: Floats = units.ravel() / np.maximum(counts.ravel(), 1) / 10.0**digits
+    return means
+
+
+def list_figures(table: TabulatedTable) -> tuple[str, ...]:
     """Return the headers of the figures of a table."""
-    return FIGURES
+    return FIGURES if table.sum is None else (*FIGURES, *SUM_FIGURES)
 
 
-def list_headers(names: Sequence[str]) -> list[str]:
+def list_headers(names: Sequence[str], *, has_sums: bool = False) -> list[str]:
     """Return the headers of the file of a table: labels, levels, codes, and figures."""
     return [
         *names, *(f"{name}_level" for name in names), *(f"{name}_code" for name in names), *FIGURES,
+        *(SUM_FIGURES if has_sums else ()),
     ]  # fmt: skip
 
 

@@ -122,7 +122,7 @@ class SdmxDescription:
         tables = tuple(
             SdmxTable(
                 f"TABLE_{at}",
-                _clean_name(" by ".join(entry.columns)),
+                _clean_name(" by ".join([*filter(None, [entry.sum]), *entry.columns])),
                 tuple(coded[name] for name in entry.columns),
                 tuple(list_figures(entry)),
             )

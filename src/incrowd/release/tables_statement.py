@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from incrowd.release.facts import quote_names
 from incrowd.release.parameters import Parameters
 from incrowd.release.tables_part import TabulationPart
 
@@ -33,6 +34,12 @@ _HIDDEN = (
     "Numbers of cells with a count below {} are hidden. This is presentation and protects nobody: "
     "they follow from the measured numbers, which are published."
 )
+_SUM = (
+    "Sums of {}: the value of each row is rounded to a multiple of {} above {} and moved into "
+    "{} to {}; the noise covers all of this range. Rows without a number there are in no table. "
+    "Sums are possible for their counts and add up like them; mean is sum divided by count, and "
+    "mean_low to mean_high covers the true mean with probability 95 %."
+)
 _INFORMATION = (
     "The information of all measurements is {!r}: for each, the squared length by which one row of "
     "the input moves it, divided by the variance of its noise."
@@ -55,6 +62,10 @@ def describe_tables(part: TabulationPart, *, by_person: bool) -> Iterator[tuple[
     yield "noise", _NOISE
     yield "counts", _COUNTS
     yield "missing_values", _MISSING[part.missing]
+    for at, summed in enumerate(part.sums or (), 1):
+        key = "sums" if at == 1 else f"sums_{at}"
+        lower, upper = summed.lower, format(summed.upper, "f")
+        yield key, _SUM.format(quote_names([summed.column]), summed.step, lower, lower, upper)
     if part.hide_below is not None:
         yield "hidden_cells", _HIDDEN.format(part.hide_below)
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +27,18 @@ from incrowd.release.tables_column import (
     ColumnLines,
     TabulatedColumn,
     add_totals,
-    sum_groups,
 )
+from incrowd.release.tables_margins import TableMargins
 from incrowd.release.tables_part import (
     DIGITS,
     MEASURED_FILE,
     NUMBER,
     RESIDUAL,
+    SUM_FIGURES,
     WITHIN,
+    CertifiedSum,
     TabulationPart,
+    compute_whole_means,
     list_headers,
 )
 from incrowd.spec.arx import format_rows, read_rows
@@ -47,7 +49,28 @@ if TYPE_CHECKING:
 _MOST_LINES = 1 << 27
 _WHOLE = re.compile(r"0|[1-9]\d{0,17}")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.(0|\d{0,2}[1-9])")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 ROUNDING = 0.5 * 10**-DIGITS
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedSums:
+    """The sums of a released table, in whole steps, with their estimates and means."""
+
+    column: CertifiedSum
+    steps: Counts
+    estimate: Floats
+    sd: Floats
+    low: Floats
+    high: Floats
+    mean: Floats
+    mean_low: Floats
+    mean_high: Floats
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit of estimates."""
+        return float(ROUNDING * 10.0**-self.column.digits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +86,7 @@ class PublishedCells:
     low: Floats
     high: Floats
     is_hidden: Bools
+    sums: PublishedSums | None = None
 
 
 def check_tables(folder: Path, certificate: Certificate) -> list[Finding]:
@@ -74,7 +98,7 @@ def check_tables(folder: Path, certificate: Certificate) -> list[Finding]:
         return findings
     columns = read_columns(folder, certificate)
     read_measured(folder, certificate, columns)
-    margins = _Margins()
+    margins = TableMargins()
     for at, table in enumerate(certificate.tables):
         file = table.release.file
         try:
@@ -83,7 +107,7 @@ def check_tables(folder: Path, certificate: Certificate) -> list[Finding]:
             findings.append(make_finding("TABLE_LINES_DIFFER", file=file, problem=str(error)))
             continue
         findings += _check_cells(file, cells, _get_part(certificate))
-        findings += margins.compare(file, cells)
+        findings += _compare_margins(margins, file, cells)
     if not findings and _get_part(certificate).exports:
         from incrowd.release.tables_export import check_exports
 
@@ -152,12 +176,17 @@ def read_cells(
     values = read_lines(
         folder / release.file, unescape=unescape_formula if release.formulas else None
     )
-    if [*values] != list_headers(entry.columns):
+    if [*values] != list_headers(entry.columns, has_sums=entry.sum is not None):
         raise ValueError("its columns are not those of a table of counts")
     if any(len(column) != math.prod(shape) for column in values.values()):
         raise ValueError("it has more or fewer lines than declared")
     _check_labels(values, entry.columns, lines, is_text=release.file.endswith(".csv"))
-    return _read_figures(values, table_columns, levels, lines, part, release.file.endswith(".csv"))
+    is_text = release.file.endswith(".csv")
+    cells = _read_figures(values, table_columns, levels, lines, part, is_text)
+    if entry.sum is None:
+        return cells
+    summed = next(x for x in part.sums or () if x.column == entry.sum)
+    return replace(cells, sums=_read_sums(values, cells, summed, is_text=is_text))
 
 
 def _check_labels(
@@ -204,8 +233,43 @@ def _read_figures(
     }
     return PublishedCells(
         columns, levels, lines, np.array(count, dtype=np.int64).reshape(shape),
-        is_hidden=np.array(hidden).reshape(shape), **figures,
+        figures["estimate"], figures["sd"], figures["low"], figures["high"],
+        np.array(hidden).reshape(shape),
     )  # fmt: skip
+
+
+def _read_sums(
+    values: dict[str, list[Any]], cells: PublishedCells, column: CertifiedSum, *, is_text: bool
+) -> PublishedSums:
+    """Return the sums of a table; their figures are missing where its counts are."""
+    hidden = cells.is_hidden.ravel()
+    for name in SUM_FIGURES:
+        is_missing = np.array([value is None for value in values[name]])
+        expected = np.zeros_like(hidden) if name == "sum_sd" else hidden
+        if name == "mean":
+            expected = hidden | (cells.count.ravel() == 0)
+        if not np.array_equal(is_missing, expected):
+            raise ValueError(f"'{name}' is missing where the count is not, or the other way round")
+    digits, scale = column.digits, 10**column.digits
+    if digits:
+        sums = [_read_decimal(value, is_text, digits) for value in values["sum"]]
+        units = np.array([round(number * scale) for number in sums], dtype=np.int64)
+    else:
+        units = np.array([_read_signed(x, is_text) for x in values["sum"]], dtype=np.int64)
+    steps = column.find_steps(cells.count, units.reshape(cells.count.shape))
+    figures = {
+        name: np.array(
+            [_read_decimal(value, is_text, DIGITS + digits) for value in values[name]]
+        ).reshape(steps.shape)
+        for name in SUM_FIGURES[1:]
+    }
+    return PublishedSums(column, steps, *figures.values())
+
+
+def _read_signed(value: Any, is_text: bool) -> int:
+    if is_text and value is not None and value.startswith("-") and value != "-0":
+        return -_read_whole(value[1:], is_text)
+    return value if type(value) is int and not is_text else _read_whole(value, is_text)
 
 
 def _read_whole(value: Any, is_text: bool) -> int:
@@ -218,15 +282,23 @@ def _read_whole(value: Any, is_text: bool) -> int:
     return value
 
 
-def _read_decimal(value: Any, is_text: bool) -> float:
-    """Return a number with at most three digits after its point; 0 for a hidden one."""
+def _read_decimal(value: Any, is_text: bool, digits: int = DIGITS) -> float:
+    """Return a number with at most some digits after its point; 0 for a hidden one."""
     if value is None:
         return 0.0
-    if is_text and _DECIMAL.fullmatch(value) and value != "-0.0":
+    if is_text and _is_decimal(value, digits):
         return float(value)
-    if is_text or type(value) is not float or round(value, DIGITS) != value:
-        raise ValueError(f"'{value}' is no number with {DIGITS} digits")
+    if is_text or type(value) is not float or np.round(value, digits) != value:
+        raise ValueError(f"'{value}' is no number with {digits} digits")
     return value
+
+
+def _is_decimal(text: str, digits: int) -> bool:
+    """Whether a text is a number as it is written in a table, with at most some digits."""
+    if digits == DIGITS:
+        return text != "-0.0" and _DECIMAL.fullmatch(text) is not None
+    is_number = _NUMBER.fullmatch(text) is not None and text != "-0.0"
+    return is_number and float(np.round(float(text), digits)) == float(text)
 
 
 # Sums and agreement ---------------------------------------------------------------------------
@@ -247,6 +319,35 @@ def _check_cells(file: str, cells: PublishedCells, part: TabulationPart) -> Iter
         if (apart > slack)[~cells.is_hidden].any():
             yield make_finding("TABLE_INTERVALS_DIFFER", file=file)
             return
+    if cells.sums is not None:
+        yield from _check_sums(file, cells, cells.sums)
+
+
+def _check_sums(file: str, cells: PublishedCells, sums: PublishedSums) -> Iterator[Finding]:
+    """Return what contradicts that sums are possible for their counts, add up, and have means."""
+    is_possible = (sums.steps >= 0) & (sums.steps <= cells.count * sums.column.steps)
+    if not (is_possible | cells.is_hidden).all():
+        yield make_finding("TABLE_SUM_IMPOSSIBLE", sums.column.column, file=file)
+        return
+    finest = get_finest(cells)
+    if finest is not None:
+        steps = get_finest(replace(cells, count=sums.steps))
+        assert steps is not None
+        added = add_totals(steps, cells.columns, cells.levels, cells.lines)
+        if (added != sums.steps)[~cells.is_hidden].any():
+            yield make_finding("TABLE_DOES_NOT_ADD_UP", file=file)
+    digits = sums.column.digits
+    units = sums.column.compute_sums(cells.count, sums.steps)
+    means = compute_whole_means(units, cells.count, digits).reshape(units.shape)
+    has_mean = ~cells.is_hidden & (cells.count > 0)
+    slack = sums.rounding * (2 + WITHIN) + 1e-9 * np.abs(sums.estimate)
+    apart = np.maximum(
+        np.abs(sums.low - (sums.estimate - WITHIN * sums.sd)),
+        np.abs(sums.high - (sums.estimate + WITHIN * sums.sd)),
+    )
+    is_near = np.abs(sums.mean - means) <= 2 * sums.rounding + 1e-9 * np.abs(means)
+    if (apart > slack)[~cells.is_hidden].any() or not is_near[has_mean].all():
+        yield make_finding("TABLE_INTERVALS_DIFFER", file=file)
 
 
 def get_finest(cells: PublishedCells) -> Counts | None:
@@ -259,48 +360,17 @@ def get_finest(cells: PublishedCells) -> Counts | None:
     return cells.count[np.ix_(*places)]
 
 
-class _Margins:
-    """The margins of tables that were read, by which later ones must agree with them.
-
-    Two tables agree if their margins on the columns that they share are equal, at the coarser of
-    their levels.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, ...], dict[tuple[int, ...], tuple[str, Counts]]] = {}
-
-    def compare(self, file: str, cells: PublishedCells) -> Iterator[Finding]:
-        """Return a finding if a table contradicts an earlier one; remember its margins."""
-        finest = get_finest(cells)
-        if finest is None:
-            return
-        places = sorted(range(len(cells.columns)), key=lambda at: cells.columns[at].name)
-        for size in range(len(places) + 1):
-            for remaining in combinations(places, size):
-                other = self._find_contradiction(file, cells, finest, remaining)
-                if other is not None:
-                    yield make_finding("TABLES_DISAGREE", file=file, other=other)
-                    return
-
-    def _find_contradiction(
-        self, file: str, cells: PublishedCells, finest: Counts, remaining: tuple[int, ...]
-    ) -> str | None:
-        dropped = tuple(at for at in range(len(cells.columns)) if at not in remaining)
-        margin = finest.sum(axis=dropped)
-        margin = np.transpose(margin, np.argsort(np.argsort(remaining)) if remaining else ())
-        columns = [cells.columns[at] for at in remaining]
-        levels = tuple(cells.levels[at] for at in remaining)
-        margins = self._seen.setdefault(tuple(column.name for column in columns), {})
-        for other_levels, (other, theirs) in margins.items():
-            joint = [max(pair) for pair in zip(levels, other_levels, strict=True)]
-            mine, yours = margin, theirs
-            for axis, (column, high) in enumerate(zip(columns, joint, strict=True)):
-                mine = sum_groups(mine, axis, column.list_parents(levels[axis], high))
-                yours = sum_groups(yours, axis, column.list_parents(other_levels[axis], high))
-            if not np.array_equal(mine, yours):
-                return other
-        margins.setdefault(levels, (file, margin))
-        return None
+def _compare_margins(margins: TableMargins, file: str, cells: PublishedCells) -> Iterator[Finding]:
+    """Return what contradicts that a table agrees with earlier ones, in counts and in sums."""
+    finest = get_finest(cells)
+    if finest is None:
+        return
+    yield from margins.compare(file, cells.columns, cells.levels, finest)
+    if cells.sums is not None:
+        steps = get_finest(replace(cells, count=cells.sums.steps))
+        assert steps is not None
+        summed = cells.sums.column.column
+        yield from margins.compare(file, cells.columns, cells.levels, steps, summed)
 
 
 # Measured numbers -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -34,6 +34,7 @@ from incrowd.measure.diversity import (
     EntropyRule,
     RecursiveRule,
     SensitiveColumn,
+    ShareRule,
 )
 from incrowd.measure.labels import LabelReader
 from incrowd.release.certificate import AbsentLabels, Certificate, NoisyColumn, SchemeColumn
@@ -44,6 +45,7 @@ from incrowd.release.parameters import (
     has_wildcards,
     list_rules,
     parse_recursive_rule,
+    parse_share_rule,
 )
 from incrowd.release.scheme_words import (
     describe_listed,
@@ -218,23 +220,36 @@ def _count_class_rows(table: Table, certificate: Certificate) -> tuple[Counts, i
     return sizes[~stars], int(sizes[stars].sum())
 
 
+def _make_rule(kind: str, value: float, labels: Sequence[object]) -> DiversityRule | None:
+    """Return a rule that the release shows, on the places of labels; None of another rule.
+
+    A value that no row has is at the place after the last label.
+    """
+    rare, share = parse_recursive_rule(kind), parse_share_rule(kind)
+    if rare is not None:
+        return RecursiveRule(value, rare)
+    if share is not None:
+        texts = [canonicalize_value(label) for label in labels]
+        place = texts.index(share[0]) if share[0] in texts else len(texts)
+        return ShareRule(place, **{share[1]: value})
+    rules: dict[str, DiversityRule] = {
+        RULES[0]: DistinctRule(value), RULES[1]: EntropyRule(value), RULES[5]: AlphaRule(value)
+    }  # fmt: skip
+    return rules.get(kind)
+
+
 def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
     """Find rules on sensitive columns that fail in some class; of those that the release shows."""
     broken_rules = []
     names = list(certificate.table.scheme)
     for column, kind, value in list_rules(certificate.parameters):
-        rare = parse_recursive_rule(kind)
-        checked: dict[str, DiversityRule] = {
-            RULES[0]: DistinctRule(value),
-            RULES[1]: EntropyRule(value),
-            RULES[5]: AlphaRule(value),
-            **({} if rare is None else {kind: RecursiveRule(value, rare)}),
-        }
-        rule = checked.get(kind)
-        if rule is None or not table.rows():
+        if not table.rows():
             continue
         weighted = certificate.table.release.form == "counted"
         published = read_labels(table, (*names, column), weighted=weighted)
+        rule = _make_rule(kind, value, published.labels[-1])
+        if rule is None:
+            continue
         codes = published.frequencies.codes
         if certificate.parameters.get("suppressed") == "starred":
             stars = [
@@ -247,7 +262,7 @@ def _find_broken_rules(table: Table, certificate: Certificate) -> list[Finding]:
         if not len(codes):
             continue
         _, at_ = np.unique(number_tuples(codes[:, :-1]), return_inverse=True)
-        values = len(published.labels[-1])
+        values = len(published.labels[-1]) + 1
         protected = SensitiveColumn(codes[:, -1], np.ones(values, dtype=np.int64), (rule,))
         spread = protected.count_values(
             at_, published.frequencies.counts, classes=int(at_.max()) + 1

@@ -26,8 +26,6 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
 from incrowd.spec.model import (
-    NOISY_UNDER_SAFE,
-    NOISY_UNDER_TABLES,
     PUBLISHED_ID,
     UNPUBLISHED,
     Column,
@@ -36,6 +34,7 @@ from incrowd.spec.model import (
 )
 from incrowd.spec.purpose import complete_release
 from incrowd.spec.release import build_combined_model
+from incrowd.spec.table_request import list_summed_columns
 
 Place = tuple[str | int, ...]
 _MOST_ENTRIES = 2_000_000
@@ -337,6 +336,8 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
             missing(name, "release", "levels", name)
     if isinstance(release.get("target"), str):
         missing(release["target"], "release", "target")
+    for name in list_summed_columns(release.get("tables")):
+        missing(name, "release", "tables")
     for key in ("slices", "tables"):
         listed = release.get(key)
         for part in listed if isinstance(listed, list) else ():
@@ -347,12 +348,6 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         conflicts.append(
             (("release", "keep"), "`keep` and `beta` both set the sampling rate. Give one of them.")
         )
-    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
-    refusal = refusals.get(str(release.get("method", "safe")))
-    if refusal is not None:
-        for name, column in columns.items():
-            if isinstance(column, dict) and column.get("role") == "noisy":
-                conflicts.append((("columns", name, "role"), refusal))
     conflicts += list_misplaced_roles(release, columns)
     return conflicts
 

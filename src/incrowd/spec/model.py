@@ -26,6 +26,7 @@ from incrowd.spec.release import (
     SyntheticSpec,
     TablesSpec,
 )
+from incrowd.spec.table_request import list_summed_columns
 from incrowd.spec.value_format import ValueFormat
 
 NOISY_UNDER_SAFE = (
@@ -38,8 +39,14 @@ NOISY_UNDER_SYNTHETIC = (
     "or drop it."
 )
 NOISY_UNDER_TABLES = (
-    "tables of counts have no noisy columns. Give it the role `quasi` with `intervals`, or `drop`."
+    "under `method: tables` a noisy column is one that a table sums. Name it in a table "
+    "(`sum: {{column: {0}, bounds: [LOW, HIGH]}}`), give it the role `quasi` with `intervals`, or "
+    "`drop` it."
 )
+SUMMED_ROLE = (
+    "a table sums it, so its role is `noisy`, not `{}`. Change the role; its values are not shown."
+)
+SUMMED_BOUNDS = "its `bounds` and its step stand in the `sum` of the table. Remove them here."
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
 )
@@ -63,7 +70,13 @@ SEVERAL_ROWS = (
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
 Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
-CLASS_RULES = ("diversity", "closeness", "likeness", "disclosure")  # of sensitive columns
+CLASS_RULES = (
+    "diversity",
+    "closeness",
+    "likeness",
+    "disclosure",
+    "presence",
+)  # of sensitive columns
 UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values are never published
 
 
@@ -98,6 +111,23 @@ class Disclosure(SpecModel):
 
     every: Bound | None = None
     present: Bound | None = None
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Presence(SpecModel):
+    """Delta-presence: the share that a value may have in each class, from ``least`` to ``most``."""
+
+    value: Text
+    least: Share = 0.0
+    most: Share = 1.0
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Presence:
+        if self.least > self.most:
+            raise ValueError(f"`least` ({self.least}) exceeds `most` ({self.most}). Swap them.")
+        return self
 
 
 class Closeness(SpecModel):
@@ -139,6 +169,7 @@ class Column(SpecModel):
     closeness: Closeness | None = None
     likeness: Likeness | None = None
     disclosure: Disclosure | None = None
+    presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
     allow: tuple[Literal["free_text", "id"], ...] = ()
@@ -225,13 +256,15 @@ class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
-    those rows.
+    those rows. ``protects`` says that the id is that of a household, all of whose members are
+    protected together.
     """
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
+    protects: Literal["household"] | None = None
 
 
 class Spec(SpecModel):
@@ -292,7 +325,8 @@ class Spec(SpecModel):
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
         named = release.named_columns if isinstance(release, SyntheticSpec | TablesSpec) else target
-        for name in [*release.levels, *named, *(name for part in parts for name in part)]:
+        summed = release.sums if isinstance(release, TablesSpec) else ()
+        for name in [*release.levels, *named, *summed, *(name for part in parts for name in part)]:
             if name not in self.columns:
                 raise ValueError(
                     f"`release` names the column '{name}', which has no entry. Add it."
@@ -303,13 +337,25 @@ class Spec(SpecModel):
         noisy = self.columns_with_role("noisy")
         if noisy and isinstance(release, SafeSpec):
             raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_SAFE}")
-        if noisy and isinstance(release, TablesSpec):
-            raise ValueError(f"column '{noisy[0]}': {NOISY_UNDER_TABLES}")
+        if isinstance(release, TablesSpec):
+            self._refuse_noisy_misfits(release)
         aggregated = [name for name, column in self.columns.items() if column.aggregate]
         if aggregated and not isinstance(release, KAnonymitySpec):
             raise ValueError(f"column '{aggregated[0]}': {AGGREGATE_ELSEWHERE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    def _refuse_noisy_misfits(self, release: TablesSpec) -> None:
+        """Refuse noisy columns that no table sums, and sums of other columns."""
+        for name in self.columns_with_role("noisy"):
+            if name not in release.sums:
+                raise ValueError(f"column '{name}': {NOISY_UNDER_TABLES.format(name)}")
+            if self.columns[name].bounds is not None or self.columns[name].precision is not None:
+                raise ValueError(f"column '{name}': {SUMMED_BOUNDS}")
+        for name in release.sums:
+            role = self.columns[name].role
+            if role != "noisy":
+                raise ValueError(f"column '{name}': {SUMMED_ROLE.format(role)}")
 
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""
@@ -381,9 +427,14 @@ def list_misplaced_roles(
     synthetic = release.get("method") == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
     misplacements: list[tuple[tuple[str, ...], str]] = []
+    refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
+    refusal = refusals.get(str(release.get("method", "safe")))
+    summed = list_summed_columns(release.get("tables"))
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
+        if refusal and column.get("role") == "noisy" and name not in summed:
+            misplacements.append((("columns", name, "role"), refusal.format(name)))
         if column.get("role") == role:
             misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"

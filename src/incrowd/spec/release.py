@@ -24,7 +24,7 @@ from incrowd.privacy.events import LONGEST_SERIES
 from incrowd.privacy.protection import LARGE_EPSILON
 from incrowd.spec.base import SpecModel, Text
 from incrowd.spec.row_rules import Rule
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest, refuse_unequal_sums
 
 Level = Annotated[int, Field(ge=0)]
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -458,13 +458,19 @@ class TablesSpec(CommonSpec):
             raise ValueError(
                 "two of `tables` have the same columns at the same levels. Remove one of them."
             )
+        refuse_unequal_sums(self.tables)
         if len(set(self.exports)) < len(self.exports):
             raise ValueError("`exports` names a kind of file twice. Name it once.")
 
     @property
     def named_columns(self) -> tuple[str, ...]:
-        """The columns that tables name."""
+        """The columns that tables name, but for those that are summed."""
         return tuple(dict.fromkeys(name for table in self.tables for name in table.columns))
+
+    @property
+    def sums(self) -> dict[str, SumRequest]:
+        """The columns that are summed, each with its bounds."""
+        return {table.sum.column: table.sum for table in self.tables if table.sum is not None}
 
 
 METHODS: dict[

@@ -112,6 +112,20 @@ def studio(
     browser: Annotated[bool, typer.Option(help="Open a browser. Default: yes.")] = True,
 ) -> None:
     """Open the studio: from a table to a verified release, in a browser."""
+    if not folder.is_dir():
+        raise IncrowdError(f"'{folder}' is not a folder. Create it, or name another one.")
+    serve_pages(
+        folder, host=host, port=int(check_whole("port", parse_number("port", port), 0)),
+        browser=browser, anywhere=anywhere, table=table, sample=sample,
+    )  # fmt: skip
+
+
+def serve_pages(
+    folder: Path, *, host: str = "127.0.0.1", port: int = 0, browser: bool = True,
+    anywhere: bool = False, table: str | None = None, sample: str | None = None,
+    only_verify: bool = False,
+) -> None:  # fmt: skip
+    """Serve the pages of the studio, or those that verify releases alone, until it is ended."""
     try:
         import uvicorn
 
@@ -125,9 +139,7 @@ def studio(
                 "The studio needs starlette and uvicorn: pip install 'incrowd[studio]'."
             ) from error
         raise
-    if not folder.is_dir():
-        raise IncrowdError(f"'{folder}' is not a folder. Create it, or name another one.")
-    listens = _open_socket(host, int(check_whole("port", parse_number("port", port), 0)))
+    listens = _open_socket(host, port)
     named = f"[{host}]" if ":" in host else host
     address = f"{named}:{listens.getsockname()[1]}"
     if not ipaddress.ip_address(host).is_loopback:
@@ -145,12 +157,14 @@ def studio(
     remove_stale_uploads()
     sessions = Sessions(report_link)
     app = make_app(
-        Studio(folder, anywhere=anywhere, table=table, sample=sample), sessions,
+        Studio(folder, anywhere=anywhere, table=table, sample=sample, only_verify=only_verify),
+        sessions,
         _list_hosts(address, host),
-    )  # fmt: skip
+    )
     link = f"http://{address}/?token={sessions.token}"
-    print_text(f"The studio of {folder.resolve().name or folder.resolve()} is open: {link}")
-    print_text("The link works once. Ctrl-C ends the studio.")
+    name = "page that verifies releases" if only_verify else "studio"
+    print_text(f"The {name} of {folder.resolve().name or folder.resolve()} is open: {link}")
+    print_text(f"The link works once. Ctrl-C ends the {'page' if only_verify else 'studio'}.")
     if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends the studio as Ctrl-C does
         signal.signal(signal.SIGHUP, lambda *_given: signal.raise_signal(signal.SIGTERM))
     try:

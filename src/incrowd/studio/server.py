@@ -94,7 +94,9 @@ class Studio:
         anywhere: bool = False,
         table: str | None = None,
         sample: str | None = None,
+        only_verify: bool = False,
     ) -> None:
+        self.only_verify = only_verify  # for recipients: nothing but verification is served
         self.home, self._anywhere = home.resolve(), anywhere
         self.table, self.sample = table, sample  # what each browser begins with
         self.hands = WorkerPool()
@@ -130,7 +132,8 @@ class Studio:
         work = values.get("work")
         version = Markup('<input type="hidden" name="version" value="{}">')
         shared = {
-            "room": room, "rooms": ROOMS, "work": work, "home": self.home.name,
+            "only_verify": self.only_verify, "room": room, "rooms": ROOMS, "work": work,
+            "home": self.home.name,
             "version": __version__, "problem": _problem.get(), **values,
             "room_steps": list_steps(work, ROOMS) if work is not None else [],
             "standing": find_standing(work) if work is not None else None,

@@ -29,7 +29,7 @@ class Step:
     @property
     def words(self) -> str:
         """How far it is, in words."""
-        return f"{self.state}: {self.reason}" if self.state and self.reason else self.state
+        return self.reason if self.state == "open" and self.reason else self.state
 
 
 def list_steps(work: OpenSpec, rooms: Sequence[tuple[str, str, str]]) -> list[Step]:

@@ -5,6 +5,7 @@ Everything here is a function of declarations and of released results.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ _FEW_ROWS = (700.0, 1000.0)  # rows times the root of the information: from few 
 _MANY_COLUMNS = (20.0, 40.0)
 _SHARES = (0.35, 0.76)  # of the one-ways, where structure pays and where it hardly does
 _ROWS_FOR_A_TABLE = 100.0
+_USUAL_CELLS = 32.0  # of a pair, from which on a table needs that many rows
 
 
 @dataclass(frozen=True)
@@ -48,37 +50,72 @@ def count_choices(columns: int) -> ChoiceCounts:
     return ChoiceCounts(pairs, 2 * batch if columns > 2 else 0, batch)
 
 
-def share_one_ways(columns: int, rows: float, information: float) -> float:
+def share_one_ways(
+    columns: int, rows: float, information: float, cells: float = _USUAL_CELLS
+) -> float:
     """Return the share of the information that one-way tables get at first.
 
     With few rows, or many columns, relations between columns cost more than they tell: an error of
-    a one-way table enters every pair with its column.
+    a one-way table enters every pair with its column. The fewer ``cells`` a pair has, the less is
+    enough for relations.
     """
-    strength = rows * information**0.5
-    few = (_FEW_ROWS[1] - strength) / (_FEW_ROWS[1] - _FEW_ROWS[0])
-    many = (columns - _MANY_COLUMNS[0]) / (_MANY_COLUMNS[1] - _MANY_COLUMNS[0])
-    weight = min(max(few, many, 0.0), 1.0)
-    return _SHARES[0] + weight * (_SHARES[1] - _SHARES[0]) if columns > 1 else 1.0 - TOTAL_SHARE
+    if columns == 1:
+        return 1.0 - TOTAL_SHARE
+    strength = rows * math.sqrt(information)
+    few = _limit_weight((_FEW_ROWS[1] - strength) / (_FEW_ROWS[1] - _FEW_ROWS[0]))
+    many = _limit_weight((columns - _MANY_COLUMNS[0]) / (_MANY_COLUMNS[1] - _MANY_COLUMNS[0]))
+    low, high = _SHARES
+    others = (1.0 - TOTAL_SHARE - high) * math.sqrt(_compare_cells(cells, columns))
+    return low + max(few * (1.0 - TOTAL_SHARE - others - low), many * (high - low))
 
 
-def limit_choices(most: int, information: float, rows: float, columns: int) -> int:
+def _limit_weight(weight: float) -> float:
+    return min(max(weight, 0.0), 1.0)
+
+
+def _compare_cells(cells: float, columns: int) -> float:
+    """Return the cells of a pair over the usual number, at most 1; 1 where columns are many."""
+    return min(cells / _USUAL_CELLS, 1.0) if columns < _MANY_COLUMNS[1] else 1.0
+
+
+def find_rows_need(centered: int) -> float:
+    """Return how much information the number of rows wants, beside one-way tables.
+
+    Centered tables tell differences of counts alone: the shares of all their columns are
+    differences over the number of rows, and are off where it is.
+    """
+    return math.sqrt(max(centered, 1))
+
+
+def average_cells(leaves: Sequence[int]) -> float:
+    """Return the geometric mean of the cells of all pairs of columns with so many leaves."""
+    return math.exp(2 * sum(math.log(number) for number in leaves) / len(leaves))
+
+
+def limit_choices(
+    most: int, information: float, rows: float, columns: int, cells: float = _USUAL_CELLS
+) -> int:
     """How many of the choices are made: fewer tables, measured better, where rows are few.
 
     None, if not even one table is worth it; of many columns, if not every column can have one.
+    ``cells`` are those of a pair: noise adds up over them, so that small tables need fewer rows.
     """
-    worth = information * (rows / _ROWS_FOR_A_TABLE) ** 2
+    rows_for_a_table = _ROWS_FOR_A_TABLE * _compare_cells(cells, columns)
+    worth = information * (rows / rows_for_a_table) ** 2
     least = columns - 1 if columns >= _MANY_COLUMNS[1] else 1
     return 0 if worth < least else min(most, max(3, int(worth)))
 
 
-def allows_relations(rows: float, columns: int, information: float) -> bool:
+def allows_relations(
+    rows: float, columns: int, information: float, cells: float = _USUAL_CELLS
+) -> bool:
     """Say whether a table of so many rows has enough of them to choose even one table.
 
     The rule of :func:`limit_choices` for the first stage, before anything is measured.
     """
-    one_ways = share_one_ways(columns, rows, information)
+    one_ways = share_one_ways(columns, rows, information, cells)
     left = PAIR_SHARE * (1 - TOTAL_SHARE - one_ways) * information
-    return columns > 1 and limit_choices(1, left, rows, columns) > 0
+    return columns > 1 and limit_choices(1, left, rows, columns, cells) > 0
 
 
 def limit_cells(rows: float, information: float) -> int:

@@ -138,6 +138,11 @@ class Domain:
     def __len__(self) -> int:
         return len(self.columns)
 
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """The number of leaves of each column."""
+        return tuple(column.sizes[0] for column in self.columns)
+
     def shape(self, columns: Columns, levels: Levels) -> tuple[int, ...]:
         """Return the shape of a table."""
         pairs = zip(columns, levels, strict=True)

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.anonymize.synthetic.allocation import limit_choices, relative_part
+from incrowd.anonymize.synthetic.allocation import average_cells, limit_choices, relative_part
 from incrowd.anonymize.synthetic.choice import (
     Candidate,
     PrivateTables,
@@ -78,7 +78,8 @@ class Stage:
         self._released = released
         self._left = information
         rows, columns = released.model.rows, len(released.domain)
-        self._choices = limit_choices(choices, information, rows, columns)
+        cells = average_cells(released.domain.leaves)
+        self._choices = limit_choices(choices, information, rows, columns, cells)
         measured = {
             (measurement.columns, measurement.levels) for measurement in released.measurements
         }

@@ -42,8 +42,10 @@ from incrowd.anonymize.synthetic.allocation import (
     TRIPLE_SHARE,
     ChoiceCounts,
     allows_relations,
+    average_cells,
     count_choices,
     fill_up,
+    find_rows_need,
     limit_cells,
     share_one_ways,
 )
@@ -57,7 +59,7 @@ from incrowd.anonymize.synthetic.choice import (
     make_candidate,
 )
 from incrowd.anonymize.synthetic.domain import Columns, Domain, RulesError
-from incrowd.anonymize.synthetic.measurement import Measurement
+from incrowd.anonymize.synthetic.measurement import Measurement, centered_axes
 from incrowd.anonymize.synthetic.model import Model, make_structure
 from incrowd.anonymize.synthetic.refit import fit_measurements
 from incrowd.anonymize.synthetic.released import Key, Released
@@ -92,17 +94,18 @@ class Synthesis:
 
 
 def plan_synthesis(
-    columns: int, *, epsilon: float, delta: float, size: int | None = None
+    domain: Domain, *, epsilon: float, delta: float, size: int | None = None
 ) -> InformationPlan:
-    """Return the budget of a synthesis of so many columns within (epsilon, delta).
+    """Return the budget of a synthesis of a table within (epsilon, delta).
 
     Where a size that is public knowledge leaves no relation worth measuring, no choice is planned
     or paid for: the rows then are those of independent columns, with the whole budget.
     """
+    columns, cells = len(domain), average_cells(domain.leaves)
     independent = plan_information(epsilon=epsilon, delta=delta, choices=0)
     choices = count_choices(columns).total
     if not choices or (
-        size is not None and not allows_relations(size, columns, independent.information)
+        size is not None and not allows_relations(size, columns, independent.information, cells)
     ):
         return independent
     return plan_information(epsilon=epsilon, delta=delta, choices=choices)
@@ -122,7 +125,7 @@ def synthesize(
     Args:
         domain: the columns, and the rules that every row obeys.
         count: the private table; see :class:`~incrowd.anonymize.synthetic.domain.TableCounter`.
-        plan: the budget, of :func:`plan_synthesis` for this number of columns. Without choices,
+        plan: the budget, of :func:`plan_synthesis` for this domain. Without choices,
             only one-way tables and ``tables`` are measured.
         bits: the source of randomness.
         tables: sets of columns whose table is measured in any case.
@@ -266,12 +269,17 @@ def _measure_first(
     total = float(bench.budget.total)
     bench.measure(released, (), (), TOTAL_SHARE * total)
     share = (
-        share_one_ways(len(domain), released.count_rows(), total)
+        share_one_ways(len(domain), released.count_rows(), total, average_cells(domain.leaves))
         if chooses or required
         else 1.0 - TOTAL_SHARE
     ) * total
     one_ways = [make_candidate(domain, (column,), (0,)) for column in range(len(domain))]
     needs = sum(way.need for way in one_ways)
+    rows_need = find_rows_need(sum(bool(centered_axes((size,))) for size in domain.leaves))
+    missing = (share + TOTAL_SHARE * total) * rows_need / (needs + rows_need) - TOTAL_SHARE * total
+    if missing > TOTAL_SHARE * total:  # less is not worth a measurement of its own
+        bench.measure(released, (), (), missing)
+        share -= missing
     for first in one_ways:
         bench.measure(released, first.columns, first.levels, share * first.need / needs)
     released.fit_model(gap=ROUND_GAP, steps=ROUND_STEPS)

@@ -17,7 +17,7 @@ import numpy as np
 from incrowd.anonymize.tables.estimate import estimate_tables
 from incrowd.anonymize.tables.measure import MeasuredResidual
 from incrowd.anonymize.tables.plan import TablesPlan
-from incrowd.anonymize.tables.workload import RequestedTable
+from incrowd.anonymize.tables.workload import RequestedTable, SumColumn
 from incrowd.arrays import Floats
 from incrowd.errors import ParameterError
 
@@ -42,13 +42,23 @@ def estimate_means(
     """Return the means of a table of sums."""
     if not table.quantity:
         raise ParameterError("quantity", "be that of a sum, to have means", table.quantity)
-    column = plan.workload.sums[table.quantity - 1]
-    half = column.step / 2
     rows = replace(table, quantity=0)
     counts, sums = estimate_tables(plan, measured, (rows, table))
+    column = plan.workload.sums[table.quantity - 1]
+    return compute_means(column, counts, sums, plan.variance(rows), plan.variance(table))
+
+
+def compute_means(
+    column: SumColumn,
+    counts: Floats,
+    sums: Floats,
+    count_variance: Floats,
+    variance: Floats,
+) -> TableMeans:
+    """Return means from estimated counts and sums, and the variances of both."""
+    half = column.step / 2
     sums = (sums - column.middle * counts) / half
-    count_variance = plan.variance(rows)
-    sum_variance = (plan.variance(table) - column.middle**2 * count_variance) / half**2
+    sum_variance = (variance - column.middle**2 * count_variance) / half**2
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(counts > 0, sums / counts, np.nan)
         # (S - d N)^2 <= z^2 (var S + d^2 var N) is a d^2 - 2 b d + c <= 0

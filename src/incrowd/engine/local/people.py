@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from incrowd.arrays import Codes, Members, Places
-from incrowd.engine.table import Coder
+from incrowd.engine.table import Coder, TableError
 from incrowd.privacy.randomness import Randomness
 
-_DRAWN = 64  # random bits of a row
+_DRAWN = 32  # random bits of a row, whatever the number of people
 
 
 def number_people(ids: pl.Series) -> Members:
@@ -40,22 +40,24 @@ def _find_close_numbers(values: pl.Series) -> tuple[Places, int] | None:
 def choose_rows(ids: pl.Series, rows: int, bits: Randomness) -> Places:
     """Return the numbers of the rows that are used: at most so many of each person, at random.
 
-    Every row draws 64 bits. Of whoever has more rows, those with the smallest are used; so each set
-    of so many rows of a person is equally likely, independently of all other people. (The order of
-    a person's rows decides between equal draws, which happens with probability 2**-40 or less.)
+    Every row draws 32 bits. Of whoever has more rows, those with the smallest are used. Between
+    equal draws the order of the person's rows decides. So the law of what is used of a person
+    depends on that person's rows alone, neither on other rows nor on the number of people, and
+    each set of so many rows is as likely as another but for the chance of equal draws.
     """
     members = number_people(ids)
     draws = bits.draw_words(len(members))
+    if int(members.max(initial=0)) >> _DRAWN:
+        raise TableError(f"Table: more than {1 << _DRAWN:,} people. Publish a part of the table.")
     counts = np.bincount(members + 1)
     counts[0] = 0  # nobody's
     most = counts[members + 1]
     is_used = (most > 0) & (most <= rows)
     (many,) = np.nonzero(most > rows)
-    width = int(counts.size).bit_length()
-    keys = (members[many].astype(np.uint64) << np.uint64(_DRAWN - width)) | (
-        draws[many] >> np.uint64(width)
+    keys = (members[many].astype(np.uint64) << np.uint64(_DRAWN)) | (
+        draws[many] >> np.uint64(64 - _DRAWN)
     )
-    many = many[np.argsort(keys)]
+    many = many[np.argsort(keys, kind="stable")]
     people = members[many]
     starts = np.flatnonzero(np.append(True, people[1:] != people[:-1])[: len(people)])
     place = np.arange(len(many)) - np.repeat(starts, np.diff(starts, append=len(many)))

@@ -20,7 +20,7 @@ from incrowd.engine.count import read_labels
 from incrowd.evaluation.attacks.catalog import ATTACKS, NEEDS_SECRET, NEEDS_VALUES, QUICK
 from incrowd.evaluation.attacks.scene import VALUES, AttackScene, make_scene
 from incrowd.evaluation.attacks.trial import run_attacks
-from incrowd.evaluation.attacks.view import subsample
+from incrowd.evaluation.attacks.view import AttackerView, subsample
 from incrowd.measure.estimate import CONFIDENCE, AttackReport, Estimate
 from incrowd.measure.labels import LabelCover
 from incrowd.measure.lost_values import shows_nothing
@@ -82,19 +82,18 @@ def _attack_products(made: MethodResult, counted: object, for_dossier: bool) -> 
     )
 
 
-def count_tries(scene: AttackScene, tables: int = 1) -> int:
+def count_tries(view: AttackerView, rows: int, tables: int = 1) -> int:
     """Return how many people to try, so that attacks take a tenth of the time of making, or 0.5 s.
 
-    A person is held against every class where labels overlap; where they do not, only people who
-    fit no class are, and all others are looked up. There are so many ``tables`` to attack.
+    A person is held against every class of the ``view`` where labels overlap; where they do not,
+    only people who fit no class are, and all others are looked up. The table has so many ``rows``,
+    and there are so many ``tables`` to attack.
     """
-    everybody, columns = scene.everybody, len(scene.axes)
-    values = everybody.total * columns
     share = 1.0
-    if not any(cover.sets or _overlap(cover) for cover in scene.release.covers):
-        share = max(0.0, 1 - scene.release.rows / max(everybody.total, 1))
-    cost = columns * (1 + share * len(scene.release))
-    budget = max(_WORK, _SHARE * values) / tables
+    if not any(cover.sets or _overlap(cover) for cover in view.covers):
+        share = max(0.0, 1 - view.rows / max(rows, 1))
+    cost = len(view.names) * (1 + share * len(view))
+    budget = max(_WORK, _SHARE * rows * len(view.names)) / tables
     return int(min(max(budget / cost, FEWEST), TRIES))
 
 
@@ -127,7 +126,8 @@ def _attack_product(
     A secret of which nothing is shown is not guessed: every guess would be right.
     """
     scene, silent = _make_scene(product, counted, made), _list_silent_secrets(product)
-    tries = TRIES if for_dossier else count_tries(scene, len(made.products))
+    view, people = scene.release.select_columns(scene.quasi)[0], scene.everybody.total
+    tries = TRIES if for_dossier else count_tries(view, people, len(made.products))
     skipped = {*NEEDS_VALUES} if any(product.original.levels) else set()
     if silent and not scene.secrets:
         skipped |= {*NEEDS_SECRET}
@@ -147,10 +147,10 @@ def _attack_product(
             notes=tuple(dict.fromkeys((*attacks.notes, *inferred.notes))),
         )
     notes = [f"Inference of '{name}' was not run: the column is suppressed." for name in silent]
-    if tries < min(TRIES, scene.everybody.total):
+    if tries < min(TRIES, people):
         notes.append(
             f"The attacks tried {tries:,} people instead of {TRIES:,}, because each is compared "
-            f"with {len(scene.release):,} groups. `incrowd attack` tries more."
+            f"with {len(view):,} groups. `incrowd attack` tries more."
         )
     return replace(attacks, notes=(*attacks.notes, *notes))
 

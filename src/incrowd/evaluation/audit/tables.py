@@ -58,7 +58,7 @@ class ResidualsPair:
         """The vector by which a row moves each residual, and the variance of each number."""
         workload, vectors = self.method.plan.workload, []
         for residual in self.method.plan.residuals:
-            row = self._count(1, residual.columns, residual.components)
+            row = self._count(residual.unit, residual.columns, residual.components)
             lengths = compute_squared_lengths(workload, residual)
             sizes = {int(x): whole_variance(int(x), residual.part) for x in np.unique(lengths) if x}
             variances = np.array([sizes.get(int(x), 1) for x in lengths.ravel()], dtype=float)
@@ -88,8 +88,9 @@ class ResidualsPair:
         rows = ROWS if first else ROWS - 1
 
         def tabulate(quantity: int, columns: Columns, levels: Levels) -> Counts:
-            del quantity  # rows alone are counted
-            return self._count(rows, columns, levels)
+            # Each row has the largest value of every summed column.
+            steps = self.method.plan.workload.sums[quantity - 1].steps if quantity else 1
+            return self._count(rows * steps, columns, levels)
 
         scores = []
         for _ in range(self.outcomes):

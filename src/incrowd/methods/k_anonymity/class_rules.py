@@ -9,10 +9,11 @@ import numpy as np
 
 from incrowd.arrays import Codes
 from incrowd.codes.counted_table import DistinctRows
+from incrowd.codes.values import canonicalize_value
 from incrowd.errors import IncrowdError
 from incrowd.measure import diversity
 from incrowd.measure.diversity import SensitiveColumn
-from incrowd.release.parameters import RULES, name_recursive_rule
+from incrowd.release.parameters import RULES, name_recursive_rule, name_share_rule
 from incrowd.spec.build import build_hierarchy
 from incrowd.spec.model import Closeness, Column, Disclosure, Diversity, Likeness
 
@@ -28,6 +29,11 @@ def list_column_rules(column: Column) -> list[tuple[str, float]]:
     pairs = [*zip(RULES, values, strict=True)]
     if request.recursive is not None:
         pairs.append((name_recursive_rule(request.recursive.l), request.recursive.c))
+    if column.presence is not None:
+        value = canonicalize_value(column.presence.value) or ""
+        for side, bound in (("least", column.presence.least), ("most", column.presence.most)):
+            if bound != {"least": 0.0, "most": 1.0}[side]:
+                pairs.append((name_share_rule(value, side), bound))
     return [(kind, float(value)) for kind, value in pairs if value is not None]
 
 
@@ -84,6 +90,16 @@ def _make_rules(
         rules.append(diversity.DisclosureRule(disclosure.every))
     if disclosure.present is not None:
         rules.append(diversity.DisclosureRule(disclosure.present, every=False))
+    if column.presence is not None:
+        text = canonicalize_value(column.presence.value)
+        met = [canonicalize_value(value) for value in values]
+        if text not in met:
+            raise IncrowdError(
+                f"`presence` names the value '{column.presence.value}', which no row has. Correct "
+                "the value."
+            )
+        place = int(places[met.index(text)])
+        rules.append(diversity.ShareRule(place, column.presence.least, column.presence.most))
     return rules
 
 

@@ -47,6 +47,8 @@ from incrowd.spec.release import ClassesSpec, KAnonymitySpec
 
 _NEARLY_ALL, _FEW_ROWS = 0.9, 20
 
+_BY_PEOPLE = (None, "ola", "mondrian", "cluster")  # algorithms in which k can count people
+
 
 class KAnonymityColumns:
     """Quasi columns, to be generalized, and sensitive ones, to be kept; or the reason why not."""
@@ -64,10 +66,10 @@ class KAnonymityColumns:
         self.population: tuple[int, int] | None = None  # the k of people, and their number
         unit = file.spec.unit
         self.person = unit if isinstance(unit, PersonId) and unit.rows > 1 else None
-        if self.person is not None and (self.release.algorithm not in (None, "ola", "mondrian")):
+        if self.person is not None and self.release.algorithm not in _BY_PEOPLE:
             raise IncrowdError(
-                f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola` or "
-                "`mondrian`, or `rows: 1` under `unit`."
+                f"Algorithm '{self.release.algorithm}' counts rows, not people. Use `ola`, "
+                "`mondrian` or `cluster`, or `rows: 1` under `unit`."
             )
         if self.person is not None and getattr(release, "population", None) is not None:
             raise IncrowdError(
@@ -377,11 +379,12 @@ def _recode_locally(
         members = cluster_points(
             axes, points, counted_table.frequencies.counts, k=k, weights=weights, progress=progress
         )
-        if sensitive_columns:
+        if sensitive_columns or rows.people is not None:
             members = merge_clusters(
                 axes, points, counted_table.frequencies.counts, members,
                 weights=weights, owner=rows.owner, row_counts=rows.frequencies.counts,
                 sensitive_columns=sensitive_columns,
+                people=_locate_people(rows, np.arange(len(points))), k=k,
             )  # fmt: skip
     elif sensitive_columns:
         row_points = locate_points(axes, rows.frequencies.codes[:, :quasi])

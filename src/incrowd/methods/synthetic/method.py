@@ -70,9 +70,7 @@ class Synthetic:
         self._check_request()
         size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
         self.asserted: Parameters = {} if size is None else {"size": float(size)}
-        self.plan = plan_synthesis(
-            len(self.columns.names), epsilon=self._epsilon, delta=self._delta, size=size
-        )
+        self.plan = plan_synthesis(self.domain, epsilon=self._epsilon, delta=self._delta, size=size)
         self.events: list[Event] = list(self.plan.events)
         self.joint_guarantee: Guarantee | None = None
         self.promise = CertifiedGuarantee(

@@ -15,8 +15,12 @@ from incrowd.anonymize.tables.workload import Columns, Levels
 from incrowd.arrays import Codes, Counts
 from incrowd.codes.counted_table import CountedTable
 from incrowd.methods.safe.remote_counts import RemoteCountedTable
+from incrowd.methods.tables.summed import RemoteSummedTable, SummedTable
 from incrowd.release.product import TrueCounts
 from incrowd.release.tables_column import TabulatedColumn
+
+_EXACT = 2**53  # floats hold whole numbers up to here
+_BASE = 32  # of the digits of steps
 
 
 def make_cell_counter(
@@ -37,52 +41,82 @@ class LocalCellCounter:
         is_counted = np.ones(len(codes), dtype=bool)
         for part in groups:
             is_counted &= part >= 0
-        self.excluded: int | None = int(counts[~is_counted].sum())
+        steps = table.steps if isinstance(table, SummedTable) else ()
+        without = table.without if isinstance(table, SummedTable) else 0
+        self.excluded: int | None = int(counts[~is_counted].sum()) + without
         self._columns = columns
         self._positions = [part[is_counted].astype(np.int64) for part in groups]
         row_counts = counts[is_counted]
-        self._counts = None if (row_counts == 1).all() else row_counts
-        self._rows = int(row_counts.sum())
+        self._numbers = [
+            None if (row_counts == 1).all() else row_counts, *(part[is_counted] for part in steps)
+        ]  # fmt: skip
+        self._totals = [int(row_counts.sum()), *(int(part[is_counted].sum()) for part in steps)]
 
-    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:  # noqa: ARG002
-        """Return the counts of some columns at some levels; of no column, the number of rows."""
+    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:
+        """Return a quantity of some columns at some levels; of no column, the total."""
         if not columns:
-            return np.array(self._rows, dtype=np.int64)
+            return np.array(self._totals[quantity], dtype=np.int64)
         shape, key = [], np.zeros(1, dtype=np.int64)
         for column, level in zip(columns, levels, strict=True):
             groups = self._columns[column].list_groups(level)
             part = self._positions[column]
             shape.append(int(groups.max()) + 1)
             key = key * shape[-1] + (groups[part] if level else part)
+        numbers, size = self._numbers[quantity], math.prod(shape)
+        if self._totals[quantity] >= _EXACT:
+            cells = np.zeros(size, dtype=np.int64)
+            np.add.at(cells, key, 1 if numbers is None else numbers)
+            return cells.reshape(shape)
         # Sums of whole numbers below 2^53 are exact in floats.
-        cells = np.bincount(key, self._counts, minlength=math.prod(shape))
-        return cells.astype(np.int64).reshape(shape)
+        return np.bincount(key, numbers, minlength=size).astype(np.int64).reshape(shape)
 
 
 class RemoteCellCounter:
-    """Counts from tuples that are on other machines."""
+    """Counts from tuples that are on other machines.
+
+    Steps of a summed column are added up digit by digit, so that few tuples come here.
+    """
 
     def __init__(self, table: RemoteCountedTable, columns: tuple[TabulatedColumn, ...]) -> None:
-        self._counted, self._columns = table, columns
+        self._columns = columns
+        self._tuples = table.with_steps if isinstance(table, RemoteSummedTable) else table.tuples
+        self._sums = table.sums if isinstance(table, RemoteSummedTable) else ()
         self.excluded: int | None = None
 
-    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:  # noqa: ARG002
-        """Return the counts of some columns at some levels; of no column, the number of rows."""
-        level_of = dict(zip(columns, levels, strict=True))
-        places_counted = [
-            at for at in range(len(self._columns)) if at in level_of or self._can_miss(at)
+    def __call__(self, quantity: int, columns: Columns, levels: Levels) -> Counts:
+        """Return a quantity of some columns at some levels; of no column, the total."""
+        if not quantity:
+            return self._add(0, 0, columns, levels)
+        digits, most = 0, self._sums[quantity - 1].steps
+        while most:
+            digits, most = digits + 1, most // _BASE
+        parts = [
+            self._add(quantity, digit, columns, levels) * _BASE**digit for digit in range(digits)
         ]
-        maps = [self._map(at, level_of.get(at)) for at in places_counted]
-        tuples = self._counted.tuples.select_columns(places_counted).roll_up(maps)
+        cells: Counts = np.sum(parts, axis=0, dtype=np.int64)
+        return cells
+
+    def _add(self, quantity: int, digit: int, columns: Columns, levels: Levels) -> Counts:
+        """Return the rows in each cell, each counted by a digit of its steps in a quantity."""
+        level_of = dict(zip(columns, levels, strict=True))
+        places = [at for at in range(len(self._columns)) if at in level_of or self._can_miss(at)]
+        maps = [self._map(at, level_of.get(at)) for at in places]
         sizes = [int(self._columns[at].list_groups(level_of[at]).max()) + 1 for at in columns]
         # A code past the last one marks what is not counted.
-        limits = [sizes[columns.index(at)] if at in level_of else 1 for at in places_counted]
+        limits = [sizes[columns.index(at)] if at in level_of else 1 for at in places]
+        for at, request in enumerate(self._sums, 1):
+            places.append(len(self._columns) + at - 1)
+            maps.append(_map_digit(request.steps, digit if at == quantity else None))
+            limits.append(_BASE if at == quantity else 1)
+        tuples = self._tuples.select_columns(places).roll_up(maps)
         is_counted = (tuples.codes < np.array(limits)).all(axis=1)
-        places = [places_counted.index(at) for at in columns]
+        codes, rows = tuples.codes[is_counted], tuples.counts[is_counted]
+        if quantity:
+            rows = rows * codes[:, places.index(len(self._columns) + quantity - 1)]
         if not columns:
-            return np.array(tuples.counts[is_counted].sum(), dtype=np.int64)
+            return np.array(rows.sum(), dtype=np.int64)
         cells = np.zeros(sizes, dtype=np.int64)
-        np.add.at(cells, tuple(tuples.codes[is_counted][:, places].T), tuples.counts[is_counted])
+        np.add.at(cells, tuple(codes[:, [places.index(at) for at in columns]].T), rows)
         return cells
 
     def _can_miss(self, at: int) -> bool:
@@ -95,3 +129,11 @@ class RemoteCellCounter:
         positions = column.positions
         mapped: Codes = np.where(positions >= 0, groups[positions], groups.max() + 1)
         return mapped.astype(np.int32)
+
+
+def _map_digit(steps: int, digit: int | None) -> Codes:
+    """From steps to one of their digits, or to 0; past the last one for what is no number."""
+    numbers = np.arange(steps + 2, dtype=np.int32)
+    digits = numbers * 0 if digit is None else numbers // _BASE**digit % _BASE
+    digits[-1] = 1 if digit is None else _BASE
+    return digits.astype(np.int32)

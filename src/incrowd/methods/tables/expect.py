@@ -72,7 +72,7 @@ def expect_tables(method: Method, size: int | None) -> TablesExpectation:
             math.prod(request.workload.shape(located.columns, located.levels)),
             WITHIN * math.sqrt(plan.mean_variance(located)),
         )
-        for table, located in zip(request.tables, request.workload.tables, strict=True)
+        for table, located in zip(request.tables, request.counts, strict=True)
     ]
     return TablesExpectation(
         crowd=1.0, each=(), tables=len(errors), fixed=True, errors=tuple(errors), size=size

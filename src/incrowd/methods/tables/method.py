@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from incrowd.anonymize.tables.estimate import estimate_tables
 from incrowd.anonymize.tables.measure import measure_residuals
 from incrowd.anonymize.tables.plan import TablesPlan, plan_tables
 from incrowd.anonymize.tables.whole import make_whole
@@ -22,7 +21,7 @@ from incrowd.methods.base import (
     published_columns,
     refuse_unconfirmed,
 )
-from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
+from incrowd.methods.safe.remote_counts import RemoteCountedTable
 from incrowd.methods.tables.count import make_cell_counter
 from incrowd.methods.tables.product import TabulationContext, make_part, make_product
 from incrowd.methods.tables.request import (
@@ -31,6 +30,7 @@ from incrowd.methods.tables.request import (
     make_request,
     refuse_undeclared,
 )
+from incrowd.methods.tables.summed import count_with_sums
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Event, GaussianMeasurements
 from incrowd.privacy.information import plan_information
@@ -104,7 +104,7 @@ class Tables:
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:  # noqa: ARG002
         """Return the distinct tuples of all columns; where they are, if they are too many."""
-        return count_local_or_remote(table, self._declared)
+        return count_with_sums(table, self._declared, self.request.sums)
 
     def make_counter(self, table: CountedTable | RemoteCountedTable) -> TrueCounts:
         """Return what counts the cells of the private table, exactly."""
@@ -117,10 +117,7 @@ class Tables:
         measured = measure_residuals(counter, plan, context.bits)
         context.step("draw")
         whole_tables = make_whole(plan, measured)
-        estimates = estimate_tables(plan, measured, self.request.workload.tables)
-        tabulation = TabulationContext(
-            self.request, plan, self.release, estimates, whole_tables.count, measured
-        )
+        tabulation = TabulationContext(self.request, plan, self.release, whole_tables, measured)
         product = make_product(tabulation, self._spec, context)
         original = table if isinstance(table, CountedTable) else table.collect_sample()
         return MethodResult(

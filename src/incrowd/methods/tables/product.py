@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from incrowd.anonymize.tables.estimate import estimate_tables
+from incrowd.anonymize.tables.mean import compute_means
 from incrowd.anonymize.tables.measure import MeasuredResidual
 from incrowd.anonymize.tables.plan import TablesPlan
-from incrowd.anonymize.tables.workload import Columns, Levels, RequestedTable
+from incrowd.anonymize.tables.whole import WholeTables
+from incrowd.anonymize.tables.workload import RequestedTable
 from incrowd.arrays import Counts, Floats
 from incrowd.engine.table import Coded, Engine, Table
 from incrowd.methods.base import MakeContext
@@ -24,32 +28,39 @@ from incrowd.release.tables_column import (
 )
 from incrowd.release.tables_part import (
     DIGITS,
-    FIGURES,
     NUMBER,
     RESIDUAL,
     WITHIN,
+    CellSums,
     CellTable,
     CertifiedResidual,
+    CertifiedSum,
     TabulatedTable,
     TabulationPart,
     TabulationProduct,
+    compute_whole_means,
     list_headers,
 )
 from incrowd.spec.model import Spec
 from incrowd.spec.release import TablesSpec
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest
 
 
 @dataclass(frozen=True, eq=False)
 class TabulationContext:
-    """What tables are made of: the request, its plan, estimates by table, and whole counts."""
+    """What tables are made of: the request, its plan, what was measured, and whole numbers."""
 
     request: TablesRequest
     plan: TablesPlan
     release: TablesSpec
-    estimates: Sequence[Floats]
-    count: Callable[[Columns, Levels], Counts]
+    whole_tables: WholeTables
     measured: Sequence[MeasuredResidual]
+
+    @cached_property
+    def estimates(self) -> dict[RequestedTable, Floats]:
+        """The estimates of what was asked for."""
+        tables = self.request.workload.tables
+        return dict(zip(tables, estimate_tables(self.plan, self.measured, tables), strict=True))
 
     @property
     def total(self) -> str | None:
@@ -79,7 +90,7 @@ def make_product(
 
 def make_cells(tabulation: TabulationContext, at: int) -> CellTable:
     """Return the numbers of a table along its lines."""
-    table, located = tabulation.request.tables[at], tabulation.request.workload.tables[at]
+    table, located = tabulation.request.tables[at], tabulation.request.counts[at]
     columns = tabulation.request.select_columns(table)
     order = tabulation.request.find_order(table)
     levels = tuple(table.levels.get(name, 0) for name in table.columns)
@@ -87,9 +98,10 @@ def make_cells(tabulation: TabulationContext, at: int) -> CellTable:
         column.list_lines(level, tabulation.total)
         for column, level in zip(columns, levels, strict=True)
     )
-    count = np.transpose(tabulation.count(located.columns, located.levels), order)
-    estimate = np.transpose(tabulation.estimates[at], order)
-    return CellTable(
+    whole_tables = tabulation.whole_tables
+    count = np.transpose(whole_tables.count(located.columns, located.levels), order)
+    estimate = np.transpose(tabulation.estimates[located], order)
+    cells = CellTable(
         columns,
         levels,
         lines,
@@ -97,6 +109,45 @@ def make_cells(tabulation: TabulationContext, at: int) -> CellTable:
         add_totals(estimate, columns, levels, lines),
         compute_deviations(tabulation.request, tabulation.plan, table, lines),
     )
+    located_sum = tabulation.request.locate_sum(table)
+    if located_sum is None:
+        return cells
+    quantity = located_sum.quantity
+    steps = whole_tables.sum_steps(quantity, located.columns, located.levels)
+    steps = np.transpose(steps, order).astype(np.int64)
+    sums = np.transpose(tabulation.estimates[located_sum], order)
+    return replace(
+        cells,
+        sums=make_sums(
+            tabulation.request,
+            quantity,
+            cells,
+            add_totals(steps, columns, levels, lines),
+            add_totals(sums, columns, levels, lines),
+            compute_deviations(tabulation.request, tabulation.plan, table, lines, quantity),
+        ),
+    )
+
+
+def make_sums(
+    request: TablesRequest,
+    quantity: int,
+    cells: CellTable,
+    steps: Counts,
+    estimate: Floats,
+    sd: Floats,
+) -> CellSums:
+    """Return sums with the intervals of the means that follow from them and from counts."""
+    column = request.workload.sums[quantity - 1]
+    means = compute_means(column, cells.estimate, estimate, cells.sd**2, sd**2)
+    certified = certify_sum(request.sums[quantity - 1])
+    return CellSums(certified, steps, estimate, sd, means.low, means.high)
+
+
+def certify_sum(summed: SumRequest) -> CertifiedSum:
+    """Return a summed column as the certificate has it."""
+    lower, step = (format(x, "f") for x in (summed.bounds[0], summed.size))
+    return CertifiedSum(column=summed.column, lower=lower, step=step, steps=summed.steps)
 
 
 def compute_deviations(
@@ -104,13 +155,14 @@ def compute_deviations(
     plan: TablesPlan,
     table: TableRequest,
     lines: tuple[ColumnLines, ...],
+    quantity: int = 0,
 ) -> Floats:
     """Return the standard deviation of the estimate of every line of a table."""
     columns, order = request.select_columns(table), request.find_order(table)
     levels = tuple(table.levels.get(name, 0) for name in table.columns)
     blocks = {}
     for chosen in list_level_choices(columns, lines, levels):
-        variance = _compute_variance(plan, columns, order, chosen, request)
+        variance = _compute_variance(plan, columns, order, chosen, request, quantity)
         blocks[chosen] = np.sqrt(variance)
     return place_levels(columns, lines, levels, blocks)
 
@@ -121,6 +173,7 @@ def _compute_variance(
     order: tuple[int, ...],
     chosen: tuple[int, ...],
     request: TablesRequest,
+    quantity: int,
 ) -> Floats:
     """Return the variances of a table at some levels, along its own order of columns.
 
@@ -131,7 +184,9 @@ def _compute_variance(
         for column, level in zip(columns, chosen, strict=True)
     )
     visible = [(place, level) for place, level, is_total in by_place if not is_total]
-    located = RequestedTable(tuple(place for place, _ in visible), tuple(x for _, x in visible))
+    located = RequestedTable(
+        tuple(place for place, _ in visible), tuple(x for _, x in visible), quantity=quantity
+    )
     variance = plan.variance(located)
     sizes = iter(variance.shape)
     shape = [1 if is_total else next(sizes) for _, _, is_total in by_place]
@@ -158,9 +213,13 @@ def make_lines(cells: CellTable, hide_below: int | None, engine: Engine) -> Tabl
         plain[f"{name}_code"] = lines.groups[at].astype(np.int64), nothing
     figures = round_figures(cells)
     is_hidden = nothing if hide_below is None else figures["count"] < hide_below
-    for name in FIGURES:
-        plain[name] = figures[name], nothing if name == "sd" else is_hidden
-    return engine.from_rows(coded, plain, list_headers(cells.names))
+    for name, numbers in figures.items():
+        is_empty = nothing if name in ("sd", "sum_sd") else is_hidden
+        if name == "mean":
+            is_empty = is_empty | (figures["count"] == 0)
+        plain[name] = numbers, is_empty
+    headers = list_headers(cells.names, has_sums=cells.sums is not None)
+    return engine.from_rows(coded, plain, headers)
 
 
 def round_figures(cells: CellTable) -> dict[str, np.ndarray]:
@@ -171,7 +230,22 @@ def round_figures(cells: CellTable) -> dict[str, np.ndarray]:
         "high": estimate + WITHIN * sd,
     }  # fmt: skip
     rounded = {name: np.round(numbers, DIGITS) + 0.0 for name, numbers in figures.items()}
-    return {"count": cells.count.ravel(), **rounded}
+    more = {} if cells.sums is None else round_sums(cells.sums, cells.count)
+    return {"count": cells.count.ravel(), **rounded, **more}
+
+
+def round_sums(sums: CellSums, count: Counts) -> dict[str, np.ndarray]:
+    """Return the figures of sums as they are written, line by line."""
+    digits = sums.column.digits
+    units = sums.column.compute_sums(count.ravel(), sums.steps.ravel())
+    estimate, sd = sums.estimate.ravel(), sums.sd.ravel()
+    figures = {
+        "sum_estimate": estimate, "sum_sd": sd, "sum_low": estimate - WITHIN * sd,
+        "sum_high": estimate + WITHIN * sd, "mean": compute_whole_means(units, count, digits),
+        "mean_low": sums.mean_low.ravel(), "mean_high": sums.mean_high.ravel(),
+    }  # fmt: skip
+    rounded = {name: np.round(numbers, DIGITS + digits) + 0.0 for name, numbers in figures.items()}
+    return {"sum": units / 10**digits if digits else units, **rounded}
 
 
 def make_numbers(numbers: Sequence[Counts], engine: Engine) -> Table:
@@ -198,9 +272,12 @@ def make_part(request: TablesRequest, plan: TablesPlan, release: TablesSpec) -> 
                 levels=[table.levels.get(name, 0) for name in table.columns],
                 weight=table.weight,
                 rmse=round_error(plan.mean_variance(located)),
+                sum=None if table.sum is None else table.sum.column,
+                sum_rmse=compute_sum_error(request, plan, table),
             )
-            for table, located in zip(request.tables, request.workload.tables, strict=True)
+            for table, located in zip(request.tables, request.counts, strict=True)
         ],
+        sums=[certify_sum(summed) for summed in request.sums] or None,
         residuals=[
             CertifiedResidual(
                 quantity=entry.quantity,
@@ -214,6 +291,14 @@ def make_part(request: TablesRequest, plan: TablesPlan, release: TablesSpec) -> 
         ],
         measured="0" * 64,
     )
+
+
+def compute_sum_error(
+    request: TablesRequest, plan: TablesPlan, table: TableRequest
+) -> float | None:
+    """Return the root mean variance of the sums of a table; None without sums."""
+    located = request.locate_sum(table)
+    return None if located is None else round_error(plan.mean_variance(located))
 
 
 def round_error(variance: float) -> float:

@@ -8,7 +8,7 @@ declares one, and as null elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 
@@ -16,16 +16,17 @@ from incrowd.anonymize.tables.workload import (
     Columns,
     Levels,
     RequestedTable,
+    SumColumn,
     TableAxis,
     Workload,
 )
 from incrowd.errors import IncrowdError
 from incrowd.release.tables_column import TabulatedColumn
-from incrowd.release.tables_part import FIGURES, list_headers
+from incrowd.release.tables_part import FIGURES, SUM_FIGURES, list_headers
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import TablesSpec
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest
 
 MOST_LINES = 1 << 27  # of all tables together
 _MOST_TABLES = 20_000
@@ -46,10 +47,23 @@ class TablesRequest:
         return tuple(column.name for column in self.columns)
 
     @cached_property
+    def sums(self) -> tuple[SumRequest, ...]:
+        """The columns that are summed; quantity j is the j-th of them."""
+        summed = {x.sum.column: x.sum for x in self.tables if x.sum is not None}
+        return tuple(summed.values())
+
+    @cached_property
+    def counts(self) -> tuple[RequestedTable, ...]:
+        """The tables of numbers of rows, in the order of the request."""
+        return tuple(map(self.locate_table, self.tables))
+
+    @cached_property
     def workload(self) -> Workload:
-        """The tables as the mathematics has them."""
+        """The tables as the mathematics has them: counts, and then sums."""
         axes = [make_axis(column) for column in self.columns]
-        return Workload(tuple(axes), tuple(map(self.locate_table, self.tables)))
+        sums = (self.locate_sum(table) for table in self.tables)
+        tables = (*self.counts, *(table for table in sums if table is not None))
+        return Workload(tuple(axes), tables, tuple(map(make_sum, self.sums)))
 
     @cached_property
     def workload_with_totals(self) -> Workload:
@@ -58,18 +72,18 @@ class TablesRequest:
         A total has the largest weight of the tables that it sums up. Of very many totals none is
         listed: then the error of the tables alone counts.
         """
-        tables = {(table.columns, table.levels): table for table in self.workload.tables}
-        for table in self.workload.tables:
+        requested = self.workload.tables
+        tables = {(x.quantity, x.columns, x.levels): x for x in requested}
+        for table in requested:
             for columns, levels in self._list_totals(table):
-                earlier = tables.get((columns, levels))
-                if earlier is None or earlier.weight < table.weight:
-                    weight = table.weight
-                    is_requested = earlier is not None and earlier in self.workload.tables
-                    if not is_requested:
-                        tables[columns, levels] = RequestedTable(columns, levels, weight)
+                key = table.quantity, columns, levels
+                earlier = tables.get(key)
+                if earlier is None or (earlier.weight < table.weight and earlier not in requested):
+                    total = RequestedTable(columns, levels, table.weight, table.quantity)
+                    tables[key] = total
             if len(tables) > _MOST_PLANNED:
                 return self.workload
-        return Workload(self.workload.axes, tuple(tables.values()))
+        return Workload(self.workload.axes, tuple(tables.values()), self.workload.sums)
 
     def _list_totals(self, table: RequestedTable) -> Iterator[tuple[Columns, Levels]]:
         """Yield columns and levels of all sums of a table, its own first."""
@@ -86,6 +100,13 @@ class TablesRequest:
         levels = tuple(table.levels.get(self.names[place], 0) for place in places)
         return RequestedTable(tuple(places), levels, table.weight)
 
+    def locate_sum(self, table: TableRequest) -> RequestedTable | None:
+        """Return the table of sums that goes with a table of counts, if it has any."""
+        if table.sum is None:
+            return None
+        names = [request.column for request in self.sums]
+        return replace(self.locate_table(table), quantity=names.index(table.sum.column) + 1)
+
     def select_columns(self, table: TableRequest) -> tuple[TabulatedColumn, ...]:
         """Return the columns of a table, in its own order."""
         return tuple(self.columns[self.names.index(name)] for name in table.columns)
@@ -100,6 +121,12 @@ def make_axis(column: TabulatedColumn) -> TableAxis:
     """Return a column as an axis: its finest groups, and the group of each at every level."""
     parents = tuple(column.list_groups(level) for level in range(1, column.root))
     return TableAxis(column.name, column.size, parents)
+
+
+def make_sum(request: SumRequest) -> SumColumn:
+    """Return a summed column as the mathematics has it."""
+    lower, step = float(request.bounds[0]), float(request.size)
+    return SumColumn(request.column, lower, step, request.steps)
 
 
 def make_request(spec: Spec, declared: ColumnHierarchies) -> TablesRequest:
@@ -181,10 +208,11 @@ def _refuse_labels(column: TabulatedColumn, other: str | None, release: TablesSp
 
 def _refuse_headers(request: TablesRequest) -> None:
     for table in request.tables:
-        headers = list_headers(table.columns)
+        headers = list_headers(table.columns, has_sums=table.sum is not None)
         twice = next((name for name in headers if headers.count(name) > 1), None)
         if twice is not None:
-            what = f"the figures {', '.join(FIGURES)}, and a level and a code per column"
+            figures = (*FIGURES, *(SUM_FIGURES if table.sum is not None else ()))
+            what = f"the figures {', '.join(figures)}, and a level and a code per column"
             raise IncrowdError(
                 f"Column '{twice}': a table adds a column of this name ({what}). Rename yours."
             )

@@ -10,6 +10,7 @@ in the last bits: a figure may be off by half a unit of its last digit, and a mi
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,16 @@ from incrowd.anonymize.tables.plan import Residual, TablesPlan
 from incrowd.arrays import Floats
 from incrowd.errors import IncrowdError
 from incrowd.findings import Finding, make_finding
-from incrowd.methods.tables.product import compute_deviations, round_error
+from incrowd.methods.tables.product import (
+    compute_deviations,
+    compute_sum_error,
+    make_sums,
+    round_error,
+)
 from incrowd.methods.tables.request import TablesRequest
 from incrowd.release.certificate import Certificate
 from incrowd.release.tables_column import add_totals
+from incrowd.release.tables_part import CellSums, CellTable, TabulationPart
 from incrowd.release.tables_verify import (
     ROUNDING,
     PublishedCells,
@@ -31,7 +38,7 @@ from incrowd.release.tables_verify import (
     read_columns,
     read_measured,
 )
-from incrowd.spec.table_request import TableRequest
+from incrowd.spec.table_request import SumRequest, TableRequest
 
 
 def check_estimates(folder: Path, certificate: Certificate) -> list[Finding]:
@@ -43,20 +50,51 @@ def check_estimates(folder: Path, certificate: Certificate) -> list[Finding]:
     assert part is not None
     try:
         request, plan, measured = read_plan(folder, certificate)
-        estimates = estimate_tables(plan, measured)
+        tables = plan.workload.tables
+        estimates = dict(zip(tables, estimate_tables(plan, measured), strict=True))
     except (IncrowdError, ValueError, LookupError, ArithmeticError) as error:
         return [make_finding("TABLES_NOT_ESTIMATED", problem=str(error))]
     columns = read_columns(folder, certificate)
     for at, (entry, table) in enumerate(zip(part.tables, request.tables, strict=True)):
         file = certificate.tables[at].release.file
         cells = read_cells(folder, certificate, at, columns)
-        estimate = np.transpose(estimates[at], request.find_order(table))
+        estimate = np.transpose(estimates[request.counts[at]], request.find_order(table))
         estimate = add_totals(estimate, cells.columns, cells.levels, cells.lines)
         sd = compute_deviations(request, plan, table, cells.lines)
-        rmse = round_error(plan.mean_variance(request.workload.tables[at]))
-        if not _is_alike(cells, estimate, sd) or rmse != entry.rmse:
+        rmse = round_error(plan.mean_variance(request.counts[at]))
+        is_alike = _is_alike(cells, estimate, sd) and rmse == entry.rmse
+        located = request.locate_sum(table)
+        if located is not None and is_alike:
+            sums = np.transpose(estimates[located], request.find_order(table))
+            sums = add_totals(sums, cells.columns, cells.levels, cells.lines)
+            plain_cells = CellTable(
+                cells.columns, cells.levels, cells.lines, cells.count, estimate, sd
+            )
+            deviations = compute_deviations(request, plan, table, cells.lines, located.quantity)
+            expected = make_sums(
+                request, located.quantity, plain_cells, cells.count, sums, deviations
+            )
+            is_alike = _are_sums_alike(cells, expected)
+            is_alike &= compute_sum_error(request, plan, table) == entry.sum_rmse
+        if not is_alike:
             return [make_finding("TABLE_ESTIMATES_DIFFER", file=file)]
     return []
+
+
+def _are_sums_alike(cells: PublishedCells, expected: CellSums) -> bool:
+    """Whether published sums and intervals of means are those that were computed again."""
+    sums = cells.sums
+    assert sums is not None
+    largest = float(max(abs(expected.column.upper), abs(Decimal(expected.column.lower))))
+    size = np.abs(expected.estimate) + expected.sd + largest
+    slack = sums.rounding + 1e-6 * size
+    pairs = (
+        (sums.estimate, expected.estimate, slack),
+        (sums.mean_low, expected.mean_low, sums.rounding + 1e-6 * largest),
+        (sums.mean_high, expected.mean_high, sums.rounding + 1e-6 * largest),
+    )
+    is_near = [((np.abs(x - y) <= most) | cells.is_hidden).all() for x, y, most in pairs]
+    return all(is_near) and bool((np.abs(sums.sd - expected.sd) <= slack).all())
 
 
 def _is_alike(cells: PublishedCells, estimate: Floats, sd: Floats) -> bool:
@@ -65,6 +103,16 @@ def _is_alike(cells: PublishedCells, estimate: Floats, sd: Floats) -> bool:
     slack = ROUNDING + 1e-6 * np.maximum(size, 1.0)
     is_near = (np.abs(cells.estimate - estimate) <= slack) | cells.is_hidden
     return bool(is_near.all() and (np.abs(cells.sd - sd) <= slack).all())
+
+
+def _restore_sum(part: TabulationPart, column: str) -> SumRequest:
+    """Return a summed column as the spec had it."""
+    certified = next(x for x in part.sums or () if x.column == column)
+    return SumRequest(
+        column=column,
+        bounds=(Decimal(certified.lower), certified.upper),
+        step=Decimal(certified.step),
+    )
 
 
 def read_plan(
@@ -79,6 +127,7 @@ def read_plan(
             columns=tuple(entry.columns),
             levels=dict(zip(entry.columns, entry.levels, strict=True)),
             weight=entry.weight,
+            sum=None if entry.sum is None else _restore_sum(part, entry.sum),
         )
         for entry in part.tables
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.routing import BaseRoute
+from starlette.responses import RedirectResponse
+from starlette.routing import BaseRoute, Route
 
 from incrowd.studio.views import (
     columns,
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
-    """List the routes of all pages."""
+    """List the routes of all pages, or of verification alone."""
+    if studio.only_verify:
+        home = Route("/", lambda _request: RedirectResponse("/verify", status_code=303))
+        return [home, *verify.routes(studio)]
     every = (
         start,
         connect,
