@@ -100,13 +100,13 @@ def test_what_a_seed_or_a_dry_run_made_is_read_as_well(
     classes: Path, tmp_path: Path, mark: str
 ) -> None:
     changes: dict[str, Any] = {"randomness": SEEDED} if mark == "randomness" else {mark: True}
-    made = load_certificate(classes).model_copy(update=changes).with_statement()
-    changes["guarantee"] = made.guarantee
+    certificate = load_certificate(classes).model_copy(update=changes).with_statement()
+    changes["guarantee"] = certificate.guarantee
     honest = resealed(classes, tmp_path / "honest", **changes)
     (message,) = list_verify_messages(honest)
     forged = resealed(classes, tmp_path / "forged", smaller, **changes)
-    found = "1 group is smaller than k = 5; the smallest has 4 rows."
-    assert list_verify_messages(forged) == [message, found]
+    problem = "1 group is smaller than k = 5; the smallest has 4 rows."
+    assert list_verify_messages(forged) == [message, problem]
 
 
 def smaller(frame: pl.DataFrame) -> pl.DataFrame:
