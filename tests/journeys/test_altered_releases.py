@@ -24,13 +24,7 @@ from support.slice_tables import (
 from support.slice_tables import publish_slices as released_slices
 
 from incrowd.privacy.events import SafeRelease, serialize_event
-from incrowd.release.certificate import (
-    SEEDED,
-    Certificate,
-    CertifiedGuarantee,
-    Slice,
-    hash_file,
-)
+from incrowd.release.certificate import Certificate, CertifiedGuarantee, Slice, hash_file
 from incrowd.release.parameters import Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 
@@ -93,20 +87,6 @@ def test_a_changed_value_is_found(classes: Path, tmp_path: Path) -> None:
     assert list_verify_messages(tmp_path / "copy") == [
         "The file 'data.csv' was changed: its hash does not match."
     ]
-
-
-@pytest.mark.parametrize("mark", ["randomness", "rehearsal"])
-def test_what_a_seed_or_a_dry_run_made_is_read_as_well(
-    classes: Path, tmp_path: Path, mark: str
-) -> None:
-    changes: dict[str, Any] = {"randomness": SEEDED} if mark == "randomness" else {mark: True}
-    certificate = load_certificate(classes).model_copy(update=changes).with_statement()
-    changes["guarantee"] = certificate.guarantee
-    honest = resealed(classes, tmp_path / "honest", **changes)
-    (message,) = list_verify_messages(honest)
-    forged = resealed(classes, tmp_path / "forged", smaller, **changes)
-    problem = "1 group is smaller than k = 5; the smallest has 4 rows."
-    assert list_verify_messages(forged) == [message, problem]
 
 
 def smaller(frame: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,8 @@ from support.releases import (
 )
 from support.unjudged import publish_unjudged
 
-from incrowd.release.certificate import Certificate
+from incrowd.release.certificate import SEEDED, Certificate
+from incrowd.release.verify import read_certificate
 
 pytestmark = pytest.mark.usefixtures("settled_once")  # hundreds of forgeries of two releases
 
@@ -50,6 +51,25 @@ def tampered(good: Path, tmp_path: Path) -> Path:
 
 def test_a_signed_release_verifies(good: Path) -> None:
     assert list_verify_messages(good) == []
+
+
+@pytest.mark.parametrize("mark", [{"randomness": SEEDED}, {"rehearsal": True}])
+def test_what_a_seed_or_a_dry_run_made_is_read_as_well(
+    good: Path, tmp_path: Path, mark: dict[str, Any]
+) -> None:
+    folder = tampered(good, tmp_path)
+    marked = read_certificate(folder).model_copy(update=mark).with_statement()
+    changes = {**mark, "guarantee": marked.guarantee}
+    recertify(folder, **changes)
+    (message,) = list_verify_messages(folder)
+    text = (folder / "data.csv").read_text(encoding="utf-8").replace(",female,", ",woman,")
+    (folder / "data.csv").write_text(text, encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    release = marked.table.release.model_copy(update={"sha256": digest})
+    recertify(folder, **changes, release=release)
+    messages = list_verify_messages(folder)
+    assert messages[0] == message
+    assert any("woman" in problem for problem in messages[1:])
 
 
 def test_the_command_ends_with_1_where_anything_does_not_hold(good: Path, tmp_path: Path) -> None:
