@@ -196,21 +196,21 @@ def _compute_variance(
 def make_lines(cells: CellTable, hide_below: int | None, engine: Engine) -> Table:
     """Return a table as it is written: labels, levels and codes of each column, and figures."""
     shape = tuple(map(len, cells.lines))
-    places = [
-        np.broadcast_to(
-            np.arange(size).reshape([-1 if at == axis else 1 for at in range(len(shape))]), shape
-        ).ravel()
-        for axis, size in enumerate(shape)
-    ]
+
+    def spread(values: np.ndarray, axis: int) -> np.ndarray:
+        along = [-1 if at == axis else 1 for at in range(len(shape))]
+        return np.broadcast_to(values.reshape(along), shape).ravel()
+
     coded: dict[str, Coded] = {}
     plain: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     nothing = np.zeros(math.prod(shape), dtype=bool)
-    for name, lines, at in zip(cells.names, cells.lines, places, strict=True):
+    for axis, (name, lines) in enumerate(zip(cells.names, cells.lines, strict=True)):
         labels = list(dict.fromkeys(lines.labels))
-        numbers = np.array([labels.index(label) for label in lines.labels], dtype=np.int32)
-        coded[name] = (labels, numbers[at])
-        plain[f"{name}_level"] = lines.levels[at].astype(np.int64), nothing
-        plain[f"{name}_code"] = lines.groups[at].astype(np.int64), nothing
+        places = {label: place for place, label in enumerate(labels)}
+        numbers = np.array([places[label] for label in lines.labels], dtype=np.int32)
+        coded[name] = (labels, spread(numbers, axis))
+        plain[f"{name}_level"] = spread(lines.levels.astype(np.int64), axis), nothing
+        plain[f"{name}_code"] = spread(lines.groups.astype(np.int64), axis), nothing
     figures = round_figures(cells)
     is_hidden = nothing if hide_below is None else figures["count"] < hide_below
     for name, numbers in figures.items():
