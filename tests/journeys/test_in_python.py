@@ -61,6 +61,7 @@ def test_a_release_is_kept(voters: pl.DataFrame, tmp_path: Path) -> None:
     assert list_files(tmp_path / "kept.curator") == [
         "attacks.json",
         "evaluation.json",
+        "origin.json",
         "report.html",
     ]
     release.save(tmp_path / "again", curator=tmp_path / "mine")

@@ -105,8 +105,8 @@ def estimate_shares(shares: Floats, keep: float, rows: int) -> tuple[Floats, Flo
     """Return the estimated share of each category among these rows, and its standard error.
 
     >>> estimates, errors = estimate_shares(np.array([0.7, 0.3]), 0.9, 10_000)
-    >>> estimates.round(3).tolist(), errors.round(4).tolist()
-    ([0.75, 0.25], [0.0038, 0.0038])
+    >>> estimates.round(3).tolist(), errors.round(6).tolist()
+    ([0.75, 0.25], [0.00375, 0.00375])
     """
     other = (1 - keep) / (len(shares) - 1)
     if keep == other:
