@@ -149,10 +149,8 @@ def main() -> None:
     print("| | error of cells | of totals | cells hidden | people in them | does not add up |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, rows in figures.items():
-        cell, total, hidden, people_share, apart = np.mean(rows, axis=0)
-        print(
-            f"| {name} | {cell:.2f} | {total:.2f} | {hidden:.1%} | {people_share:.1%} | {apart:.1f} |"
-        )
+        cell, total, hidden, people, apart = np.mean(rows, axis=0)
+        print(f"| {name} | {cell:.2f} | {total:.2f} | {hidden:.1%} | {people:.1%} | {apart:.1f} |")
 
 
 if __name__ == "__main__":
