@@ -90,7 +90,8 @@ def publish_tables(people: npt.NDArray[np.int64]) -> Published:
 
 def publish_by_keys(people: npt.NDArray[np.int64], seed: int) -> Published:
     """Publish by cell keys."""
-    keys = np.random.default_rng(seed).integers(0, 1 << 20, people.shape[1]).astype(np.float64)
+    rng = np.random.default_rng(seed)
+    keys: Numbers = rng.integers(0, 1 << 20, size=(people.shape[1],)).astype(np.float64)
 
     def change(counts: Numbers, sums: Numbers) -> Numbers:
         quantile = (sums % (1 << 20) + 0.5) / (1 << 20)
@@ -111,7 +112,8 @@ def publish_suppressed(counts: Numbers) -> Published:
         for axis in range(counts.ndim):
             alone = hidden.sum(axis=axis) == 1
             for place in np.argwhere(alone):
-                line = tuple(np.insert(place.astype(object), axis, slice(None)))
+                at = place.tolist()
+                line = (*at[:axis], slice(None), *at[axis:])
                 if hidden[line].sum() != 1:
                     continue
                 open_counts = np.where(hidden[line], np.inf, counts[line])
