@@ -1,6 +1,6 @@
-"""An outcome of 6 % in 15,000 rows of 17 columns: the recommended release keeps its share.
+"""An outcome of 6 % in 15,000 rows of 17 columns: the recommended method keeps its share.
 
-The relation that matters is named in ``tables``. At ε = 1, with all other columns published as
+The relation that matters is named in ``tables`` and ``target``, which no recommendation proposes. At ε = 1, with all other columns published as
 well, the count of positive tests of an insurer had a standard deviation of 10 rows in sixteen
 releases, whatever its size. A point of 4,000 people is four times as much; of fewer people the
 share has to lie within four standard deviations.
@@ -28,7 +28,7 @@ def compute_share(table: pl.DataFrame, insurer: str | None = None) -> float:
 
 @pytest.fixture(scope="module")
 def released() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The table, what the recommendation for its stated size publishes."""
+    """The table, and synthetic rows of it, which are recommended for its stated size."""
     # Postcodes list their values here: a model of synthetic rows has no open domain.
     spec = make_covid_spec(SAFE).with_entries(
         {
