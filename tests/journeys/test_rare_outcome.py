@@ -1,9 +1,9 @@
 """An outcome of 6 % in 15,000 rows of 17 columns: the recommended method keeps its share.
 
-The relation that matters is named in ``tables`` and ``target``, which no recommendation proposes. At ε = 1, with all other columns published as
-well, the count of positive tests of an insurer had a standard deviation of 10 rows in sixteen
-releases, whatever its size. A point of 4,000 people is four times as much; of fewer people the
-share has to lie within four standard deviations.
+The relation that matters is named in ``tables`` and ``target``, which no recommendation proposes.
+At ε = 1, with all other columns published as well, the count of positive tests of an insurer had a
+standard deviation of 10 rows in sixteen releases, whatever its size. A point of 4,000 people is
+four times as much; of fewer people the share has to lie within four standard deviations.
 """
 
 from __future__ import annotations
