@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.expect import expect
@@ -55,10 +55,12 @@ def trace_epsilon(file: SpecFile, *, epsilons: Sequence[float] = EPSILONS) -> Ep
     if release is None or release.method not in ("safe", "synthetic", "tables"):
         raise IncrowdError("Only a differentially private release has such an epsilon.")
     points, unit = [], ""
+    confirmed, delta = file.with_all_confirmed(), release.budget.delta if release.budget else 0.0
     for epsilon in epsilons:
-        changed = file.with_entry(("release", "epsilon"), epsilon).with_all_confirmed()
-        readers, unit = _find_loss(changed)
-        delta = changed.spec.release.budget.delta if changed.spec.release.budget else 0.0  # type: ignore[union-attr]
+        # Written as YAML and read again, a spec of many columns would take most of the time
+        changed = release.model_copy(update={"epsilon": epsilon})
+        spec = confirmed.spec.model_copy(update={"release": changed})
+        readers, unit = _find_loss(replace(confirmed, spec=spec))
         rate = max_true_positive_rate(FALSE_ALARMS, epsilon, delta or 0.0)
         points.append(EpsilonPoint(epsilon, rate, readers))
     return EpsilonCurve(tuple(points), unit)
