@@ -66,6 +66,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert release.budget is not None
         assert release.budget.epsilon == 2
         page.click("#metadata")
+        page.wait_for_url("**/metadata")  # with the script that hears of what is filled in
         page.fill("#title", "Voters by clicks")
         page.press("#title", "Tab")
         page.wait_for_selector("#stated:has-text('1 of 10 answered')")
@@ -73,7 +74,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
             page.check("#format-registry")
         assert find_violations(page) == []
         page.click("main a.button")
-        page.wait_for_selector("#metadata")
+        page.wait_for_url("**/publish")
         settled(page)
         page.fill("#name", "by-clicks")
         page.click("#publish")
