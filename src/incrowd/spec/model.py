@@ -179,7 +179,7 @@ class Column(SpecModel):
     presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
-    allow: tuple[Literal["free_text", "id"], ...] = ()
+    allow: tuple[Literal["free_text", "id", "hipaa"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(
@@ -283,7 +283,8 @@ class Spec(SpecModel):
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
     has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
     asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
-    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`. ``hipaa`` says that
+    the published columns must keep to the list of HIPAA's safe harbor.
     """
 
     table: Text | None = None
@@ -296,6 +297,7 @@ class Spec(SpecModel):
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     purpose: Purpose | None = None
+    hipaa: Literal["safe-harbor"] | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
