@@ -31,13 +31,14 @@ from incrowd.methods.expect import expect
 from incrowd.methods.exposure import find_weak_parameters, refuse_exposures
 from incrowd.methods.people import choose_key, draw_rows, write_key
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe_harbor import find_violations
 from incrowd.methods.spec_ledger import (
     book_release,
     require_events,
     require_ledger,
     resolve_ledger,
 )
-from incrowd.methods.table_fit import refuse_unfit_table
+from incrowd.methods.table_fit import refuse_errors, refuse_unfit_table
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.randomness import Randomness, SystemRandomness
 from incrowd.privacy.series import SeriesTurn
@@ -183,6 +184,7 @@ def make_release(run: RunContext) -> Release:
     source = open_spec_table(run.file, run.table, engine=run.engine or choose_engine(run.table))
     refuse_unfit_table(run.file.spec, source)
     findings = [*refuse_exposures(run.file.spec, source)]
+    refuse_errors(find_violations(run.file.spec, source))
     with ExitStack() as opened:
         spent = opened.enter_context(_SpendGuard(run.output))
         draft, private = opened.enter_context(fill_folders(run.output, run.private_folder))

@@ -13,7 +13,7 @@ PROBLEMS = [
     (
         GOOD.replace("role: identifier", "role: identifer"),
         "line 4, columns.name.role: must be 'identifier', 'quasi', 'noisy', 'sensitive', "
-        "'weight', 'key' or 'drop', got 'identifer'. Did you mean 'identifier'?",
+        "'keep', 'weight', 'key' or 'drop', got 'identifer'. Did you mean 'identifier'?",
     ),
     (GOOD.replace("length: 5", "lenght: 5"), "unknown key 'lenght'. Did you mean 'length'?"),
     (GOOD.replace("{role: sensitive}", "{}"), "line 10, columns.diagnosis: `role` is missing"),

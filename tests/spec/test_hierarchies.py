@@ -129,7 +129,7 @@ def test_a_kind_without_settings_is_said_by_its_name(kind: str) -> None:
     [
         ("{countries: {codes: alpha2}}", "'alpha-2', 'alpha-3' or 'names', got 'alpha2'. Did you"),
         ("{icd: {version: 11}}", "must be 10 or 9, got 11"),
-        ("{postcodes: {country: US}}", "must be 'GB', 'CA' or 'NL', got 'US'"),
+        ("{postcodes: {country: FR}}", "must be 'GB', 'CA', 'NL' or 'US', got 'FR'"),
         ("{postcodes: {}}", "`country` is missing"),
     ],
 )

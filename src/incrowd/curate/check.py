@@ -36,6 +36,7 @@ from incrowd.methods.person_id import find_ids
 from incrowd.methods.registry import make_method
 from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
+from incrowd.methods.safe_harbor import find_violations
 from incrowd.methods.spec_ledger import preview_spec_budget
 from incrowd.methods.table_fit import (
     find_missing_ids,
@@ -178,6 +179,7 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         yield make_finding("UNIT_NOT_CONFIRMED", spec=file.shell_name)
     yield from _find_repeated_ids(spec, table)
     yield from find_exposures(spec, table)
+    yield from _find_hipaa_violations(spec, table)
     yield from find_weak_parameters(spec.release)
     for name, column in spec.columns.items():
         if column.confirm:
@@ -196,6 +198,14 @@ def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
         unused = column.role == "sensitive" and keeps
         for finding in domain_problems:
             yield replace(finding, severity=Severity.WARNING) if unused else finding
+
+
+def _find_hipaa_violations(spec: Spec, table: Table) -> Iterator[Finding]:
+    """Yield what breaks the list of the safe harbor, or that nothing does."""
+    violations = list(find_violations(spec, table))
+    yield from violations
+    if spec.hipaa is not None and not violations:
+        yield make_finding("HIPAA_LIST_HELD")
 
 
 def _make_unconfirmed(file: SpecFile, name: str, entries: Sequence[str]) -> Finding:

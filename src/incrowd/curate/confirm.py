@@ -35,6 +35,7 @@ _ROLES = {
     "quasi": "quasi-identifier, generalized: an attacker may know it and search for people by it",
     "noisy": "published with noise",
     "sensitive": "an attacker must not learn it; k-anonymity publishes it unchanged",
+    "keep": "published unchanged: no attacker knows a person's value, and it may become known",
     "weight": "survey weights: k-anonymity publishes them unchanged, `safe` does not publish them",
     "drop": "not published",
 }
@@ -125,7 +126,7 @@ def _make_question(
 ) -> Question:
     if entry == "role":
         why = "A wrong role publishes what must be hidden, or hides what could be published."
-        correction = "set `role` to identifier, quasi, sensitive or drop"
+        correction = "set `role` to identifier, quasi, sensitive, keep or drop"
         says = f"{column.role}: {_ROLES[column.role]}"
         return Question(name, entry, says, why, correction=correction)
     says = describe_entry(file, name, entry)

@@ -36,6 +36,7 @@ from incrowd.release.code_examples import (
     list_use_examples,
     quote_text,
 )
+from incrowd.release.kept_roles import KEEP, list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.render import make_environment
 from incrowd.release.statement import TECHNICAL
@@ -266,13 +267,15 @@ def _get_mask_length(column: SchemeColumn) -> int:
 
 def _list_columns(certificate: Certificate) -> Iterator[_ColumnEntry]:
     several = len(certificate.tables) > 1
+    unprotected = list_unprotected_columns(certificate.parameters)
     for table in certificate.tables:
         for name, column in table.scheme.items():
             file = table.release.file if several else ""
             replaced = table.parameters.get("algorithm") == "duplicate"
             yield _make_column_entry(name, column, file, replaced=replaced)
     for name in certificate.kept:
-        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, "kept"))
+        plain = KEEP if name in unprotected else "kept"
+        yield _ColumnEntry(name, kind=certificate.aggregates.get(name, plain))
     for name, response in (certificate.randomized or {}).items():
         yield _ColumnEntry(name, kind="category", response=response)
     for name, grid in certificate.noisy.items():

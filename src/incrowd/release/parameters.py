@@ -35,6 +35,7 @@ from incrowd.privacy.events import (
     Selection,
     SeriesCounts,
 )
+from incrowd.release.kept_roles import name_roles
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -398,6 +399,7 @@ def check_parameters(
     """Refuse parameters that such a release does not have, or values that they cannot take."""
     rules = {f"rule {column}: {kind}" for column, kind, _ in list_rules(parameters)}
     names = terms.required | terms.optional
+    rules |= name_roles(parameters, kept_columns)
     if not terms.noisy:
         rules |= _name_cell_parameters(parameters, columns, kept_columns)
         rules |= _name_aggregates(parameters, kept_columns)

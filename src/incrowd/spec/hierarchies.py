@@ -266,11 +266,11 @@ class Icd(SpecModel, HierarchyKind):
 
 
 class Postcodes(SpecModel, HierarchyKind):
-    """Postcodes with letters, by the places that they lie in; those of digits have a mask."""
+    """Postcodes by the places that they lie in; those of digits have a mask, except the US's."""
 
     is_ordered: ClassVar[bool | None] = False
 
-    country: Literal["GB", "CA", "NL"]
+    country: Literal["GB", "CA", "NL", "US"]
 
 
 Declaration: TypeAlias = (

@@ -50,6 +50,10 @@ SUMMED_BOUNDS = "its `bounds` and its step stand in the `sum` of the table. Remo
 KEY_ELSEWHERE = (
     "the role `key` is for `method: synthetic`. Give it the role `identifier` or `drop`."
 )
+KEEP_ELSEWHERE = (
+    "the role `keep` publishes a column unchanged, as no differentially private method does. Give "
+    "it the role `quasi` with a hierarchy, `drop` it, or use `method: k-anonymity` or `k-epsilon`."
+)
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
 AGGREGATE_ELSEWHERE = (
@@ -69,7 +73,10 @@ SEVERAL_ROWS = (
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
 HARMLESS_ENTRIES: tuple[Confirmable, ...] = ("role", "written")  # they reveal nothing of the data
-Role: TypeAlias = Literal["identifier", "quasi", "noisy", "sensitive", "weight", "key", "drop"]
+Role: TypeAlias = Literal[
+    "identifier", "quasi", "noisy", "sensitive", "keep", "weight", "key", "drop"
+]
+_CLASSES = ("k-anonymity", "k-epsilon")  # methods that publish columns unchanged
 CLASS_RULES = (
     "diversity",
     "closeness",
@@ -172,7 +179,7 @@ class Column(SpecModel):
     presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
-    allow: tuple[Literal["free_text", "id"], ...] = ()
+    allow: tuple[Literal["free_text", "id", "hipaa"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
     model_config = ConfigDict(
@@ -276,7 +283,8 @@ class Spec(SpecModel):
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
     has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
     asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
-    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`.
+    without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`. ``hipaa`` says that
+    the published columns must keep to the list of HIPAA's safe harbor.
     """
 
     table: Text | None = None
@@ -289,6 +297,7 @@ class Spec(SpecModel):
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     purpose: Purpose | None = None
+    hipaa: Literal["safe-harbor"] | None = None
     release: ReleaseSpec | None = None
     about: About | None = None
     describe: tuple[MetadataFormat, ...] = ()
@@ -396,10 +405,12 @@ class Spec(SpecModel):
             )
 
     def _refuse_elsewhere(self, *, synthetic: bool) -> None:
-        """Refuse what belongs to synthetic rows alone, and what they do not have."""
+        """Refuse what belongs to other methods: to synthetic rows, to classes."""
         for name, column in self.columns.items():
             if synthetic and column.role == "noisy":
                 raise ValueError(f"column '{name}': {NOISY_UNDER_SYNTHETIC}")
+            if column.role == "keep" and not isinstance(self.release, ClassesSpec):
+                raise ValueError(f"column '{name}': {KEEP_ELSEWHERE}")
             if not synthetic and column.role == "key":
                 raise ValueError(f"column '{name}': {KEY_ELSEWHERE}")
             if not synthetic and column.role != "noisy" and column.precision is not None:
@@ -424,17 +435,20 @@ def list_misplaced_roles(
     release: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> list[tuple[tuple[str, ...], str]]:
     """Return what a spec, as plain values, has that its method does not, each with its place."""
-    synthetic = release.get("method") == "synthetic"
+    method = str(release.get("method", "safe"))
+    synthetic = method == "synthetic"
     role, problem = ("noisy", NOISY_UNDER_SYNTHETIC) if synthetic else ("key", KEY_ELSEWHERE)
     misplacements: list[tuple[tuple[str, ...], str]] = []
     refusals = {"safe": NOISY_UNDER_SAFE, "tables": NOISY_UNDER_TABLES}
-    refusal = refusals.get(str(release.get("method", "safe")))
+    refusal = refusals.get(method)
     summed = list_summed_columns(release.get("tables"))
     for name, column in columns.items():
         if not isinstance(column, dict):
             continue
         if refusal and column.get("role") == "noisy" and name not in summed:
             misplacements.append((("columns", name, "role"), refusal.format(name)))
+        if column.get("role") == "keep" and method not in _CLASSES:
+            misplacements.append((("columns", name, "role"), KEEP_ELSEWHERE))
         if column.get("role") == role:
             misplacements.append((("columns", name, "role"), problem))
         precise = column.get("precision") is not None and column.get("role") != "noisy"

@@ -38,7 +38,7 @@ KINDS = {
     "mask": "Mask: characters masked one by one",
     "countries": "Countries: region and continent",
     "icd": "Diagnoses: categories and chapters of the ICD",
-    "postcodes": "Postcodes with letters: district and area",
+    "postcodes": "Postcodes: district and area",
     "csv": "File: a hierarchy in ARX format",
 }
 ABOUT = {

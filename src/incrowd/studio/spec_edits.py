@@ -24,6 +24,10 @@ ROLES = {  # in short, and how the column is published
         "Sensitive",
         "What an attacker must not learn. k-anonymity publishes it unchanged.",
     ),
+    "keep": (
+        "Keep",
+        "Needs no protection, even if it becomes known. k-anonymity publishes it unchanged.",
+    ),
     "noisy": ("Noisy", "Numbers that k-epsilon publishes with noise."),
     "weight": (
         "Survey weight",
