@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from incrowd.arrays import Bools, Codes, Counts, Members, Steps
+from incrowd.arrays import Bools, Codes, Counts, Members, Places, Steps
 from incrowd.codes.counted_table import SuppressedCells
 from incrowd.codes.frequency import Frequencies, merge_tuples
 from incrowd.errors import IncrowdError
@@ -84,6 +84,7 @@ class RowsPerId:
 Coder = Callable[[Sequence[object]], Codes]
 Columns = Mapping[str, Sequence[object] | np.ndarray[Any, Any]]
 Coded = tuple[Sequence[object], Codes]  # the labels of a column, and which of them each row has
+Plain = tuple[np.ndarray[Any, Any], Bools | None]  # values, and where they are null, if any are
 
 
 class Table(Protocol):
@@ -371,6 +372,26 @@ class TableCatalog(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """Rows that are made block by block, each time that they are asked for: too many to hold.
+
+    Attributes:
+        rows: Their number.
+        order: The names of all columns, in their order.
+        labels: The labels of each coded column; some row has each of them.
+        kinds: The type of each plain column.
+        make: Returns the rows from a first one up to a last one: the codes of coded columns, and
+            plain columns, with a mask where some are null.
+    """
+
+    rows: int
+    order: Sequence[str]
+    labels: Mapping[str, Sequence[str | None]]
+    kinds: Mapping[str, type[np.int64 | np.float64]]
+    make: Callable[[int, int], tuple[Mapping[str, Places], Mapping[str, Plain]]]
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A backend of tables: it opens them, and makes the tables to publish.
@@ -422,5 +443,12 @@ class Engine(Protocol):
         """Make a table of rows: labels by code, and plain columns with a mask of nulls.
 
         ``order`` names all columns in the order that they are to have.
+        """
+        ...
+
+    def from_blocks(self, blocks: RowBlocks) -> Table:
+        """Make a table of rows that are made block by block, and written so.
+
+        Only what needs all of them at once, such as a data frame, holds them.
         """
         ...

@@ -325,6 +325,11 @@ class LocalTable:
         """Return the rows as a data frame of the engine's own kind."""
         return self._named_frame.collect(engine="streaming")
 
+    def iter_frames(self, rows: int) -> Iterator[pl.DataFrame]:
+        """Yield the rows in their order, as data frames of so many each."""
+        for start in range(0, self.rows(), rows):
+            yield self._named_frame.slice(start, rows).collect(engine="streaming")
+
     def compute_fingerprint(self, key: bytes) -> str:
         """Compute a keyed hash of the file, or of the rows of a table in memory, as written."""
         if self._before is not None:

@@ -42,7 +42,7 @@ from incrowd.methods.synthetic.rows import PublishedColumn, make_tables
 from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.release.certificate import Certificate, Slice
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.tables_verify import get_finest, read_cells, read_columns
+from incrowd.release.tables_read import get_finest, read_cells, read_columns
 from incrowd.spec.arx import read_rows
 
 
