@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.specs import GOOD
 
-from incrowd.spec.file import SpecError, parse_spec, read_spec_file
+from incrowd.spec.file import SpecError, load_spec, parse_spec, read_spec_file
 from incrowd.spec.release import SafeSpec
 
 PROBLEMS = [
@@ -178,3 +178,11 @@ def test_a_file_that_is_no_spec(tmp_path: Path) -> None:
         read_spec_file(tmp_path / "latin.yaml")
     with pytest.raises(Exception, match="none.yaml': cannot be read .No such file"):
         read_spec_file(tmp_path / "none.yaml")
+
+
+def test_a_spec_may_be_given_as_yaml_text(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert load_spec(GOOD).spec == load_spec(str(path)).spec == load_spec(path).spec
+    with pytest.raises(SpecError, match="line 1, tabel: unknown key"):
+        load_spec("tabel: x\n" + GOOD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from incrowd.cli.terminal import make_console
+from incrowd.cli.protection import describe_meaning
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.parameters import has_wildcards, list_subsets
 
@@ -54,28 +54,6 @@ def describe_unit(certificate: Certificate) -> str:
     return f"one person{of}; {used}"
 
 
-def describe_meaning(epsilon: float | None, delta: float | None, members: str) -> str:
-    """Return how much a guarantee protects, and what an attacker can achieve.
-
-    Args:
-        epsilon: The ε of the guarantee; None if there is none.
-        delta: The δ of the guarantee; None if there is none.
-        members: The protected people, as a noun phrase.
-
-    Returns:
-        Two sentences; empty without a guarantee, and where :func:`print_weakness` warns.
-
-    """
-    from incrowd.privacy.protection import classify_guarantee, describe_attacker
-
-    if epsilon is None or delta is None:
-        return ""
-    strength = classify_guarantee(epsilon, delta)
-    if strength.is_warning:
-        return ""
-    return f"{strength.text} {describe_attacker(epsilon, delta, members=members)}"
-
-
 def describe_protection(certificate: Certificate) -> str:
     """Return how much a release protects; empty where nothing is guaranteed."""
     from incrowd.release.pages import describe_protected_people
@@ -86,17 +64,6 @@ def describe_protection(certificate: Certificate) -> str:
     return describe_meaning(
         guarantee.epsilon, guarantee.delta, describe_protected_people(certificate)
     )
-
-
-def print_weakness(epsilon: float | None, delta: float | None) -> None:
-    """Print that a guarantee hardly protects, in the color of a warning; else nothing."""
-    from incrowd.privacy.protection import classify_guarantee
-
-    if epsilon is None or delta is None:
-        return
-    strength = classify_guarantee(epsilon, delta)
-    if strength.is_warning:
-        make_console().print(strength.text, style="bold red", markup=False, soft_wrap=True)
 
 
 def format_strength(certificate: Certificate) -> str:

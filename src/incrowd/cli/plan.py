@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli import terminal
-from incrowd.cli.guarantee import describe_meaning, print_weakness
 from incrowd.cli.options import Json, Verbose, number_option, parse_number
+from incrowd.cli.protection import describe_meaning, print_weakness
 from incrowd.cli.terminal import make_console, print_facts
 from incrowd.errors import IncrowdError, UnsolvableError, check_choice
 from incrowd.findings import format_percent

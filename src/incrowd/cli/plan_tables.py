@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.cli import terminal
-from incrowd.cli.guarantee import print_weakness
+from incrowd.cli.protection import print_weakness
 from incrowd.cli.terminal import make_console, print_facts
 from incrowd.privacy.presentation import format_parameter
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli import evaluation_facts, guarantee, results, terminal
+from incrowd.cli import evaluation_facts, guarantee, protection, results, terminal
 from incrowd.cli.options import (
     EngineName,
     Json,
@@ -118,7 +118,7 @@ def publish(
         )
         return EMPTY if release.is_empty or release.is_nearly_empty else DONE
     results.print_release(release, verbose=verbose)
-    guarantee.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
+    protection.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
     for name in saved:
         print(f"Saved as Spark table {name}.")
     return EMPTY if release.is_empty or release.is_nearly_empty else DONE
@@ -217,7 +217,7 @@ def verify(
         texts = [sentence.text for sentence in certificate.guarantee.statement]
         facts += [("" if at else "Statement", text) for at, text in enumerate(texts)]
     terminal.print_facts(facts)
-    guarantee.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
+    protection.print_weakness(certificate.guarantee.epsilon, certificate.guarantee.delta)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from incrowd.cli import results, terminal
+from incrowd.cli import terminal
 from incrowd.cli.options import (
     EngineName,
     Json,
@@ -296,6 +296,7 @@ def rehearse(
     Neither the table nor the ledger is opened, and `incrowd verify` rejects the result. Exit
     status 4: fewer than 5 % of rows are published.
     """
+    from incrowd.cli import results
     from incrowd.curate.rehearse import rehearse as run
     from incrowd.spec.file import read_spec_file
 

@@ -20,8 +20,6 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
-from incrowd.curate.rare_values import find_risk_of_values
-from incrowd.curate.recommend import recommend_method
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -39,7 +37,6 @@ from incrowd.methods.registry import make_method
 from incrowd.methods.safe.budget import SMALL_TABLE_SHARES
 from incrowd.methods.safe.method import Safe
 from incrowd.methods.spec_ledger import preview_spec_budget
-from incrowd.methods.synthetic.method import Synthetic
 from incrowd.methods.table_fit import (
     find_missing_ids,
     find_other_parts,
@@ -136,18 +133,24 @@ def _find_expectations(file: SpecFile, table: Table) -> Iterator[Finding]:
     except IncrowdError:
         return
     yield from expectation.findings()
-    try:
-        recommendation = recommend_method(file)
-    except IncrowdError:
-        recommendation = None
-    if recommendation is not None:
-        yield recommendation.find()
-    with suppress(IncrowdError):
-        yield from find_risk_of_values(file)
+    if file.spec.size is not None:
+        yield from _find_forecasts(file)
     try:
         yield from find_expected_losses(file, table)
     except IncrowdError:
         return
+
+
+def _find_forecasts(file: SpecFile) -> Iterator[Finding]:
+    """Yield what the stated size says: which method serves, and which values are at risk."""
+    from incrowd.curate.rare_values import find_risk_of_values
+    from incrowd.curate.recommend import recommend_method
+
+    with suppress(IncrowdError):
+        if (recommendation := recommend_method(file)) is not None:
+            yield recommendation.find()
+    with suppress(IncrowdError):
+        yield from find_risk_of_values(file)
 
 
 def _find_expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
@@ -214,7 +217,7 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     promise = method.promise
     by_spec = find_weak_parameters(file.spec.release)
     weak = find_weak_parameters(file.spec.release, promise.epsilon, promise.delta)
-    asserted = method.asserted.get("size") if isinstance(method, Safe | Synthetic) else None
+    asserted = getattr(method, "asserted", {}).get("size")
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
     notes = [*method.notes, *_find_noisy_search(method)] if isinstance(method, Safe) else []

@@ -1,4 +1,4 @@
-"""What several rows per person cost and keep, and which columns may tell people apart.
+"""What several rows per person cost and keep.
 
 How many rows of each person a release uses is chosen before the table is looked at: the cost
 follows from the budget alone, what is kept from a typical number of rows that the curator states.
@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
-from incrowd.methods.person_id import KINDS, Kind, find_ids
 from incrowd.methods.registry import make_method
 from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.plan_counts import SHARE
@@ -23,7 +21,6 @@ from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
 
 CHOICES = (1, 2, 3, 4, 6, 8, 12)
-MOST_PROPOSED = 4  # rows per person: a draft proposes no more
 
 
 @dataclass(frozen=True)
@@ -82,51 +79,3 @@ def compare_rows_per_person(
     return tuple(
         RowsPerPerson(x.rows, x.noise, x.crowd, x.share, (x.error or 0.0) / first) for x in listed
     )
-
-
-@dataclass(frozen=True)
-class UnitCandidate:
-    """A column that may tell people apart, with its counts over the whole table.
-
-    Attributes:
-        column: The column.
-        kind: What its values identify: a person, a household, an event, or something unnamed.
-        ids: Number of different ids.
-        rows: Number of rows of the table.
-        median: Rows per id, the median.
-        largest: Rows of the most frequent id.
-        proposed: Rows per id that a draft proposes to use.
-    """
-
-    column: str
-    kind: Kind
-    ids: int
-    rows: int
-    median: float
-    largest: int
-    proposed: int
-
-
-def list_unit_candidates(table: Table) -> tuple[UnitCandidate, ...]:
-    """List the columns that may answer "What is one person?", the most likely first.
-
-    The counts are read from the table; they are for the curator alone.
-    """
-    ids = find_ids(table)
-    candidates = [
-        UnitCandidate(
-            name, counts.kind, counts.ids, counts.rows, counts.median, counts.largest,
-            propose_rows(counts.median),
-        )
-        for name, counts in ids.items()
-    ]  # fmt: skip
-    return tuple(sorted(candidates, key=lambda x: (KINDS.index(x.kind), x.largest == 1)))
-
-
-def propose_rows(median: float) -> int:
-    """Return how many rows per person a draft proposes, by the median of the table.
-
-    >>> [propose_rows(median) for median in (1, 1.5, 3, 40)]
-    [1, 2, 3, 4]
-    """
-    return max(1, min(math.ceil(median), MOST_PROPOSED))

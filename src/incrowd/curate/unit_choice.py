@@ -6,12 +6,13 @@ curator states that it is right.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from incrowd.curate.person_rows import UnitCandidate, list_unit_candidates
 from incrowd.engine.table import RowsPerId, Table
-from incrowd.methods.person_id import Kind
+from incrowd.methods.person_id import KINDS, Kind, PersonIds, find_ids
 
+MOST_PROPOSED = 4  # rows per person: a draft proposes no more
 _REASONS: dict[Kind, str] = {
     "person": "Called like an id of people.", "household": "Called like an id of households.",
     "id": "Its values look like ids.",
@@ -74,8 +75,8 @@ def count_unit_choice(table: Table, column: str = "") -> UnitChoice:
         column: A further column that somebody takes for an id.
 
     """
-    candidates = list_unit_candidates(table)
-    options = [_make_option(table, candidate) for candidate in candidates]
+    ids = sorted(find_ids(table).items(), key=lambda x: (KINDS.index(x[1].kind), x[1].largest == 1))
+    options = [_make_option(table, name, person_ids) for name, person_ids in ids]
     if column in table.columns and all(option.column != column for option in options):
         counts = table.count_rows_per_id(column)
         doubt = (
@@ -88,11 +89,19 @@ def count_unit_choice(table: Table, column: str = "") -> UnitChoice:
     return UnitChoice(table.rows(), tuple(options))
 
 
-def _make_option(table: Table, candidate: UnitCandidate) -> UnitOption:
-    name, is_event = candidate.column, candidate.kind == "event"
+def _make_option(table: Table, name: str, ids: PersonIds) -> UnitOption:
+    is_event = ids.kind == "event"
     doubt = f"'{name}' looks like an id of events. A person may have several." if is_event else ""
     return UnitOption(
-        name, RowsPerId(candidate.ids, candidate.median, candidate.largest),
-        table.count_missing(name), candidate.proposed, _REASONS[candidate.kind], doubt,
-        is_repeated=candidate.largest > 1 and not is_event,
+        name, ids.counts, table.count_missing(name), propose_rows(ids.median), _REASONS[ids.kind],
+        doubt, is_repeated=ids.largest > 1 and not is_event,
     )  # fmt: skip
+
+
+def propose_rows(median: float) -> int:
+    """Return how many rows per person a draft proposes, by the median of the table.
+
+    >>> [propose_rows(median) for median in (1, 1.5, 3, 40)]
+    [1, 2, 3, 4]
+    """
+    return max(1, min(math.ceil(median), MOST_PROPOSED))

@@ -201,9 +201,15 @@ SpecSource: TypeAlias = SpecFile | Path | str | Mapping[str, Any] | SpecText
 
 
 def load_spec(spec: SpecSource) -> SpecFile:
-    """Load a spec from its file as read, its path, its content, or a draft."""
+    """Load a spec from its file as read, its path, its content, or a draft.
+
+    A string with a line break is YAML text, with paths relative to the working directory; any
+    other is a path.
+    """
     if isinstance(spec, SpecFile):
         return spec
+    if isinstance(spec, str) and "\n" in spec:
+        return parse_spec(spec)
     if isinstance(spec, Mapping):
         return parse_spec(json.dumps(_convert_to_json(spec)))
     if isinstance(spec, str | os.PathLike):

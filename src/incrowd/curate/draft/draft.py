@@ -15,10 +15,9 @@ from typing import Any
 
 from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
-from incrowd.curate.draft.arx_project import read_arx_project
 from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
-from incrowd.curate.person_rows import propose_rows
+from incrowd.curate.unit_choice import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
 from incrowd.engine.count import make_value_coder
 from incrowd.engine.source import open_table
@@ -328,6 +327,8 @@ def draft_from_arx_project(path: Path, *, beside: Path) -> Draft:
     Roles are those that the project declares. Where hierarchies come from nobody knows, so that
     they are to be confirmed.
     """
+    from incrowd.curate.draft.arx_project import read_arx_project
+
     folder = beside / f"{path.stem}.arx"
     project = read_arx_project(path, folder)
     return Draft(

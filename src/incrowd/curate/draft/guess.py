@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 
 from incrowd.codes.values import canonicalize_value, make_sort_key, parse_iso_day, parse_number
 from incrowd.curate.draft import hierarchy_proposal, public_values
@@ -149,14 +150,14 @@ class ColumnSummary:
         role = "sensitive" if re.search(_SENSITIVE, self.simple) else "quasi"
         return replace(self, hipaa=hipaa or self.hipaa).make_guess(role, proposal.reason, proposal)
 
-    @property
+    @cached_property
     def numbers(self) -> list[Decimal]:
         """All values as numbers, or none at all; what no computer holds is none."""
         read = (parse_number(text) for text in self.texts)
         numbers = [x for x in read if x is not None and abs(x.adjusted()) <= _MOST_DIGITS]
         return numbers if len(numbers) == len(self.texts) else []
 
-    @property
+    @cached_property
     def days(self) -> list[dt.date]:
         """All values as days, or none at all."""
         days = [parse_iso_day(text) for text in self.texts]
@@ -172,10 +173,8 @@ def guess_column(
     """
     raw = list_texts(values)
     written = forms.propose_format(raw)
-    read = written.make_reader() if written is not None else canonicalize_value
-    plain = list(
-        dict.fromkeys(plain_text for text in raw if (plain_text := canonicalize_value(read(text))))
-    )
+    read = raw if written is None else map(written.make_reader(), raw)
+    plain = list(dict.fromkeys(text for value in read if (text := canonicalize_value(value))))
     simple = simplify_name(column)
     kinds = {type(value) for value in values if value is not None}
     typed = bool(kinds) and kinds <= {int, float, Decimal}

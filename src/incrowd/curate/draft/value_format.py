@@ -51,8 +51,9 @@ def _detect_number_format(texts: Sequence[str]) -> dict[str, Any] | None:
     """Detect how numbers are written: empty if in the usual way, None if they are none."""
     if all(parse_number(text) is not None for text in texts):
         return {}
-    signs = [sign for sign in _SIGNS if any(sign in text for text in texts)]
-    powers: dict[str, Any] = {"exponents": True} if any(map(_POWER.search, texts)) else {}
+    joined = "\n".join(texts)  # searched at once; no sign and no power has a line break
+    signs = [sign for sign in _SIGNS if sign in joined]
+    powers: dict[str, Any] = {"exponents": True} if _POWER.search(joined) else {}
     for sign, separators in itertools.product(["", *signs], _SEPARATED):
         more = {**separators, **powers, **({"sign": sign} if sign else {})}
         if more and _is_written_like(ValueFormat(**more), texts):

@@ -219,7 +219,16 @@ class LocalTable:
 
     def count_missing(self, column: str) -> int:
         """Count the rows that have no value in a column."""
-        count = self._identify_rows(column).select(pl.col("id").null_count())
+        self._require_columns([column])
+        value = pl.col(self._inner[column])
+        kind = self._frame.collect_schema()[self._inner[column]]
+        if kind == pl.String or isinstance(kind, pl.Categorical | pl.Enum):
+            # Only text without characters becomes null in canonical form: no need to write it.
+            text = value.cast(pl.String)
+            is_missing = text.is_null() | (text.str.strip_chars(BLANKS) == "")
+        else:
+            is_missing = value.is_null()
+        count = self._frame.select(is_missing.sum())
         return int(count.collect(engine="streaming").item())
 
     def _identify_rows(self, column: str) -> pl.LazyFrame:
