@@ -8,6 +8,7 @@ import pytest
 
 from incrowd.curate.epsilon_curve import EPSILONS, trace_epsilon
 from incrowd.curate.planned_guarantee import plan_guarantee
+from incrowd.curate.table_plan import plan_tables
 from incrowd.errors import IncrowdError
 from incrowd.privacy.protection import max_true_positive_rate
 from incrowd.spec.file import SpecFile, parse_spec
@@ -41,6 +42,13 @@ def test_readers_of_groups_lose_what_the_plan_says() -> None:
     file = make_spec("safe")
     (point,) = trace_epsilon(file, epsilons=[3.0]).points
     assert point.readers == plan_guarantee(file).crowd
+
+
+def test_the_worst_table_has_the_error_of_its_plan_at_each_epsilon() -> None:
+    file, epsilons = make_spec("tables"), [0.5, 1.0, 4.0]
+    for point in trace_epsilon(file, epsilons=epsilons).points:
+        planned = plan_tables(file.preview_entries({("release", "epsilon"): point.epsilon}))
+        assert point.readers == pytest.approx(planned.largest, rel=0.02)  # variances are rounded up
 
 
 def test_classes_have_no_such_epsilon() -> None:

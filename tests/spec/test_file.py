@@ -144,6 +144,19 @@ def test_comments_survive_a_change(tmp_path: Path) -> None:
     )
 
 
+def test_a_preview_is_the_changed_spec_without_its_comments() -> None:
+    file = parse_spec(f"# of last year\n{GOOD}")
+    first = {("release", "epsilon"): 2.0, ("columns", "race"): None}
+    second = {("size",): 4_000}
+    tried = file.preview_entries(first).preview_entries(second)
+    changed = file.with_entries(first).with_entries(second)
+    assert tried.spec == changed.spec
+    assert parse_spec(tried.text()).spec == changed.spec
+    assert "race" in file.spec.columns
+    with pytest.raises(SpecError, match="line 12, release.epsilon: must be greater than"):
+        file.preview_entries({("release", "epsilon"): -1})
+
+
 def test_aliases_cannot_explode() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from incrowd.errors import IncrowdError
 from incrowd.methods.expect import expect
 from incrowd.methods.registry import make_method
 from incrowd.methods.synthetic.expect import SyntheticExpectation
 from incrowd.methods.tables.expect import TablesExpectation
+from incrowd.privacy.information import plan_information
 from incrowd.privacy.protection import max_true_positive_rate
 from incrowd.spec.file import SpecFile
+from incrowd.spec.release import TablesSpec
 
 FALSE_ALARMS = 0.01  # of people outside the table, that an attacker takes for members
 EPSILONS = (0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.6, 2.5, 4.0, 6.0, 10.0)
+_TABLE_ERROR = "people of error in a cell of the worst table (95 %)"
 
 
 @dataclass(frozen=True)
@@ -54,16 +58,44 @@ def trace_epsilon(file: SpecFile, *, epsilons: Sequence[float] = EPSILONS) -> Ep
     release = file.spec.release
     if release is None or release.method not in ("safe", "synthetic", "tables"):
         raise IncrowdError("Only a differentially private release has such an epsilon.")
-    points, unit = [], ""
-    confirmed, delta = file.with_all_confirmed(), release.budget.delta if release.budget else 0.0
-    for epsilon in epsilons:
-        # Written as YAML and read again, a spec of many columns would take most of the time
-        changed = release.model_copy(update={"epsilon": epsilon})
-        spec = confirmed.spec.model_copy(update={"release": changed})
-        readers, unit = _find_loss(replace(confirmed, spec=spec))
-        rate = max_true_positive_rate(FALSE_ALARMS, epsilon, delta or 0.0)
-        points.append(EpsilonPoint(epsilon, rate, readers))
+    files = [
+        file.preview_entries({("release", "epsilon"): epsilon}).with_all_confirmed()
+        for epsilon in epsilons
+    ]
+    if release.method == "tables":
+        losses, unit = _list_table_errors(files), _TABLE_ERROR
+    else:
+        losses, units = zip(*map(_find_loss, files), strict=True)
+        unit = units[-1]
+    delta = release.budget.delta if release.budget else 0.0
+    points = [
+        EpsilonPoint(epsilon, max_true_positive_rate(FALSE_ALARMS, epsilon, delta or 0.0), readers)
+        for epsilon, readers in zip(epsilons, losses, strict=True)
+    ]
     return EpsilonCurve(tuple(points), unit)
+
+
+def _list_table_errors(files: Sequence[SpecFile]) -> tuple[float, ...]:
+    """Return the error of the worst table by each spec, where they differ in epsilon alone.
+
+    A plan divides its information in the same way whatever that is, and each variance is
+    inversely proportional to it but for rounding to whole numbers: thousands of tables are planned
+    once.
+    """
+    expectation = expect(None, files[0])
+    assert isinstance(expectation, TablesExpectation)
+    first_error = max(table.error for table in expectation.errors)
+    information = [_plan_information(file) for file in files]
+    return tuple(first_error * math.sqrt(information[0] / each) for each in information)
+
+
+def _plan_information(file: SpecFile) -> float:
+    """Return the information of all measurements of tables, as their method plans it."""
+    release = file.spec.release
+    assert isinstance(release, TablesSpec)
+    assert release.epsilon is not None
+    assert release.delta is not None
+    return plan_information(epsilon=release.epsilon, delta=release.delta, choices=0).information
 
 
 def _find_loss(file: SpecFile) -> tuple[float, str]:
@@ -74,8 +106,5 @@ def _find_loss(file: SpecFile) -> tuple[float, str]:
         crowd = make_method(file).planned_release.crowd
         return crowd, "people in the smallest group that readers see"
     expectation = expect(None, file)
-    if isinstance(expectation, SyntheticExpectation):
-        return expectation.error, "rows of error in the count of a single value (95 %)"
-    assert isinstance(expectation, TablesExpectation)
-    error = max(table.error for table in expectation.errors)
-    return error, "people of error in a cell of the worst table (95 %)"
+    assert isinstance(expectation, SyntheticExpectation)
+    return expectation.error, "rows of error in the count of a single value (95 %)"

@@ -71,7 +71,7 @@ def find_values_at_risk(spec: SpecSource, *, size: int | None = None) -> tuple[C
         return ()
     planned = make_method(file).planned_release
     if isinstance(file.spec.release, SyntheticSpec):
-        stated = file.with_entry(("size",), people).with_all_confirmed()
+        stated = file.preview_entries({("size",): people}).with_all_confirmed()
         expectation = expect(None, stated)
         assert isinstance(expectation, SyntheticExpectation)
         share = min(expectation.error / people, 1.0)

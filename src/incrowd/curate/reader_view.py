@@ -166,7 +166,7 @@ def _write_usually(file: SpecFile) -> SpecFile:
         for name, column in file.spec.columns.items()
         if column.written is not None
     }
-    return file.with_entries(plain).with_all_confirmed() if plain else file
+    return file.preview_entries(plain).with_all_confirmed() if plain else file
 
 
 def _try_release(file: SpecFile, source: Table) -> ReaderView:
@@ -189,7 +189,7 @@ def _describe_fictional(view: ReaderView, size: int) -> ReaderView:
 
 def _expect_release(file: SpecFile, size: int) -> ReaderView:
     """Return what a release that suppresses no group shows, from its spec and size alone."""
-    expectation = expect(None, file.with_entry(("size",), size).with_all_confirmed())
+    expectation = expect(None, file.preview_entries({("size",): size}).with_all_confirmed())
     columns, left_out = tuple(_list_finest(file)), _list_left_out(file)
     warnings = tuple(finding.message for finding in expectation.warnings())
     if isinstance(expectation, SyntheticExpectation):

@@ -182,7 +182,7 @@ def _get_budget(file: SpecFile) -> tuple[float, float]:
 def _set_release(file: SpecFile, method: str) -> SpecFile:
     epsilon, delta = _get_budget(file)
     release = {"method": method, "epsilon": epsilon, "delta": delta}
-    return file.with_entry(("release",), release).with_all_confirmed()
+    return file.preview_entries({("release",): release}).with_all_confirmed()
 
 
 def _forecast_counts(file: SpecFile, size: int) -> MethodForecast:
@@ -238,7 +238,7 @@ def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
         raise IncrowdError("Too many columns for tables of every two. Name the tables.")
     epsilon, delta = _get_budget(file)
     release = {"method": "tables", "epsilon": epsilon, "delta": delta, "all": 2}
-    stated = file.with_entry(("release",), release).with_entry(("size",), size)
+    stated = file.preview_entries({("release",): release, ("size",): size})
     expectation = expect(None, stated.with_all_confirmed())
     assert isinstance(expectation, TablesExpectation)
     error = min(max(table.error for table in expectation.errors) / size, 1.0)
@@ -246,8 +246,8 @@ def _forecast_tables(file: SpecFile, size: int) -> MethodForecast:
 
 
 def _forecast_synthetic(file: SpecFile, size: int) -> MethodForecast:
-    stated = _set_release(file, "synthetic").with_entry(("size",), size)
-    expectation = expect(None, stated)
+    stated = _set_release(file, "synthetic").preview_entries({("size",): size})
+    expectation = expect(None, stated.with_all_confirmed())
     assert isinstance(expectation, SyntheticExpectation)
     columns = len(published_columns(file.spec, "quasi", "sensitive"))
     error = min(expectation.error / size, 1.0)

@@ -246,7 +246,7 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
 
 def expect_with_draw(draw: str, table: Any, file: SpecFile) -> Expectation:
     """Say what to expect of a safe release by this draw, whichever its spec asks for."""
-    return expect(table, file.with_entry(("release", "draw"), draw))
+    return expect(table, file.preview_entries({("release", "draw"): draw}))
 
 
 def _make_forecast(

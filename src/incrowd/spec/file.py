@@ -103,6 +103,24 @@ class SpecFile:
                 node[_find_written_key(node, last)] = _format_list(value)
         return parse_spec(_dump_yaml(document), path=self.path)
 
+    def preview_entries(self, changes: Mapping[Place, Any]) -> SpecFile:
+        """Return the same with some entries set (or, with None, removed), to try and not to save.
+
+        Comments are lost. A long spec takes a hundredth of the time of :meth:`with_entries`, which
+        writes and reads it again.
+        """
+        plain = _convert_to_plain(self.document, [_MOST_ENTRIES], _name_source(self.path))
+        for (*parents, last), value in changes.items():
+            node = plain
+            for key in parents:
+                node = node[_find_written_key(node, key)]
+            if value is None:
+                node.pop(_find_written_key(node, last), None)
+            else:
+                node[_find_written_key(node, last)] = value
+        spec = _validate_plain(self.document, plain, _name_source(self.path))
+        return SpecFile(self.path, CommentedMap(plain), spec)
+
     def with_all_confirmed(self) -> SpecFile:
         """Return the same with nothing left to confirm: for a preview, not to publish by it."""
         columns = {
@@ -278,7 +296,7 @@ def read_spec_file(path: Path) -> SpecFile:
 
 def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
     """Read a spec from text; ``path`` is for messages and relative paths."""
-    source = f"The spec '{path.name}'" if path else "The spec"
+    source = _name_source(path)
     try:
         document = _make_yaml().load(_join_surrogates(text))
     except MarkedYAMLError as error:
@@ -298,18 +316,26 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
         )
     plain = _convert_to_plain(document, [_MOST_ENTRIES], source)
     complete_release(document, plain)
+    return SpecFile(path, document, _validate_plain(document, plain, source))
+
+
+def _name_source(path: Path | None) -> str:
+    return f"The spec '{path.name}'" if path else "The spec"
+
+
+def _validate_plain(document: CommentedMap, plain: dict[str, Any], source: str) -> Spec:
+    """Return the spec of plain values; raise with everything that is wrong."""
     problems = [
         Problem(".".join(place), message, _find_line(document, place))
         for place, message in find_conflicts(plain)
     ]
     try:
-        spec = Spec.model_validate(plain)
+        return Spec.model_validate(plain)
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
         model_problems = dict.fromkeys(_make_problem(document, detail) for detail in details)
         problems = [*model_problems, *problems] or [Problem("", error.errors()[0]["msg"])]
         raise SpecError(source, problems) from error
-    return SpecFile(path, document, spec)
 
 
 def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:

@@ -149,9 +149,10 @@ def picture_epsilon(hands: WorkerPool, work: OpenSpec) -> tuple[EpsilonPicture |
     release = work.file.spec.release
     if not isinstance(release, SafeSpec | SyntheticSpec | TablesSpec) or not release.epsilon:
         return None, False
-    plain = work.file.with_entry(("release", "epsilon"), 1.0).text()
+    plain = release.model_copy(update={"epsilon": 1.0})
+    key = work.file.spec.model_copy(update={"release": plain}).model_dump_json()
     answer = get_answer_cache(work).get_answer(
-        hands, "epsilon curve", plain, _trace, make_snapshot(work), moment=_BRIEF
+        hands, "epsilon curve", key, _trace, make_snapshot(work), moment=_BRIEF
     )
     if not isinstance(answer, EpsilonCurve):
         return None, answer is None
