@@ -18,7 +18,8 @@ from incrowd.evaluation.evaluate import evaluate
 from incrowd.publication import publish
 from incrowd.release.certificate import Certificate
 from incrowd.release.verify import verify
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
+from incrowd.spec.problem import SpecError
 from incrowd.studio.spec_edits import set_role
 
 ROWS = 240

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from support.specs import GOOD
 
-from incrowd.spec.file import SpecError, load_spec, parse_spec, read_spec_file
+from incrowd.spec.file import load_spec, parse_spec, read_spec_file
+from incrowd.spec.problem import SpecError
 from incrowd.spec.release import SafeSpec
 
 PROBLEMS = [

@@ -9,9 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from incrowd.spec.build import ColumnHierarchies, build_hierarchy, is_open
-from incrowd.spec.file import SpecError, parse_spec
+from incrowd.spec.file import parse_spec
 from incrowd.spec.hierarchies import Groups, HierarchyChoice, list_kinds
 from incrowd.spec.model import Column
+from incrowd.spec.problem import SpecError
 
 # A declaration, values of its domain, and whether it is open and ordered.
 DECLARED: list[tuple[Any, list[object], bool, bool]] = [

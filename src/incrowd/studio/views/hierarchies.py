@@ -22,9 +22,9 @@ from incrowd.errors import IncrowdError
 from incrowd.findings import Severity
 from incrowd.spec.arx import ArxRows, read_rows
 from incrowd.spec.build import build_hierarchy, is_open
-from incrowd.spec.file import SpecError
 from incrowd.spec.hierarchies import Groups, Intervals
 from incrowd.spec.model import Column
+from incrowd.spec.problem import SpecError
 from incrowd.studio import group_edits, hierarchy_edits, hierarchy_form
 from incrowd.studio.open_spec import OpenSpec
 from incrowd.studio.pictures import draw_ruler
