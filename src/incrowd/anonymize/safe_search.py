@@ -13,7 +13,9 @@ or less, has the finest of several levels: see :func:`find_balanced`. That follo
 alone.
 
 **Sensitivity.** Adding a row raises one cell by one, hence its psi by 0 to D, D the ramp's
-slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding.
+slope, and the score by 0 to W D. All are whole numbers, so nothing is lost to rounding. A person
+with up to m rows raises cells by no more than m in all, however many of these rows count in one
+cell: psi rises by at most D for each, so the score rises by 0 to m W D.
 
 **Target.** Where the relation of one column to the others is to be kept, that column has one
 level, a region is all cells that are alike in the others, and the scheme scores the sum over its
@@ -120,7 +122,7 @@ def search_scheme(
     ``power`` raises the detail that counts: 1 weighs rows by their detail, so that the score
     is what normalized loss leaves; more prefers fewer rows of more detail. ``target`` is the
     place of a column whose relation to the others is to be kept. ``rows`` is the largest number of
-    rows of one person, where the cells count people.
+    rows of one person, where the cells count people, or a few rows of each.
     """
     lattice.refuse_large()  # noise is drawn for every scheme
     sensitivity = rows * W * max(ramp.d for ramp in ramps)

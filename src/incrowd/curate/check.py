@@ -20,6 +20,7 @@ from incrowd.codes.grid import build_grid
 from incrowd.codes.hierarchy import Hierarchy, HierarchyError
 from incrowd.codes.values import canonicalize_value
 from incrowd.curate.alike_values import find_alike_values
+from incrowd.curate.person_rows import compare_rows_per_group
 from incrowd.engine.count import count_tuples
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Engine, Table, TableError, Tally
@@ -43,7 +44,7 @@ from incrowd.methods.table_fit import (
     find_other_parts,
     find_unmatched_columns,
 )
-from incrowd.privacy.events import PersonCounts, Selection
+from incrowd.privacy.events import PersonCounts, RowCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.spec.base import quote_scalar
 from incrowd.spec.build import build_hierarchy, is_open
@@ -230,17 +231,31 @@ def find_refusals(file: SpecFile) -> list[Finding]:
     asserted = getattr(method, "asserted", {}).get("size")
     printed = [] if asserted is None else [make_finding("SIZE_PRINTED", size=int(asserted))]
     weak = [finding for finding in weak if finding not in by_spec]
-    notes = [*method.notes, *_find_noisy_search(method)] if isinstance(method, Safe) else []
+    notes = []
+    if isinstance(method, Safe):
+        notes = [*method.notes, *_find_noisy_search(method), *_find_counted_rows(file)]
     return [*weak, *printed, *notes, *_check_ledger(file, method)]
 
 
 def _find_noisy_search(method: Safe) -> Iterator[Finding]:
     """Yield that a search is as noisy as in a smaller table, where people have several rows."""
     events = [part for event in method.events for part in getattr(event, "events", [event])]
-    rows = max((event.rows for event in events if isinstance(event, PersonCounts)), default=1)
+    kinds = PersonCounts | RowCounts
+    rows = max((event.rows for event in events if isinstance(event, kinds)), default=1)
     if rows > 1 and any(isinstance(event, Selection) for event in events):
         _, (below, _) = SMALL_TABLE_SHARES
         yield make_finding("SEARCH_NOISIER", rows=rows, people=rows * below)
+
+
+def _find_counted_rows(file: SpecFile) -> Iterator[Finding]:
+    """Yield what counting rows costs against counting people, where rows are counted."""
+    unit = file.spec.unit
+    if isinstance(unit, PersonId) and unit.per_group > 1:
+        people, rows = compare_rows_per_group(file, (1,))
+        yield make_finding(
+            "ROWS_COUNTED", per_group=rows.per_group, noise=rows.noise, crowd=rows.crowd,
+            people_noise=people.noise, people_crowd=people.crowd,
+        )  # fmt: skip
 
 
 def _check_ledger(file: SpecFile, method: Method) -> list[Finding]:

@@ -102,6 +102,8 @@ def _ask_unit(spec: Spec, table: Table) -> Question:
             else f"up to {spec.unit.rows} rows of each person are used, a number that must not "
             "depend on the table"
         )
+        if spec.unit.per_group > 1:
+            used += f"; up to {spec.unit.per_group} of them count in one group"
         says = f"one person, identified by '{chosen}'; {used}"
         seen = []
         if chosen in table.columns:

@@ -176,9 +176,12 @@ class Table(Protocol):
         ...
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
-        """Return for each row that has a person, a number of the person and codes of columns."""
+        """Return for each row that has a person, a number of the person and codes of columns.
+
+        Of rows of one person that are alike, so many are asked for; the others may be left out.
+        """
         ...
 
     def to_frame(self) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from incrowd.codes.label_form import Form
-from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_GROUP, ROWS_PER_PERSON, compute_threshold
 from incrowd.privacy.randomized_response import round_up_epsilon
 from incrowd.release.guarantee_terms import (
     Adjacency,
@@ -285,16 +285,37 @@ class Certificate(_CertificatePart):
         )
 
     @property
-    def threshold(self) -> int:
-        """The smallest number of rows that are shown alike: k or, of counts, r + k."""
-        parameter_sets = [table.parameters for table in self.tables]
-        return min(
-            (
-                _get_whole(parameters, "k") + _get_whole(parameters, "r")
-                for parameters in parameter_sets
-            ),
-            default=0,
+    def rows_per_group(self) -> int:
+        """The largest number of rows of one person that count in a group; 1 where people count."""
+        return (
+            max((_get_whole(table.parameters, ROWS_PER_GROUP) for table in self.tables), default=0)
+            or 1
         )
+
+    @property
+    def counted_unit(self) -> Literal["people", "rows"]:
+        """What published numbers of rows stand for."""
+        by_person = self.guarantee.unit == "one person" and self.rows_per_group == 1
+        return "people" if by_person else "rows"
+
+    @property
+    def threshold(self) -> int:
+        """The smallest number of rows that are shown alike: k or, of counts, r + k.
+
+        Where rows of people are counted, c of each in a group, r + c (k - 1) + 1.
+        """
+        numbers = [
+            tuple(_get_whole(table.parameters, name) for name in ("r", "k", ROWS_PER_GROUP))
+            for table in self.tables
+        ]
+        return min((compute_threshold(r, k, c or 1) if k else 0 for r, k, c in numbers), default=0)
+
+    @property
+    def threshold_formula(self) -> str:
+        """How the threshold of counts follows from their parameters."""
+        if self.rows_per_group == 1:
+            return "r + k"
+        return f"r + {self.rows_per_group} (k - 1) + 1"
 
     @property
     def aggregates(self) -> dict[str, str]:

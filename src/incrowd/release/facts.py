@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
-from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
+from incrowd.privacy.draw_parameters import ROWS_PER_GROUP, ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
@@ -61,6 +61,11 @@ class Facts:
     def rows_per_person(self) -> int:
         """The largest number of rows of one person that were used."""
         return int(self.common.get(ROWS_PER_PERSON, 1)) if self.tables else 1
+
+    @property
+    def rows_per_group(self) -> int:
+        """The largest number of rows of one person that count in a group; 1 where people count."""
+        return int(self.common.get(ROWS_PER_GROUP, 1)) if self.tables else 1
 
     @property
     def by_counts(self) -> bool:

@@ -20,7 +20,7 @@ from jinja2.nodes import EvalContext
 from incrowd.codes.counted_table import COUNT
 from incrowd.codes.hierarchy import ROOT
 from incrowd.codes.level_words import NOTHING
-from incrowd.privacy.draw_parameters import build_noise_spread
+from incrowd.privacy.draw_parameters import build_noise_spread, get_threshold
 from incrowd.privacy.protection import (
     FALSE_POSITIVE_RATES,
     Strength,
@@ -163,6 +163,8 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         ),
         "by_person": certificate.guarantee.unit == "one person",
         "rows_per_person": certificate.rows_per_person,
+        "rows_per_group": certificate.rows_per_group,
+        "counted_unit": certificate.counted_unit,
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
         "rates": list_success_rates(certificate),
@@ -206,7 +208,7 @@ def _compute_accuracy(parameters: Parameters) -> tuple[Any, ...]:
 
 
 def _get_threshold(parameters: Parameters) -> tuple[int]:
-    return (int(parameters["k"]) + int(parameters.get("r", 0)),)
+    return (get_threshold(parameters) if "r" in parameters else int(parameters["k"]),)
 
 
 @dataclass(frozen=True)
@@ -333,6 +335,8 @@ def _explain_parameters(certificate: Certificate) -> list[tuple[str, str, str]]:
             meaning = _MEANINGS.get(name, "")
             if name.startswith("rule "):
                 meaning = "a rule for every class"
+            elif name == "k" and certificate.rows_per_group > 1:
+                meaning = "the least number of people in a published group"
             elif name == "k" and certificate.has_noisy_counts:
                 meaning = "the least number of input rows in a published group"
             text = value if isinstance(value, str) else format_exact(value)
@@ -344,6 +348,7 @@ _MEANINGS = {
     "k": "the least number of equal rows in a published group",
     "beta": "the probability with which each row was drawn (β)",
     "r": "the bound of the noise of a count",
+    "rows_per_group": "the largest number of used rows of one person that count in a group",
     "noise": "the distribution of the noise",
     "noise_epsilon": "the parameter of geometric noise: the larger, the less noise",
     "noise_variance": "the variance of Gaussian noise, before it is truncated",

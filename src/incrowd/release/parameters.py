@@ -15,8 +15,10 @@ from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
     Draw,
     build_noise_spread,
+    get_threshold,
     list_coin_parameters,
     list_draw_parameters,
+    list_row_parameters,
     list_series_parameters,
     make_series_event,
 )
@@ -30,6 +32,7 @@ from incrowd.privacy.events import (
     GeometricCounts,
     OneOf,
     PersonCounts,
+    RowCounts,
     SafeRelease,
     SampledEvent,
     Selection,
@@ -176,8 +179,8 @@ def _list_draw_parameters(event: Event, *, chosen: bool) -> list[Parameters]:
             parts = (event,)
         case SeriesCounts() if not chosen:
             return [list_series_parameters(event, event.of)]
-        case PersonCounts(part, rows):
-            return [{**list_draw_parameters(part), ROWS_PER_PERSON: float(rows)}]
+        case PersonCounts(part) | RowCounts(part):
+            return [{**list_draw_parameters(part), **list_row_parameters(event)}]
         case Coin(first, second, _) if is_even(event):
             parts = (first, second)
     coin_parameters = list_coin_parameters(event)
@@ -250,7 +253,7 @@ def make_count_noise(parameters: Parameters) -> CountNoise | None:
     """Return the noise in the counts of a table; None of a table without such noise."""
     try:
         law = build_noise_spread(parameters)
-        return CountNoise(law.variance, float(parameters["r"]) + float(parameters["k"]))
+        return CountNoise(law.variance, float(get_threshold(parameters)))
     except (KeyError, ValueError):  # a sample; or a certificate that somebody made up
         return None
 

@@ -256,7 +256,15 @@ def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
 
 
 def _write_unit(facts: Facts) -> Iterator[Sentence]:
-    if facts.rows_per_person > 1:
+    if facts.rows_per_group > 1:
+        yield make_sentence(
+            "unit",
+            f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "
+            "were used, chosen at random. Numbers of rows are numbers of used rows, of which up to "
+            f"{facts.rows_per_group} of one person count in each group"
+            f"{' of each file' if len(facts.tables) > 1 else ''}; k counts people.",
+        )
+    elif facts.rows_per_person > 1:
         yield make_sentence(
             "unit",
             f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "

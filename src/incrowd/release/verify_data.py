@@ -139,7 +139,9 @@ def _find_foreign_values(
 
 def _find_small_classes(sizes: Counts, certificate: Certificate) -> list[Finding]:
     """Find classes below the threshold of their certificate."""
-    least, what = certificate.threshold, "r + k" if certificate.has_noisy_counts else "k"
+    least, what = certificate.threshold, "k"
+    if certificate.has_noisy_counts:
+        what = certificate.threshold_formula
     small = int((sizes < least).sum())
     if not small:
         return []

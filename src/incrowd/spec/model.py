@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from incrowd.privacy.events import LARGEST_ROWS
+from incrowd.privacy.events import LARGEST_ROWS, find_most_per_group
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
@@ -69,6 +69,14 @@ PUBLISHED_ID = "it is the id of the unit and must not be published. Give it the 
 SEVERAL_ROWS = (
     "`rows` above 1 is for `safe`, `k-anonymity` and `k-epsilon`. Remove it: one row per person is "
     "then used."
+)
+
+ROWS_COUNTED = (
+    "`per_group` above 1 is for `method: safe`, whose counts are then of rows. Remove it: k counts "
+    "people."
+)
+ROWS_IN_SERIES = (
+    "the noise of a `series` is planned for counts of people. Remove `per_group`, or `series`."
 )
 
 Confirmable: TypeAlias = Literal["role", "written", "hierarchy", "other", "precision", "bounds"]
@@ -262,6 +270,7 @@ class Part(SpecModel):
 class PersonId(SpecModel):
     """Several rows may belong to one person, told by this column; at most ``rows`` are used.
 
+    With ``per_group`` above 1 rows are counted in place of people, so many of a person per group.
     A row without an id is nobody's: such tables are refused unless ``without_id`` says to drop
     those rows. ``protects`` says that the id is that of a household, all of whose members are
     protected together.
@@ -269,9 +278,26 @@ class PersonId(SpecModel):
 
     id: Text
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
+    per_group: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] = 1
     without_id: Literal["drop"] | None = None
     period: Period | None = None
     protects: Literal["household"] | None = None
+
+    @model_validator(mode="after")
+    def _check_per_group(self) -> PersonId:
+        if self.per_group > self.rows:
+            raise ValueError(
+                f"`per_group` ({self.per_group}) exceeds `rows` ({self.rows}), the rows of a "
+                "person that are used. Use at most as many."
+            )
+        most = find_most_per_group(self.rows)
+        if self.per_group > most:
+            raise ValueError(
+                f"{self.rows} rows of a person, up to {self.per_group} in one group, can lie in "
+                f"too many ways to account for each. Use `per_group` of at most {most}, or fewer "
+                "`rows`."
+            )
+        return self
 
 
 class Spec(SpecModel):
@@ -330,6 +356,11 @@ class Spec(SpecModel):
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
         if several > 1 and not isinstance(release, SafeSpec | ClassesSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
+        if isinstance(self.unit, PersonId) and self.unit.per_group > 1:
+            if not isinstance(release, SafeSpec):
+                raise ValueError(f"`unit`: {ROWS_COUNTED}")
+            if release.series is not None:
+                raise ValueError(f"`unit`: {ROWS_IN_SERIES}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()

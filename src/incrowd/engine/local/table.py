@@ -172,9 +172,10 @@ class LocalTable:
         return table
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
         """Return for each row that has a person, a number of the person and codes of columns."""
+        del alike  # all rows are here
         self._require_columns([person, *columns])
         person_name = find_free_name(list(self._inner.values()))
         frame = self._frame.select(

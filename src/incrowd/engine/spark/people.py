@@ -56,11 +56,21 @@ def code_people(
     columns: Sequence[str],
     coders: Mapping[str, Coder],
     limit: int,
+    alike: int = 1,
 ) -> tuple[Members, Codes]:
-    """Return a person's number and codes of columns, for each distinct row that has a person."""
+    """Return a person's number and codes of columns, for each distinct row that has a person.
+
+    Of rows that are alike there are as many as the person has, up to ``alike``.
+    """
     identity = table.make_identity(person).alias("p")
     inner = [table.get_inner_name(name) for name in columns]
-    frame = table.inner_frame.select(identity, *inner).where("p IS NOT NULL").distinct()
+    frame = table.inner_frame.select(identity, *inner).where("p IS NOT NULL")
+    if alike == 1:
+        frame = frame.distinct()
+    else:
+        same = Window.partitionBy("p", *inner).orderBy(F.lit(0))
+        frame = frame.withColumn("at", F.row_number().over(same)).where(F.col("at") <= alike)
+        frame = frame.drop("at")
     with explain_failures("bring the rows of each person here"):
         rows = to_plain_frame(frame.limit(limit + 1).toArrow())
     if len(rows) > limit:

@@ -329,12 +329,12 @@ class SparkTable:
         return SparkTable(self._restore_names(chosen_rows), self._engine)
 
     def code_people(
-        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder]
+        self, person: str, columns: Sequence[str], coders: Mapping[str, Coder], *, alike: int = 1
     ) -> tuple[Members, Codes]:
         """Return a person's number and codes of columns, for each distinct row with a person."""
         self._require_columns([person, *columns])
         limit = self._engine.most_tuples
-        return people.code_people(self, person, columns, coders, limit)
+        return people.code_people(self, person, columns, coders, limit, alike)
 
     def to_frame(self) -> DataFrame:
         """Return the rows as a data frame of Spark."""

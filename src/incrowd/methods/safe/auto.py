@@ -20,7 +20,9 @@ _STEPS = (*_FEWER, *SMALL_TABLE_SHARES)
 _SIZES = (None, *sorted({below - 1 for below, _ in _STEPS}))  # one of each step
 
 
-def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, ...]]:
+def choose_draw(
+    release: SafeSpec, rows: int = 1, per_group: int = 1
+) -> tuple[SafeSpec, tuple[str, ...]]:
     """Choose the draw that the spec names, or an expert would take; and why, in sentences.
 
     Counts show far smaller crowds for the same budget. A sample is taken where the spec asks for
@@ -32,7 +34,7 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
         words = f"Draw: noisy counts, with noise planned for a series of {release.series.of}."
         return release.model_copy(update={"draw": "counts", "scheme": "fixed"}), (words,)
     if rows > 1:
-        return _choose_counts_of_people(release, rows)
+        return _choose_counts_of_people(release, rows, per_group)
     if release.draw in ("sample", "counts"):
         return release, (f"Draw: {_DRAWS[release.draw]}, set by the spec.",)
     draw, reason = _choose_fitting_draw(release)
@@ -45,7 +47,9 @@ def choose_draw(release: SafeSpec, rows: int = 1) -> tuple[SafeSpec, tuple[str, 
     return release.model_copy(update={"draw": draw}), (words,)
 
 
-def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tuple[str, ...]]:
+def _choose_counts_of_people(
+    release: SafeSpec, rows: int, per_group: int
+) -> tuple[SafeSpec, tuple[str, ...]]:
     draw = release.draw
     reason = "the spec asks for `draw: sample`"
     if draw in (None, "auto"):
@@ -57,6 +61,11 @@ def _choose_counts_of_people(release: SafeSpec, rows: int) -> tuple[SafeSpec, tu
             "`draw: counts` with ε and δ, or `rows: 1`."
         )
     words = f"Draw: noisy counts of people, because a person may have up to {rows} rows."
+    if per_group > 1:
+        words = (
+            f"Draw: noisy counts of rows, up to {per_group} of a person per group, because the "
+            "spec sets `per_group`."
+        )
     return release.model_copy(update={"draw": "counts"}), (words,)
 
 

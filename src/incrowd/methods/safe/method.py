@@ -60,7 +60,7 @@ class Safe:
                 "Spec: `series` needs a unit within one period. Add `period` to `unit: {id: "
                 "COLUMN}`, and `part`."
             )
-        self._release, draw_reasons = choose_draw(file.spec.release, self._rows)
+        self._release, draw_reasons = choose_draw(file.spec.release, self._rows, self._per_group)
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
@@ -89,6 +89,11 @@ class Safe:
     def _rows(self) -> int:
         """The largest number of rows of one person."""
         return 1 if self._person is None else self._person.rows
+
+    @property
+    def _per_group(self) -> int:
+        """The largest number of these rows that count in one group."""
+        return 1 if self._person is None else self._person.per_group
 
     def _get_effective_size(self, size: int | None) -> int | None:
         """Return the size of a table with one row per person in which a choice is as noisy."""
@@ -123,8 +128,9 @@ class Safe:
         shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
             return split_counts_budget(
-                release, choices=choice_epsilons, tables=tables, rows=self._rows
-            )
+                release, choices=choice_epsilons, tables=tables, rows=self._rows,
+                per_group=self._per_group,
+            )  # fmt: skip
         if not shares:
             return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
         selection_epsilons = [share * epsilon / math.sqrt(tables) for share in shares]
@@ -135,7 +141,7 @@ class Safe:
         if release.draw == "counts":
             return split_counts_budget(
                 release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
-                rows=self._rows,
+                rows=self._rows, per_group=self._per_group,
             )  # fmt: skip
         return split_search_budget(
             release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
@@ -156,12 +162,15 @@ class Safe:
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.
 
-        People who may have several rows are counted once per tuple.
+        People who may have several rows are counted once per tuple, or a few of their rows are.
         """
         levels = self._scheme.list_counted_levels() if self._slicing.tables == 1 else None
         if self._person is not None:
             if not by_row:
-                return count_people(table, self._declared, self._person.id, levels=levels)
+                return count_people(
+                    table, self._declared, self._person.id, levels=levels,
+                    per_group=self._per_group,
+                )  # fmt: skip
             refuse_many_people(table, self._person)
         counted_table = count_local_or_remote(table, self._declared, levels)
         return (
@@ -172,8 +181,11 @@ class Safe:
 
     def make(self, table: CountedTable | RemoteCountedTable, context: MakeContext) -> MethodResult:
         """Choose what is to be chosen, draw, drop what is rare."""
-        if self._person is not None and not isinstance(table, PeopleTable):
-            raise TypeError("people with several rows must be counted as people")
+        if self._person is not None:
+            if not isinstance(table, PeopleTable):
+                raise TypeError("people with several rows must be counted as people")
+            if table.sets.per_group != self._per_group:
+                raise TypeError(f"rows must be cut to {self._per_group} of a person per group")
         parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")
