@@ -23,9 +23,10 @@ from incrowd.engine.table import Table, TableError
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import describe_rows, find_ids
 from incrowd.spec.build import build_hierarchy, is_open
-from incrowd.spec.file import Place, SpecFile, SpecSource, load_spec
+from incrowd.spec.file import SpecFile, SpecSource, load_spec
 from incrowd.spec.hierarchies import Dates, Intervals
 from incrowd.spec.model import HARMLESS_ENTRIES, Column, Confirmable, PersonId, Spec
+from incrowd.spec.problem import Place
 
 UNIT: Final = "unit"  # the place and the entry of the question about the unit
 FEW = 10

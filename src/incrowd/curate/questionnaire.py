@@ -12,7 +12,8 @@ from typing import Any, get_args
 
 from incrowd.errors import IncrowdError
 from incrowd.spec.about import NOT_STATED, About, Theme
-from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.file import SpecFile
+from incrowd.spec.problem import Place
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ from incrowd.methods.table_fit import refuse_unfit_table
 from incrowd.privacy.randomness import SystemRandomness
 from incrowd.release.examples import Examples, list_example_columns, make_examples, sample_rows
 from incrowd.release.release import Release
-from incrowd.spec.file import Place, SpecFile
+from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
+from incrowd.spec.problem import Place
 from incrowd.spec.release import ClassesSpec, SyntheticSpec, TablesSpec
 
 State: TypeAlias = Literal["unchanged", "coarse", "noisy", "nothing"]

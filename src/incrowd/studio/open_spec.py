@@ -20,7 +20,8 @@ from incrowd.engine.address import is_address, parse_address
 from incrowd.engine.source import open_spec_table
 from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError
-from incrowd.spec.file import Place, SpecFile, parse_spec, read_spec_file
+from incrowd.spec.file import SpecFile, parse_spec, read_spec_file
+from incrowd.spec.problem import Place
 from incrowd.studio.private_files import write_private
 from incrowd.studio.spec_changes import describe_changes
 from incrowd.studio.spec_edits import find_stale_levels
