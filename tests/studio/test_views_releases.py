@@ -14,6 +14,7 @@ from support.inline_studio import FormBrowser, open_studio
 from incrowd.evaluation.comparison import CHOICE_WARNING
 from incrowd.publication import publish
 from incrowd.release.ledger import Ledger
+from incrowd.verification import verify
 
 pytestmark = pytest.mark.usefixtures("settled_once")
 
@@ -102,3 +103,27 @@ def test_two_releases_side_by_side_with_the_warning_first(browser: FormBrowser) 
     assert "Choose two or three" in browser.get("/compare?of=first")
     assert "Choose two or three" in browser.get("/compare?of=first&of=first")
     assert "Choose two or three" in browser.get("/compare?of=..&of=first.curator")
+
+
+def test_a_release_is_signed_by_a_key_of_the_folder(browser: FormBrowser, folder: Path) -> None:
+    page = html.unescape(browser.get("/release?of=first"))
+    assert "a new key: signing-key.pem" in page
+    assert "has no private key '../key.pem'" in html.unescape(
+        browser.post("/release/sign?of=first", 422, key="../key.pem")
+    )
+    assert "has no private key 'people.csv'" in html.unescape(
+        browser.post("/release/sign?of=first", 422, key="people.csv")
+    )
+    assert not (folder / "signing-key.pem").exists()
+    page = browser.post("/release/sign?of=first", key="")
+    assert (folder / "signing-key.pem").stat().st_mode & 0o077 == 0
+    assert "Signed by the key" in page
+    assert verify(folder / "first", key=str(folder / "signing-key.pub")) == []
+    page = html.unescape(browser.get("/release?of=second"))
+    assert "<option>signing-key.pem</option>" in page
+    assert "a new key" not in page
+    assert "exists already" in html.unescape(browser.post("/release/sign?of=second", 422, key=""))
+    assert "has no release" in html.unescape(
+        browser.post("/release/sign?of=..", 404, key="signing-key.pem")
+    )
+    assert "PRIVATE KEY" not in page

@@ -10,6 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
     Ed25519PublicKey,
 )
 from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
 )
@@ -52,3 +56,11 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
             f"{path}"
         )
     return key
+
+
+def generate_key_pair() -> tuple[bytes, bytes]:
+    """Generate an Ed25519 key; return its private and its public half, each as a PEM file."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return private, public

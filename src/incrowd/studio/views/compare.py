@@ -39,7 +39,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
                 values["refused"] = str(error)
         return studio.render_page(
             "compare.html", room="start", releases=known_origin, names=names,
-            few=bool(names) and len(chosen) < 2, warning=CHOICE_WARNING, most=MOST_RELEASES,
+            few=bool(names) and len(chosen) < 2, warning=CHOICE_WARNING,
             figure=format_figure, **values,
         )  # fmt: skip
 

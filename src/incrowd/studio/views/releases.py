@@ -7,25 +7,31 @@ import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from incrowd.engine.source import open_table
-from incrowd.errors import IncrowdError
+from incrowd.errors import FindingError, IncrowdError
 from incrowd.privacy.events import describe_event
 from incrowd.release.certificate import PAGE, README
+from incrowd.release.keys import generate_key_pair
 from incrowd.release.ledger import Ledger
 from incrowd.studio.archive import open_regular_file
+from incrowd.studio.private_files import create_private
 from incrowd.studio.projects import PastRelease, list_past_releases
-from incrowd.studio.server import PageNotFoundError, Studio
+from incrowd.studio.server import Form, PageNotFoundError, Studio, make_form_route
 from incrowd.studio.views.publish import REPORT_POLICY, send_zip
 from incrowd.studio.views.verify import list_releases
+from incrowd.verification import verify
 
 _MOST_LINES = 2_000  # of a difference that is shown
 _BLOCK = 1 << 20
+_NEW_KEY = "signing-key.pem"
+_PRIVATE_MARK = b"-----BEGIN PRIVATE KEY-----"
 
 
 def routes(studio: Studio) -> list[BaseRoute]:
@@ -35,6 +41,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         release, others = find_release(studio.home, request)
         return studio.render_page(
             "release.html", room="start", release=release, others=others,
+            keys=list_signing_keys(studio.home), new_key=_NEW_KEY,
             readme=_read_text(release, README), differences=list_differences(studio.home, release,
             others), entry=find_entry(studio.home, release), **_describe_source(release),
         )  # fmt: skip
@@ -53,6 +60,13 @@ def routes(studio: Studio) -> list[BaseRoute]:
         release, _ = find_release(studio.home, request)
         return send_zip(release.folder, studio.get_workspace(request).make_private_folder())
 
+    def sign_named(request: Request, form: Form) -> Response:
+        release, _ = find_release(studio.home, request)
+        key = _take_signing_key(studio.home, form.get("key", ""))
+        studio.hands.submit_task(_sign_folder, str(release.folder), str(key)).result()
+        of = quote(release.name)
+        return RedirectResponse(f"/release?of={of}", status_code=303)
+
     def send_csv(request: Request) -> Response:
         release, _ = find_release(studio.home, request)
         room = studio.get_workspace(request).make_private_folder()
@@ -67,6 +81,7 @@ def routes(studio: Studio) -> list[BaseRoute]:
         Route("/release/report", show_report),
         Route("/release/certificate", show_certificate),
         Route("/release/release.zip", send_release),
+        make_form_route("/release/sign", sign_named),
         Route("/release/data.csv", send_csv),
     ]
 
@@ -86,6 +101,50 @@ def find_release(home: Path, request: Request) -> tuple[PastRelease, list[PastRe
         if release is not named and release.spec_file and release.spec_file == named.spec_file
     ]  # fmt: skip
     return named, others
+
+
+def list_signing_keys(home: Path) -> list[str]:
+    """Return the private keys of the project's folder, unencrypted PEM files, by their names."""
+    return sorted(
+        path.name
+        for path in home.glob("*.pem")
+        if path.is_file() and not path.is_symlink() and _is_private_key(path)
+    )
+
+
+def _is_private_key(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_PRIVATE_MARK)) == _PRIVATE_MARK
+    except OSError:
+        return False
+
+
+def _take_signing_key(home: Path, name: str) -> Path:
+    """Return a key of the folder by its name; make one, with its public half, if none is named."""
+    if name:
+        if name not in list_signing_keys(home):
+            raise IncrowdError(f"This folder has no private key '{name}'.")
+        return home / name
+    path = home / _NEW_KEY
+    private, public = generate_key_pair()
+    try:
+        for target, content in ((path, private), (path.with_suffix(".pub"), public)):
+            with create_private(target) as file:
+                file.write(content)
+    except FileExistsError as error:
+        raise IncrowdError(f"'{error.filename}' exists already. Choose it, or rename it.") from None
+    return path
+
+
+def _sign_folder(folder: str, key: str) -> None:
+    """Sign a release that verifies; run in another process, which reads all of its data."""
+    from incrowd.release.sign import sign_release
+
+    findings = verify(folder)
+    if findings:
+        raise FindingError(findings[0])
+    sign_release(Path(folder), Path(key))
 
 
 def _describe_source(release: PastRelease) -> dict[str, Any]:
