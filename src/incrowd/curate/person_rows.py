@@ -15,6 +15,7 @@ from incrowd.engine.table import Table
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import KINDS, Kind, find_ids
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.plan_counts import SHARE
 from incrowd.privacy.presentation import round_crowd_size
@@ -67,7 +68,8 @@ def compare_rows_per_person(
     for rows in sorted({*choices, unit.rows}):
         changed = file.with_entry(("unit", "rows"), rows).with_all_confirmed()
         method = make_method(changed)
-        implied = parameters_from_events(list(method.events))
+        layout = method.layout if isinstance(method, Safe) else None
+        implied = parameters_from_events(list(method.events), layout)
         parameters = None if implied is None else implied.tables[0][-1]
         if parameters is None or "noise" not in parameters:
             raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")

@@ -29,6 +29,10 @@ coin would gain less than one person of a crowd of dozens.)
 noise of its own: one table then costs what m tables of one row per person cost
 (:mod:`incrowd.anonymize.safe_counts`). The choices beside it cost what they name.
 
+**A table beside.** A table of households beside that of their people has the same noise and the
+levels that were chosen for the people, so it adds one draw and no choice: a household is in one of
+its cells (:mod:`incrowd.anonymize.safe_households`).
+
 Where the table is itself a sample, all of it is amplified together: geometric noise is settled for
 what may be spent on the sample, and both laws are accounted as they are.
 """
@@ -88,17 +92,20 @@ def split_for_counts(
     tables: int = 1,
     population: float | None = None,
     rows: int = 1,
+    beside: int = 0,
 ) -> BudgetSplit:
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
 
     ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
+    Of tables ``beside`` one cell has.
     """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
     choice_epsilons = (*choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population, rows
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        rows, beside,
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
@@ -111,7 +118,7 @@ def split_for_counts(
         fewer = "tables or rows per person" if rows > 1 else "tables"
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
-            f"{delta:g} (tables: {tables}{many}). Use a larger ε or δ, or fewer {fewer}."
+            f"{delta:g} (tables: {tables + beside}{many}). Use a larger ε or δ, or fewer {fewer}."
         )
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
@@ -225,7 +232,8 @@ class BudgetSplit:
     First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
-    was. Of counts, one person may be in as many cells of each table as there are ``rows``.
+    was. Of counts, one person may be in as many cells of each table as there are ``rows``. Tables
+    ``beside`` are drawn alike, with nothing chosen for them, and have a person in one cell.
     """
 
     epsilon: float
@@ -236,11 +244,17 @@ class BudgetSplit:
     tables: int = 1
     population: float | None = None
     rows: int = 1
+    beside: int = 0
 
     @property
     def draw_count(self) -> int:
         """The number of draws that one person may change, over all tables."""
-        return self.tables * self.rows
+        return self.tables * self.rows + self.beside
+
+    @property
+    def split_beside(self) -> BudgetSplit:
+        """The same split as a table beside sees it: nothing is chosen, a person is in one cell."""
+        return replace(self, selections=(), rows=1)
 
     @property
     def shared_parameters(self) -> dict[str, float | str]:
@@ -294,9 +308,13 @@ class BudgetSplit:
             *(Selection(epsilon) for epsilon in self.selections),
             self._table_event,
         ]
-        if self.selections and self.tables > 1:
+        if self.selections and self.tables + self.beside > 1:
             table_events = [Composition(table_events)]
-        events = [*(Selection(epsilon) for epsilon in self.choices), *table_events * self.tables]
+        events = [
+            *(Selection(epsilon) for epsilon in self.choices),
+            *[self.event] * self.beside,
+            *table_events * self.tables,
+        ]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)

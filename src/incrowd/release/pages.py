@@ -162,6 +162,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         ),
         "by_person": certificate.guarantee.unit == "one person",
         "rows_per_person": certificate.rows_per_person,
+        "people_noun": "people" if certificate.layout is None else "households",
         "strength": describe_strength(certificate),
         "success": describe_success(certificate),
         "rates": list_success_rates(certificate),

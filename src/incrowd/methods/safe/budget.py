@@ -98,10 +98,11 @@ def split_counts_budget(
     choices: Sequence[float] = (),
     tables: int = 1,
     rows: int = 1,
+    beside: int = 0,
 ) -> BudgetSplit:
     """Split the budget of tables of counts, whatever their schemes depend on.
 
-    One person has at most ``rows`` rows.
+    One person has at most ``rows`` rows, and is in one cell of each table ``beside``.
     """
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
@@ -116,6 +117,7 @@ def split_counts_budget(
         tables=tables,
         population=release.already_sampled,
         rows=rows,
+        beside=beside,
     )
 
 
