@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.arrays import Progress, Step
-from incrowd.engine.source import choose_engine, open_spec_table
+from incrowd.engine.source import choose_engine, get_people, open_spec_table
 from incrowd.engine.table import Engine, Table
 from incrowd.errors import IncrowdWarning
 from incrowd.evaluation.judge import Judge, judge, write_judgment
@@ -81,7 +81,8 @@ def publish(
 
     Args:
         table: A path, a PostgreSQL address, or a data frame of pandas, Polars, Arrow or Spark; None
-            for the table that the spec names.
+            for the table that the spec names. Of a spec with a ``household``, a mapping of
+            ``"people"`` and ``"households"``.
         spec: Path of a spec, its YAML text, a mapping, or a confirmed draft
             (:func:`incrowd.confirm`).
         output: Folder for the release; it must not exist, or be empty. None writes nothing;
@@ -241,7 +242,7 @@ def make_release(run: RunContext) -> Release:
         curator=run.private_folder,
         booking=spent.booking,
         reasons=outcome.reasons,
-        library=type(run.table).__module__.partition(".")[0],
+        library=type(get_people(run.table)).__module__.partition(".")[0],
         examples=judgment.examples,
         unused=people.unused,
     )

@@ -34,7 +34,7 @@ def test_the_schema_knows_the_spec() -> None:
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) == {
         "table", "sheet", "header", "ledger", "size", "unit", "part", "confirm", "columns",
-        "release", "purpose", "hipaa", "about", "describe",
+        "release", "purpose", "hipaa", "about", "describe", "household",
     }  # fmt: skip
     assert "from" in schema["$defs"]["Intervals"]["properties"]
 

@@ -75,8 +75,9 @@ class PeopleLaw:
             return self._shown[cells]
         tail = build_event_law(self.event).tail.tolist()
         each = {x: tail[abs(x)] for x in range(-self.event.r, self.event.r + 1)}
+        width = len(cells[0][0]) if cells else 1
         frequencies = Frequencies(
-            np.array([code for code, _ in cells], np.int32).reshape(-1, 1),
+            np.array([code for code, _ in cells], np.int32).reshape(len(cells), width),
             np.array([count for _, count in cells], np.int64),
         )
         outcome: dict[Cells, float] = {}

@@ -43,6 +43,7 @@ from incrowd.methods.table_fit import (
     find_missing_ids,
     find_other_parts,
     find_unmatched_columns,
+    find_unmatched_households,
 )
 from incrowd.privacy.events import PersonCounts, RowCounts, Selection
 from incrowd.privacy.randomness import SystemRandomness
@@ -176,6 +177,7 @@ def _find_expected_noise(file: SpecFile, table: Table) -> Iterator[Finding]:
 def _find_problems(file: SpecFile, table: Table) -> Iterator[Finding]:
     spec = file.spec
     yield from find_unmatched_columns(spec, table)
+    yield from find_unmatched_households(spec, table)
     if spec.confirm:
         yield make_finding("UNIT_NOT_CONFIRMED", spec=file.shell_name)
     yield from _find_repeated_ids(spec, table)

@@ -13,6 +13,7 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.registry import make_method
+from incrowd.methods.safe.method import Safe
 from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.events import find_most_per_group
 from incrowd.privacy.plan_counts import SHARE
@@ -103,7 +104,8 @@ def _compute_cost(file: SpecFile, rows: int, per_group: int) -> tuple[RowsPerPer
     """Return what rows of a person cost, and the standard deviation of a count."""
     unit = {**file.document["unit"], "rows": rows, "per_group": per_group}
     method = make_method(file.with_entry(("unit",), unit).with_all_confirmed())
-    implied = parameters_from_events(list(method.events))
+    layout = method.layout if isinstance(method, Safe) else None
+    implied = parameters_from_events(list(method.events), layout)
     parameters = None if implied is None else implied.tables[0][-1]
     if parameters is None or "noise" not in parameters:
         raise IncrowdError("Unit: rows per person are for noisy counts. Use `draw: counts`.")

@@ -90,7 +90,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     common: dict[str, Any] = {
         "method": release.method, "unit": promise.unit, "epsilon": promise.epsilon,
         "delta": promise.delta, "without_id": promise.without_id,
-        "period": promise.period, "part": promise.part,
+        "period": promise.period, "part": promise.part, "protects": promise.protects,
     }  # fmt: skip
     if isinstance(method, KAnonymity | KEpsilon):
         columns = method.columns
@@ -115,10 +115,10 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
             )
         return write_statement(facts), ""
     assert isinstance(release, SafeSpec)
-    implied = parameters_from_events(list(method.events))
+    assert isinstance(method, Safe)
+    implied = parameters_from_events(list(method.events), method.layout)
     assert implied is not None
     names = published_columns(spec, "quasi", "sensitive")
-    assert isinstance(method, Safe)
     tables, shared = (
         [_choose_worst_parameters(possible, release) for possible in implied.tables],
         implied.shared,
@@ -128,7 +128,7 @@ def _write_statement(spec: Spec, method: Method) -> tuple[list[Sentence], str]:
     else:
         shared = {**shared, **method.asserted}
     facts = Facts(
-        tables=tables, shared=shared,
+        tables=tables, shared=shared, layout=method.layout,
         local=sorted(names) if release.is_local else (), **common,
     )  # fmt: skip
     first, sentences = implied.tables[0], write_statement(facts)

@@ -11,6 +11,7 @@ from typing import Any
 from incrowd.engine.table import Engine, Table, TableCatalog, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
+from incrowd.spec.model import PersonId
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
@@ -54,9 +55,11 @@ def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None 
     """Open the table that a spec describes: the one given, or else the one that it names.
 
     The sheet and the header of the spec are those of either, unless what is given is no path. Its
-    columns are read as the spec says that they are written.
+    columns are read as the spec says that they are written. Where households have a table of their
+    own, each row of the answer has the columns of its household, too; both tables may be given, as
+    a mapping of "people" and "households".
     """
-    source = _open_source(file, table, engine)
+    source = open_joined_table(file, table, engine=engine)
     if source.origin.reread:  # read twice, 1.234 could become 1234
         return source
     readers = {
@@ -65,6 +68,43 @@ def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None 
         if column.written is not None and name in source.columns
     }
     return source.interpret_values(readers) if readers else source
+
+
+def open_joined_table(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:
+    """Open the same, with the values as they are written; a table that is joined stays as it is."""
+    households, household, unit = None, file.spec.household, file.spec.unit
+    if isinstance(table, Mapping) and household is not None:
+        table, households = _take_both(table)
+    source = _open_source(file, table, engine)
+    if household is None or not isinstance(unit, PersonId) or source.origin.match is not None:
+        return source
+    households = household.table if households is None else households
+    if households is None:
+        raise IncrowdError(
+            "Spec: no table of households is named. Add `table: FILE` under `household`."
+        )
+    beside, id_column = (
+        open_table(households, engine=source.engine, folder=file.folder),
+        household.id or unit.id,
+    )
+    if id_column not in beside.columns:
+        raise TableError(
+            f"Column '{id_column}': not in the table of households. Correct `id` under "
+            "`household`, or the table."
+        )
+    return source.join_table(unit.id, beside, id_column)
+
+
+def get_people(table: Any) -> Any:
+    """Return the table of people where that of their households is given with it, or the table."""
+    return table.get("people", table) if isinstance(table, Mapping) else table
+
+
+def _take_both(tables: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the table of people and that of households, given together."""
+    if set(tables) != {"people", "households"}:
+        raise ParameterError("table", 'name "people" and "households"', sorted(tables))
+    return tables["people"], tables["households"]
 
 
 def _open_source(file: SpecFile, table: Any, engine: Engine | None) -> Table:
@@ -129,7 +169,11 @@ def require_catalog(engine: object) -> TableCatalog:
 
 
 def choose_engine(source: object) -> Engine:
-    """Return the engine that opens such objects; for what is of no library, the local one."""
+    """Return the engine that opens such objects; for what is of no library, the local one.
+
+    Of two tables that are given together, that of the people decides.
+    """
+    source = get_people(source)
     libraries = [kind.__module__.split(".")[0] for kind in type(source).__mro__]
     return _load_engine(next((_ENGINES[name] for name in libraries if name in _ENGINES), _LOCAL))
 

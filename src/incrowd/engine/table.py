@@ -32,13 +32,29 @@ class TooManyTuplesError(TableError):
 
 
 @dataclass(frozen=True)
+class JoinMatch:
+    """How two tables met that were joined by ids: that of rows, and one with a row for each id.
+
+    ``columns`` came from the second table, in which ``repeated`` rows have an id that is there
+    already, ``missing`` rows have none, and ``unused`` rows have an id of no row of the first.
+    ``unmatched`` rows of the first have an id that the second does not have.
+    """
+
+    columns: tuple[str, ...]
+    repeated: int
+    missing: int
+    unused: int
+    unmatched: int
+
+
+@dataclass(frozen=True)
 class TableOrigin:
     """What is known of where a table came from; nothing, of one made in memory.
 
     ``sheet`` and ``header`` (a row, from 1) are those that were used, where they are not the first
     ones. ``notes`` are sentences for whoever opened the table. ``labels`` describe columns, as the
     file itself does; ``orders`` are the values of columns that have an order. ``reread`` says that
-    its columns were read as a spec says.
+    its columns were read as a spec says, ``match`` how it was joined with a second table.
     """
 
     sheet: str | None = None
@@ -47,6 +63,7 @@ class TableOrigin:
     labels: Mapping[str, str] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reread: bool = False
+    match: JoinMatch | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +201,14 @@ class Table(Protocol):
         """
         ...
 
+    def join_table(self, column: str, other: Any, other_column: str) -> Table:
+        """Return the rows with the columns of another table of the same engine, joined by ids.
+
+        Ids are one where their canonical texts are. Of rows of the other with one id, one is used.
+        The origin of the result says how the tables met.
+        """
+        ...
+
     def to_frame(self) -> Any:
         """Return the rows as a data frame of the engine's own kind."""
         ...
@@ -214,6 +239,15 @@ class Table(Protocol):
     def write(self, path: Path) -> None:
         """Write Parquet, CSV or Arrow by the ending of the name; whole or not at all."""
         ...
+
+
+def refuse_common_columns(columns: Sequence[str], others: Sequence[str]) -> None:
+    """Refuse to join tables that both have a column of a name."""
+    for name in others:
+        if name in columns:
+            raise TableError(
+                f"Column '{name}': both tables have it. Remove it from one of them, or rename it."
+            )
 
 
 class Fingerprints:

@@ -238,9 +238,12 @@ def expect(table: Any, spec: SpecSource) -> Expectation:
             _make_forecast(planned, widest, size, assumption, find_power(file.spec.release))
             for assumption in ASSUMPTIONS
         ),
-        tables=len(planned.tables),
+        # Of households and people, the table of people has the columns of both.
+        tables=len(planned.tables) if file.spec.household is None else 1,
         fixed=all(low == high for low, high in widest.values()),
-        unsliced=isinstance(file.spec.release, SafeSpec) and not file.spec.release.slices,
+        unsliced=isinstance(file.spec.release, SafeSpec)
+        and not file.spec.release.slices
+        and file.spec.household is None,
     )
 
 

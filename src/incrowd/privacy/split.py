@@ -31,6 +31,10 @@ noise of its own: one table then costs what m tables of one row per person cost
 counted, up to c of a person in a cell, the law is guessed for a person with c rows in each, and
 the accountant takes the worst way in which m rows can lie (:mod:`incrowd.privacy.shifted`).
 
+**A table beside.** A table of households beside that of their people has the same noise and the
+levels that were chosen for the people, so it adds one draw and no choice: a household is in one of
+its cells (:mod:`incrowd.anonymize.safe_households`).
+
 Where the table is itself a sample, all of it is amplified together: geometric noise is settled for
 what may be spent on the sample, and both laws are accounted as they are.
 """
@@ -95,11 +99,13 @@ def split_for_counts(
     population: float | None = None,
     rows: int = 1,
     per_group: int = 1,
+    beside: int = 0,
 ) -> BudgetSplit:
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
 
     ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
-    With ``per_group`` above 1 rows are counted, so many of one person in a cell.
+    With ``per_group`` above 1 rows are counted, so many of one person in a cell. Of tables
+    ``beside`` one cell has the person.
     """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
@@ -107,7 +113,7 @@ def split_for_counts(
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
-        rows, per_group,
+        rows, per_group, beside,
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
@@ -120,7 +126,7 @@ def split_for_counts(
         fewer = "tables or rows per person" if rows > 1 else "tables"
         raise UnsolvableError(
             f"No noisy counts with noise of at most {LARGEST_R:,} reach ε = {epsilon:g}, δ = "
-            f"{delta:g} (tables: {tables}{many}). Use a larger ε or δ, or fewer {fewer}."
+            f"{delta:g} (tables: {tables + beside}{many}). Use a larger ε or δ, or fewer {fewer}."
         )
     return min(budget_split, key=lambda split: split.draws[-1].r)  # type: ignore[union-attr]
 
@@ -182,7 +188,7 @@ def _split_gaussian(
 ) -> BudgetSplit | None:
     """Split for Gaussian noise of the variance at which r is least."""
     sizes = next(list_partitions(empty.rows, empty.per_group))  # as many as may be in each cell
-    energy = float(empty.tables * sum(size**2 for size in sizes))
+    energy = float(empty.tables * sum(size**2 for size in sizes) + empty.beside)
     guess = guess_variance(energy, float(empty.draw_count), inside, choice_epsilons)
     if guess is None:
         return None
@@ -260,7 +266,8 @@ class BudgetSplit:
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
     was. Of counts, one person may be in as many cells of each table as there are ``rows``; with
-    ``per_group`` above 1 so many of the rows count in one cell.
+    ``per_group`` above 1 so many of the rows count in one cell. Tables ``beside`` are drawn alike,
+    with nothing chosen for them, and have a person in one cell.
     """
 
     epsilon: float
@@ -272,11 +279,17 @@ class BudgetSplit:
     population: float | None = None
     rows: int = 1
     per_group: int = 1
+    beside: int = 0
 
     @property
     def draw_count(self) -> int:
         """The number of draws that one person may change by one, over all tables."""
-        return self.tables * self.rows
+        return self.tables * self.rows + self.beside
+
+    @property
+    def split_beside(self) -> BudgetSplit:
+        """The same split as a table beside sees it: nothing is chosen, a person is in one cell."""
+        return replace(self, selections=(), rows=1, per_group=1)
 
     @property
     def shared_parameters(self) -> dict[str, float | str]:
@@ -332,9 +345,13 @@ class BudgetSplit:
     def list_events(self, event: Event) -> list[Event]:
         """Return the events with a draw of each table."""
         table_events: list[Event] = [*(Selection(epsilon) for epsilon in self.selections), event]
-        if self.selections and self.tables > 1:
+        if self.selections and self.tables + self.beside > 1:
             table_events = [Composition(table_events)]
-        events = [*(Selection(epsilon) for epsilon in self.choices), *table_events * self.tables]
+        events = [
+            *(Selection(epsilon) for epsilon in self.choices),
+            *[self.event] * self.beside,
+            *table_events * self.tables,
+        ]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)

@@ -26,6 +26,7 @@ from incrowd.release.guarantee_terms import (
     TrustModel,
     derive_terms,
 )
+from incrowd.release.layout import LAYOUT_FILES, Layout
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
@@ -179,7 +180,9 @@ class ReleasedFile(_CertificatePart):
     ``formulas`` says that texts a spreadsheet would run begin with an apostrophe.
     """
 
-    file: Annotated[str, Field(pattern=r"^data(-[1-9]\d{0,3})?\.(parquet|csv)$")]
+    file: Annotated[
+        str, Field(pattern=r"^(data(-[1-9]\d{0,3})?|households|people)\.(parquet|csv)$")
+    ]
     form: Literal["expanded", "counted", "cells"]
     sha256: Hash
     rows: Count
@@ -207,7 +210,8 @@ class Certificate(_CertificatePart):
     """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together. A ``rehearsal`` is of a table that was made up.
+    at the top, are those of all together; a ``layout`` says that they are no slices but
+    households and people. A ``rehearsal`` is of a table that was made up.
     ``assertions`` is the hash of the file with what the curator says about the release,
     ``metadata`` names the formats in which the release is described.
     """
@@ -225,6 +229,7 @@ class Certificate(_CertificatePart):
     randomized: dict[str, CertifiedResponse] | None = None
     release: ReleasedFile | None = None
     slices: list[Slice] | None = None
+    layout: Layout | None = None
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
     assertions: Hash | None = None
@@ -240,12 +245,35 @@ class Certificate(_CertificatePart):
         if first != (self.slices is None, self.slices is None):
             raise ValueError("a certificate has a scheme and a release, or slices")
         ending = self.tables[0].release.file.partition(".")[2] if self.tables else ""
-        for number, table in enumerate(self.tables, 1):
-            name = "data" if self.slices is None else f"data-{number}"
+        for name, table in zip(self._list_file_names(), self.tables, strict=True):
             if table.release.file != f"{name}.{ending}":
                 raise ValueError(f"'{table.release.file}' is not called as it should be")
             if table.release.formulas and ending != "csv":
                 raise ValueError("'formulas' belongs to CSV files")
+        return self
+
+    def _list_file_names(self) -> list[str]:
+        """Return the name of each file, without its ending."""
+        if self.layout is None:
+            numbers = range(1, len(self.tables) + 1)
+            return ["data" if self.slices is None else f"data-{number}" for number in numbers]
+        return list(LAYOUT_FILES[self.layout])
+
+    @model_validator(mode="after")
+    def _check_layout(self) -> Certificate:
+        """Refuse households and people that do not share the columns of the household."""
+        if self.layout is None:
+            return self
+        if self.method != "safe" or self.guarantee.protects != "household":
+            raise ValueError("'layout' belongs to a safe release that protects households")
+        households, people = self.tables
+        if not set(households.scheme) < set(people.scheme):
+            raise ValueError("the columns of households are not among those of people")
+        for name, column in households.scheme.items():
+            if column.model_copy(update={"absent": None}) != people.scheme[name].model_copy(
+                update={"absent": None}
+            ):
+                raise ValueError(f"column '{name}' differs between households and people")
         return self
 
     @model_validator(mode="after")
@@ -293,8 +321,10 @@ class Certificate(_CertificatePart):
         )
 
     @property
-    def counted_unit(self) -> Literal["people", "rows"]:
+    def counted_unit(self) -> Literal["people", "households", "rows"]:
         """What published numbers of rows stand for."""
+        if self.layout is not None:
+            return "households"
         by_person = self.guarantee.unit == "one person" and self.rows_per_group == 1
         return "people" if by_person else "rows"
 
@@ -353,7 +383,7 @@ class Certificate(_CertificatePart):
         return [
             self.model_copy(
                 update={
-                    "slices": None, "parameters": table.parameters,
+                    "slices": None, "layout": None, "parameters": table.parameters,
                     "scheme": table.scheme, "release": table.release,
                 }
             )
@@ -424,6 +454,7 @@ class Certificate(_CertificatePart):
             period=guarantee.period,
             part=guarantee.part,
             protects=guarantee.protects,
+            layout=self.layout,
             local=sorted({name for name, column in columns if column.level is None}),
             noisy=tuple(self.noisy),
             randomized={

@@ -29,7 +29,8 @@ class Facts:
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``randomized`` those
     with randomized response (categories, and the probability that one is kept), ``kept`` those that
-    are published unchanged, ``assertions`` is the hash of what the curator says besides.
+    are published unchanged, ``assertions`` is the hash of what the curator says besides. A
+    ``layout`` says what several tables are, where they are no slices.
     """
 
     method: str
@@ -42,6 +43,7 @@ class Facts:
     period: str | None = None
     part: str | None = None
     protects: str | None = None
+    layout: str | None = None
     local: Sequence[str] = ()
     noisy: Sequence[str] = ()
     randomized: Mapping[str, tuple[int, float]] = field(default_factory=dict)
@@ -60,7 +62,7 @@ class Facts:
     @property
     def rows_per_person(self) -> int:
         """The largest number of rows of one person that were used."""
-        return int(self.common.get(ROWS_PER_PERSON, 1)) if self.tables else 1
+        return max((int(table.get(ROWS_PER_PERSON, 1)) for table in self.tables), default=1)
 
     @property
     def rows_per_group(self) -> int:

@@ -39,6 +39,7 @@ from incrowd.privacy.events import (
     SeriesCounts,
 )
 from incrowd.release.kept_roles import name_roles
+from incrowd.release.layout import Layout
 
 Parameters: TypeAlias = dict[str, float | str]
 
@@ -124,13 +125,18 @@ class EventParameters:
     tables: list[list[Parameters]]
 
 
-def parameters_from_events(events: list[Event]) -> EventParameters | None:
+def parameters_from_events(
+    events: list[Event], layout: Layout | None = None
+) -> EventParameters | None:
     """Return the parameters that events imply; None if they are not those of a safe release.
 
     One table has a safe release or counts; where its scheme was searched for, selections and then
     one of several releases, or counts. Slices have one such event each, after the selections that
-    put them together. All tables are drawn in the same way.
+    put them together. All tables are drawn in the same way. Households and people have one event
+    each: all choices are of the people, and a household is in one cell of its own table.
     """
+    if layout is not None:
+        return _list_household_parameters(events)
     match events:
         case [SampledEvent(event, rate)]:
             inner: list[Event] = [event]
@@ -153,6 +159,23 @@ def parameters_from_events(events: list[Event]) -> EventParameters | None:
                 if table_parameters
                 else _list_slice_parameters(events)
             )
+
+
+def _list_household_parameters(events: list[Event]) -> EventParameters | None:
+    """Return the parameters of a table of households and one of their people; None of others."""
+    if len(events) != 2 or not isinstance(events[0], GeometricCounts | GaussianCounts):
+        return None
+    first, second = (
+        _list_table_parameters(list(event.events) if isinstance(event, Composition) else [event])
+        for event in events
+    )
+    if len(second) != 1 or [_drop(second[0], ROWS_PER_PERSON, "search_epsilon")] != first:
+        return None
+    return EventParameters({}, [first, second])
+
+
+def _drop(parameters: Parameters, *names: str) -> Parameters:
+    return {name: value for name, value in parameters.items() if name not in names}
 
 
 def _list_table_parameters(events: list[Event]) -> list[Parameters]:
@@ -209,9 +232,8 @@ def _list_slice_parameters(events: list[Event]) -> EventParameters | None:
 
 def _has_one_law(slices: list[list[Parameters]]) -> bool:
     """Return whether all slices have the same noise, whose bound no coin has decided."""
-    first = {name: value for name, value in slices[0][0].items() if name != "search_epsilon"}
-    each = [{name: x for name, x in part[0].items() if name != "search_epsilon"} for part in slices]
-    return "coin" not in first and all(part == first for part in each)
+    first, *others = (_drop(part[0], "search_epsilon") for part in slices)
+    return "coin" not in first and all(part == first for part in others)
 
 
 def _sum_selections(events: list[Event]) -> float:

@@ -29,6 +29,7 @@ from incrowd.measure.outcome import evaluate_outcome
 from incrowd.measure.slices import compare_slices
 from incrowd.privacy.events import Event
 from incrowd.release.certificate import CertifiedGuarantee, CertifiedResponse, NoisyColumn
+from incrowd.release.layout import Layout
 from incrowd.release.parameters import has_free_labels
 from incrowd.spec.build import is_open
 from incrowd.spec.model import Column
@@ -91,7 +92,8 @@ class Product:
     Where a scheme was searched for among all, ``search`` tells how good it is, and where single
     cells were suppressed, ``suppression`` how few; ``beside`` are both
     tables with the columns that are kept as they are.
-    ``findings`` are those of the method itself.
+    ``findings`` are those of the method itself; ``file_name`` is that of the file, where it is not
+    the usual one.
     """
 
     data: Table
@@ -112,6 +114,7 @@ class Product:
     findings: tuple[Finding, ...] = ()
     apart: RemoteCells | None = None
     beside: KeptRows | None = None
+    file_name: str | None = None
 
     @property
     def rows(self) -> int:
@@ -225,9 +228,10 @@ class MethodResult:
     """All that a method has made: one table or slices, and what holds for them together.
 
     ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
-    all columns. ``reasons`` tell why a scheme was used; they depend on no data. ``synthetic`` is
-    what is published beside synthetic rows. Tables of counts have no products: ``tabulation`` is
-    all that is published of them, and ``true_counts`` counts the cells of the private table.
+    all columns. ``layout`` names what several tables are, if they are no slices. ``reasons`` tell
+    why a scheme was used; they depend on no data. ``synthetic`` is what is published beside
+    synthetic rows. Tables of counts have no products: ``tabulation`` is all that is published of
+    them, and ``true_counts`` counts the cells of the private table.
     """
 
     products: tuple[Product, ...]
@@ -239,6 +243,7 @@ class MethodResult:
     synthetic: SyntheticProduct | None = None
     tabulation: TabulationProduct | None = None
     true_counts: TrueCounts | None = None
+    layout: Layout | None = None
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -12,6 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
 from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
+from incrowd.release.household_statement import (
+    NO_KEY,
+    describe_household_files,
+    describe_shared_levels,
+)
 from incrowd.release.noise_sentences import (
     describe_accuracy,
     describe_coin,
@@ -186,6 +191,9 @@ def _write_choices(facts: Facts) -> Iterator[Sentence]:
             "The columns of each file were chosen by a differentially private search (ε = "
             f"{format_exact(facts.shared['slices_epsilon'])}, included above).",
         )
+    if facts.layout is not None:
+        yield make_sentence("generalization", describe_shared_levels(facts))
+        return
     yield make_sentence("generalization", _describe_per_file(facts, _describe_generalization))
 
 
@@ -256,7 +264,9 @@ def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
 
 
 def _write_unit(facts: Facts) -> Iterator[Sentence]:
-    if facts.rows_per_group > 1:
+    if facts.layout is not None:
+        yield make_sentence("unit", "The unit of the guarantee is a person.")
+    elif facts.rows_per_group > 1:
         yield make_sentence(
             "unit",
             f"The unit of the guarantee is a person: up to {facts.rows_per_person} rows per person "
@@ -285,6 +295,9 @@ def _write_unit(facts: Facts) -> Iterator[Sentence]:
         )
     if facts.protects == "household":
         yield make_sentence("household", HOUSEHOLD)
+    if facts.layout is not None:
+        yield make_sentence("household_files", describe_household_files(facts))
+        yield make_sentence("no_key", NO_KEY)
     if facts.without_id:
         yield make_sentence("without_id", "Rows without an id were not used.")
 

@@ -55,7 +55,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     if max(map(_count_choices, certificate.events), default=0) > _MOST_CHOICES:
         return [make_finding("EVENTS_TOO_MANY")]
     events = [parse_event(event) for event in certificate.events]
-    implied = parameters_from_events(events)
+    implied = parameters_from_events(events, certificate.layout)
     tables = [table.parameters for table in certificate.tables]
     has_slices = certificate.slices is not None
     if (
@@ -67,7 +67,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
         != _has_counts_by_levels(certificate)
         or has_slices != (len(tables) != 1)
     ):
-        what = "these slices" if has_slices else "one safe release"
+        what = certificate.layout or ("these slices" if has_slices else "one safe release")
         return [make_finding("EVENTS_DIFFER", what=what)]
     kind = BOTH if certificate.has_noisy_counts else METHODS[certificate.method].kind
     if not _has_kind(certificate, kind):

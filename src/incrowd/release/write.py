@@ -97,7 +97,9 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         return {"tabulation": part, **_describe_files(tables, parameters or {})}
     several = len(outcome.products) > 1
     tables = [
-        _write_table(draft, f"data-{number}" if several else "data", spec, product)
+        _write_table(
+            draft, product.file_name or (f"data-{number}" if several else "data"), spec, product
+        )
         for number, product in enumerate(outcome.products, 1)
     ]
     first = outcome.products[0]
@@ -106,7 +108,7 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
     )
     return {
         "kept": list(first.kept), "noisy": first.noisy,
-        "randomized": first.randomized or None, "synthetic": synthetic,
+        "randomized": first.randomized or None, "synthetic": synthetic, "layout": outcome.layout,
         **_describe_files(tables, outcome.parameters if several else first.parameters),
     }  # fmt: skip
 

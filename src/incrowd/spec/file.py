@@ -334,6 +334,10 @@ def find_conflicts(plain: Any) -> list[tuple[tuple[str, ...], str]]:
         column = columns.get(named)
         if isinstance(column, dict) and column.get("role") not in UNPUBLISHED:
             conflicts.append((("columns", named, "role"), PUBLISHED_ID))
+    household = plain.get("household")
+    listed = household.get("columns") if isinstance(household, dict) else None
+    for name in listed if isinstance(listed, list) else ():
+        missing(str(name), "household", "columns")
     if not isinstance(release, dict):
         return conflicts
     if isinstance(release.get("levels"), dict):

@@ -15,6 +15,7 @@ from incrowd.privacy.events import LARGEST_ROWS, find_most_per_group
 from incrowd.spec.about import About, MetadataFormat
 from incrowd.spec.base import Number, SpecModel, Text
 from incrowd.spec.hierarchies import HierarchyChoice
+from incrowd.spec.household import HouseholdTable, find_household_conflict
 from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
 from incrowd.spec.purpose import Purpose
 from incrowd.spec.release import (
@@ -307,7 +308,8 @@ class Spec(SpecModel):
     how many people the curator says there are, or that their true number is public; what to expect
     is said from it. Only a number that is written here may move the split of a budget. ``ledger``
     is the file of the privacy budget, beside the spec. ``confirm`` marks a ``unit`` that a draft
-    has guessed; every method refuses to run until it is confirmed. ``about`` is what the curator
+    has guessed; every method refuses to run until it is confirmed. A ``household`` has a table of
+    its own, beside that of its people. ``about`` is what the curator
     asserts of the release, ``describe`` the metadata files that are written from it. A ``purpose``
     without a ``release`` stands for the release of :mod:`incrowd.spec.purpose`. ``hipaa`` says that
     the published columns must keep to the list of HIPAA's safe harbor.
@@ -320,6 +322,7 @@ class Spec(SpecModel):
     size: Annotated[int, Field(ge=1, le=2**53)] | Literal["public"] | None = None
     unit: PersonId | Literal["one row per person"] = "one row per person"
     part: Part | None = None
+    household: HouseholdTable | None = None
     confirm: tuple[Literal["unit"], ...] = ()
     columns: Annotated[dict[Text, Column], Field(min_length=1)]
     purpose: Purpose | None = None
@@ -349,6 +352,12 @@ class Spec(SpecModel):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         self._check_period()
         release = self.release
+        if self.household is not None:
+            conflict = find_household_conflict(
+                self.household, self.unit, self.columns, release, has_part=self.part is not None
+            )
+            if conflict is not None:
+                raise ValueError(conflict)
         if "registry" in self.describe and isinstance(release, ClassesSpec):
             raise ValueError(REGISTRY_ELSEWHERE.format(release.method))
         if release is None:

@@ -16,7 +16,15 @@ from incrowd.arrays import Codes, Members
 from incrowd.codes.frequency import Frequencies, join_frequencies
 from incrowd.codes.values import BLANKS, BOOLEANS, NUMERAL
 from incrowd.engine.local import parquet, people
-from incrowd.engine.table import Coder, Engine, RowsPerId, TableError, TableOrigin, Tally
+from incrowd.engine.table import (
+    Coder,
+    Engine,
+    RowsPerId,
+    TableError,
+    TableOrigin,
+    Tally,
+    refuse_common_columns,
+)
 from incrowd.privacy.randomness import Randomness
 
 _PART_ROWS = 4_000_000
@@ -186,6 +194,27 @@ class LocalTable:
             [rows.get_column(self._inner[name]) for name in columns],
             [coders[name] for name in columns],
         )
+
+    def join_table(self, column: str, other: LocalTable, other_column: str) -> LocalTable:
+        """Return the rows with the columns of another table, joined by ids; held in memory."""
+        added = [name for name in other.columns if name != other_column]
+        refuse_common_columns(self._columns, added)
+        places, match = people.match_ids(
+            self._read_id_texts(column), other._read_id_texts(other_column), tuple(added)
+        )
+        place = find_free_name([*self._columns, *added])
+        # Columns are chosen by their places: Polars could take a name for a pattern.
+        second = other._named_frame.collect(engine="streaming")
+        second = pl.DataFrame([second.get_column(name) for name in added]).with_row_index(place)
+        rows = self._named_frame.collect(engine="streaming").with_columns(places.alias(place))
+        joined = rows.join(second, on=place, how="left", maintain_order="left").drop(place)
+        return LocalTable(joined.lazy(), origin=replace(self._origin, match=match))
+
+    def _read_id_texts(self, column: str) -> pl.Series:
+        """Return the ids of all rows as canonical texts; null without one."""
+        self._require_columns([column])
+        text = _canonicalize_text(pl.col(self._inner[column]).cast(pl.String))
+        return self._frame.select(text).collect(engine="streaming").to_series()
 
     def count_distinct(self, columns: Sequence[str]) -> int:
         """Count the distinct tuples of some columns, by hashes of 64 bits; no value is held.

@@ -49,6 +49,7 @@ from incrowd.engine.table import (
     Tally,
     TooManyTuplesError,
     Work,
+    refuse_common_columns,
 )
 from incrowd.privacy.randomness import Randomness
 
@@ -335,6 +336,14 @@ class SparkTable:
         self._require_columns([person, *columns])
         limit = self._engine.most_tuples
         return people.code_people(self, person, columns, coders, limit, alike)
+
+    def join_table(self, column: str, other: SparkTable, other_column: str) -> SparkTable:
+        """Return the rows with the columns of another table, joined by ids."""
+        added = [name for name in other.columns if name != other_column]
+        refuse_common_columns(self._columns, added)
+        frame, match = people.join_tables(self, column, other, other_column, added)
+        origin = replace(self._origin, match=match)
+        return SparkTable(frame.toDF(*self._columns, *added), self._engine, origin)
 
     def to_frame(self) -> DataFrame:
         """Return the rows as a data frame of Spark."""

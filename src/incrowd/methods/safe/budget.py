@@ -99,10 +99,12 @@ def split_counts_budget(
     tables: int = 1,
     rows: int = 1,
     per_group: int = 1,
+    beside: int = 0,
 ) -> BudgetSplit:
     """Split the budget of tables of counts, whatever their schemes depend on.
 
-    One person has at most ``rows`` rows, of which ``per_group`` count in one group.
+    One person has at most ``rows`` rows, of which ``per_group`` count in one group, and is in one
+    cell of each table ``beside``.
     """
     if release.epsilon is None or release.delta is None:
         raise IncrowdError(
@@ -118,6 +120,7 @@ def split_counts_budget(
         population=release.already_sampled,
         rows=rows,
         per_group=per_group,
+        beside=beside,
     )
 
 

@@ -1,4 +1,4 @@
-"""A safe release: one table or slices, what is spent on it, and what it promises."""
+"""A safe release: one table or several, what is spent on it, and what it promises."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from incrowd.methods.safe.budget import (
     split_single_release,
 )
 from incrowd.methods.safe.draw import list_draws
+from incrowd.methods.safe.households import TWO_TABLES, HouseholdProducts
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.series import find_noisier_totals
@@ -36,6 +37,7 @@ from incrowd.privacy.presentation import read_as_decimal
 from incrowd.privacy.split import BudgetSplit
 from incrowd.privacy.split_series import split_for_series
 from incrowd.release.certificate import CertifiedGuarantee
+from incrowd.release.layout import HOUSEHOLDS_AND_PEOPLE, Layout
 from incrowd.release.parameters import BOTH, DIFFERENTIAL_PRIVACY
 from incrowd.release.product import MethodResult, Parameters
 from incrowd.spec.build import ColumnHierarchies
@@ -64,12 +66,20 @@ class Safe:
         self._declared = ColumnHierarchies(columns, file.folder)
         _refuse_target(self._release.target, self._declared.names)
         self._slicing = Slicer(self._release.slices, self._declared.names)
+        household = file.spec.household
+        self._households = (
+            None
+            if household is None
+            else HouseholdProducts(household, self._release, self._declared)
+        )
         size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
         self._scheme, scheme_reasons = choose_scheme(
             self._release, self._declared, self._get_effective_size(size)
         )
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
+        if self._households is not None:
+            self._reasons += (TWO_TABLES,)
         self._split = self._split_budget()
         self.notes = find_noisier_totals(self._split)
         self.joint_guarantee: Guarantee | None = None
@@ -94,6 +104,16 @@ class Safe:
     def _per_group(self) -> int:
         """The largest number of these rows that count in one group."""
         return 1 if self._person is None else self._person.per_group
+
+    @property
+    def layout(self) -> Layout | None:
+        """What several tables are, if they are no slices."""
+        return None if self._households is None else HOUSEHOLDS_AND_PEOPLE
+
+    @property
+    def _beside(self) -> int:
+        """The number of tables beside that of people."""
+        return 0 if self._households is None else 1
 
     def _get_effective_size(self, size: int | None) -> int | None:
         """Return the size of a table with one row per person in which a choice is as noisy."""
@@ -129,7 +149,7 @@ class Safe:
         if not shares and release.draw == "counts":
             return split_counts_budget(
                 release, choices=choice_epsilons, tables=tables, rows=self._rows,
-                per_group=self._per_group,
+                per_group=self._per_group, beside=self._beside,
             )  # fmt: skip
         if not shares:
             return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
@@ -141,7 +161,7 @@ class Safe:
         if release.draw == "counts":
             return split_counts_budget(
                 release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
-                rows=self._rows, per_group=self._per_group,
+                rows=self._rows, per_group=self._per_group, beside=self._beside,
             )  # fmt: skip
         return split_search_budget(
             release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
@@ -156,7 +176,8 @@ class Safe:
         """
         choose = max if isinstance(self._split.event, Coin) else min
         draw = choose(list_draws(self._split, self._release), key=lambda draw: draw.crowd)
-        tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
+        parts = self._slicing.known_slices if self._households is None else self._households.tables
+        tables = tuple(self._scheme.level_limits(names) for names in parts)
         return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
@@ -195,7 +216,12 @@ class Safe:
                 rows=self._rows,
             )  # fmt: skip
             parts = [table.select_columns(names) for names in slices]
-        products = tuple(self._scheme.make_product(part, self._split, context) for part in parts)
+        if self._households is None:
+            products = tuple(
+                self._scheme.make_product(part, self._split, context) for part in parts
+            )
+        else:
+            products = self._households.make_products(table, self._scheme, self._split, context)
         if len(products) == 1:
             parameters = {**products[0].parameters, **self.asserted}
             findings = (*products[0].findings, *self.notes)
@@ -206,6 +232,7 @@ class Safe:
             events=self.events,
             original=table if isinstance(table, CountedTable) else table.collect_sample(),
             parameters={**self._split.shared_parameters, **self.asserted},
+            layout=self.layout,
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 
