@@ -102,6 +102,8 @@ def test_report_and_evaluate_agree_and_recipients_are_told(tmp_path: Path) -> No
     report = (tmp_path / "out.curator/report.html").read_text(encoding="utf-8")
     assert "Noisy counts of rows by group" in report
     assert "Up to 2 of them count in each group" in report
+    assert f"A group of {release.certificate.threshold} rows" in report
+    assert "rows to be published" in ic.expect(None, spec).summarize()
     law = law_from_parameters(release.certificate.parameters)
     assert isinstance(law, CountLaw)
     assert law.threshold == release.certificate.threshold

@@ -103,8 +103,8 @@ class CountsPlan(PlanResult):
         )  # fmt: skip
         return (
             f"Groups of {self.crowd:,} or more {self.counted_unit} are published with probability "
-            f"above 1/2, groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
-            f"±{self.error}; "
+            f"above 1/2, groups of {self.certain_crowd:,} or more always. 95 % of noise lies "
+            f"within ±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} "
             f"{'different people' if self.rows > 1 else 'original rows'}. "
             f"{subject} ({format_parameter('epsilon', self.epsilon, 4)}, "

@@ -157,7 +157,10 @@ class Safe:
         choose = max if isinstance(self._split.event, Coin) else min
         draw = choose(list_draws(self._split, self._release), key=lambda draw: draw.crowd)
         tables = tuple(self._scheme.level_limits(names) for names in self._slicing.known_slices)
-        return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
+        return PlannedRelease(
+            self._declared, tables, draw.publish_probability, draw.crowd,
+            "people" if self._per_group == 1 else "rows",
+        )  # fmt: skip
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.
