@@ -37,6 +37,7 @@ SPECS = {
     "counts-already-sampled-slices": f"{SAFE}, already_sampled: 0.1, {SLICES}",
     "counts-person-counted-csv": f"{SAFE}, {LEVELS}, format: csv, rows: counted",
     "counts-person-rows": f"{SAFE}, {LEVELS}",
+    "counts-person-rows-per-group": f"{SAFE}, {LEVELS}",
     "counts-person-period": f"{SAFE}, {LEVELS}",
     "counts-person-period-series": f"{SAFE}, {LISTED_LEVELS}, rows: counted, series: {{of: 4}}",
     "sample-fixed": f"{SAFE}, draw: sample, {LEVELS}",
@@ -114,7 +115,8 @@ def make_format_release(name: str, folder: Path) -> None:
         table = table.with_columns(pl.Series("name", ids))
         more = "unit: {id: name, without_id: drop}"
     if "rows" in name:
-        more = "unit: {id: name, without_id: drop, rows: 2}"
+        each = ", per_group: 2" if "per-group" in name else ""
+        more = f"unit: {{id: name, without_id: drop, rows: 2{each}}}"
     if "period" in name:
         table = table.with_columns(pl.lit("2026-07-31").alias("day"))
         columns = f"{columns.rstrip()}\n  day: {{role: drop}}\n"

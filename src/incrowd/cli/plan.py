@@ -220,8 +220,8 @@ def print_rows_per_person(comparison: Sequence[RowsPerPerson], typical: float | 
         share = "–" if choice.share is None else format_percent(choice.share)
         error = "–" if choice.error is None else f"{choice.error:.2f}"
         table.add_row(
-            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} {choice.counted}", share,
-            error,
+            f"{choice.rows:,}", f"±{choice.noise:,}", f"{choice.crowd:,} {choice.counted_unit}",
+            share, error,
         )  # fmt: skip
     make_console().print(table)
     if typical is None:
@@ -243,8 +243,8 @@ def print_rows_per_group(comparison: Sequence[RowsPerPerson]) -> None:
     for name in ("per_group", "counts", "95 % of noise", "smallest groups"):
         table.add_column(name, justify="right", no_wrap=True)
     for choice in comparison:
-        crowd = f"{choice.crowd:,} {choice.counted}"
-        table.add_row(f"{choice.per_group:,}", choice.counted, f"±{choice.noise:,}", crowd)
+        crowd = f"{choice.crowd:,} {choice.counted_unit}"
+        table.add_row(f"{choice.per_group:,}", choice.counted_unit, f"±{choice.noise:,}", crowd)
     print(f"\nCounting rows instead of people, with rows: {comparison[0].rows}:")
     make_console().print(table)
 
@@ -379,7 +379,7 @@ def print_counts(answer: CountsPlan, *, verbose: bool = False) -> None:
     least = "different people" if answer.rows > 1 else "original rows"
     crowd, always = answer.crowd, f"groups of {answer.certain_crowd:,} or more always"
     facts = [
-        ("Crowd size", f"{crowd:,} {answer.counted}: {_describe_crowd(crowd)}, {always}"),
+        ("Crowd size", f"{crowd:,} {answer.counted_unit}: {_describe_crowd(crowd)}, {always}"),
         ("Accuracy", f"95 % of noise within ±{answer.error:,}, every count within ±{answer.r:,}"),
         ("Groups", f"at least {answer.k:,} {least} each (k = {answer.k:,})"),
         *_guarantee_facts(answer),

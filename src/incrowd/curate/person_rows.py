@@ -48,7 +48,7 @@ class RowsPerPerson:
     per_group: int = 1
 
     @property
-    def counted(self) -> str:
+    def counted_unit(self) -> str:
         """What a count is a number of."""
         return "people" if self.per_group == 1 else "rows"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 import numpy as np
@@ -47,12 +47,14 @@ class PlannedRelease:
 
     For each table the levels that its columns may take, lowest and highest; a cell of n rows is
     shown with probability ``likely(n)``, at least as often as not from ``crowd`` rows on.
+    ``counted_unit`` says what they are: people, or rows of which a person may have several.
     """
 
     declared: ColumnHierarchies
     tables: tuple[Mapping[str, tuple[int, int]], ...]
     likely: Callable[[Floats], Floats]
     crowd: float
+    counted_unit: Literal["people", "rows"] = "people"
 
 
 class Method(Protocol):

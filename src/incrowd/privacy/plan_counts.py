@@ -64,7 +64,7 @@ class CountsPlan(PlanResult):
         return self.crowd + self.r
 
     @property
-    def counted(self) -> str:
+    def counted_unit(self) -> str:
         """What a count is a number of: people, or rows of which a person may have several."""
         return "rows" if self.per_group > 1 else "people"
 
@@ -102,9 +102,9 @@ class CountsPlan(PlanResult):
             "The release satisfies"
         )  # fmt: skip
         return (
-            f"Groups of {self.crowd:,} or more {self.counted} are published with probability above "
-            f"1/2, groups of {self.certain_crowd:,} or more always. 95 % of noise lies within "
-            f"±{self.error}; "
+            f"Groups of {self.crowd:,} or more {self.counted_unit} are published with probability "
+            f"above 1/2, groups of {self.certain_crowd:,} or more always. 95 % of noise lies "
+            f"within ±{self.error}; "
             f"every count lies within ±{self.r}. Each group has at least {self.k} "
             f"{'different people' if self.rows > 1 else 'original rows'}. "
             f"{subject} ({format_parameter('epsilon', self.epsilon, 4)}, "

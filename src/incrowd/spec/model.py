@@ -284,22 +284,6 @@ class PersonId(SpecModel):
     period: Period | None = None
     protects: Literal["household"] | None = None
 
-    @model_validator(mode="after")
-    def _check_per_group(self) -> PersonId:
-        if self.per_group > self.rows:
-            raise ValueError(
-                f"`per_group` ({self.per_group}) exceeds `rows` ({self.rows}), the rows of a "
-                "person that are used. Use at most as many."
-            )
-        most = find_most_per_group(self.rows)
-        if self.per_group > most:
-            raise ValueError(
-                f"{self.rows} rows of a person, up to {self.per_group} in one group, can lie in "
-                f"too many ways to account for each. Use `per_group` of at most {most}, or fewer "
-                "`rows`."
-            )
-        return self
-
 
 class Spec(SpecModel):
     """A table, its unit, its columns and the release that is asked for.
@@ -351,6 +335,7 @@ class Spec(SpecModel):
         ):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         self._check_period()
+        self._check_per_group()
         release = self.release
         if self.household is not None:
             conflict = find_household_conflict(
@@ -365,11 +350,6 @@ class Spec(SpecModel):
         several = self.unit.rows if isinstance(self.unit, PersonId) else 1
         if several > 1 and not isinstance(release, SafeSpec | ClassesSpec):
             raise ValueError(f"`unit`: {SEVERAL_ROWS}")
-        if isinstance(self.unit, PersonId) and self.unit.per_group > 1:
-            if not isinstance(release, SafeSpec):
-                raise ValueError(f"`unit`: {ROWS_COUNTED}")
-            if release.series is not None:
-                raise ValueError(f"`unit`: {ROWS_IN_SERIES}")
         slices = release.slices if isinstance(release, SafeSpec) else ()
         parts = () if isinstance(slices, Slicing) else slices
         target = (release.target,) if isinstance(release, SafeSpec) and release.target else ()
@@ -405,6 +385,27 @@ class Spec(SpecModel):
             role = self.columns[name].role
             if role != "noisy":
                 raise ValueError(f"column '{name}': {SUMMED_ROLE.format(role)}")
+
+    def _check_per_group(self) -> None:
+        """Refuse more rows in a group than are used, and counts of rows where people count."""
+        unit, release = self.unit, self.release
+        if not isinstance(unit, PersonId) or unit.per_group == 1:
+            return
+        if unit.per_group > unit.rows:
+            raise ValueError(
+                f"`unit`: `per_group` ({unit.per_group}) exceeds `rows` ({unit.rows}), the rows of "
+                "a person that are used. Use at most as many."
+            )
+        if unit.per_group > (most := find_most_per_group(unit.rows)):
+            raise ValueError(
+                f"`unit`: {unit.rows} rows of a person, up to {unit.per_group} in one group, can "
+                "lie in too many ways to account for each. Use `per_group` of at most "
+                f"{most}, or fewer `rows`."
+            )
+        if release is not None and not isinstance(release, SafeSpec):
+            raise ValueError(f"`unit`: {ROWS_COUNTED}")
+        if isinstance(release, SafeSpec) and release.series is not None:
+            raise ValueError(f"`unit`: {ROWS_IN_SERIES}")
 
     def _check_period(self) -> None:
         """Refuse a period without a part, and a part without a period."""

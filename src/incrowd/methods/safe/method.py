@@ -178,7 +178,10 @@ class Safe:
         draw = choose(list_draws(self._split, self._release), key=lambda draw: draw.crowd)
         parts = self._slicing.known_slices if self._households is None else self._households.tables
         tables = tuple(self._scheme.level_limits(names) for names in parts)
-        return PlannedRelease(self._declared, tables, draw.publish_probability, draw.crowd)
+        return PlannedRelease(
+            self._declared, tables, draw.publish_probability, draw.crowd,
+            "people" if self._per_group == 1 else "rows",
+        )  # fmt: skip
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.

@@ -182,7 +182,8 @@ def _price(
 ) -> list[RowsOption]:
     return [
         RowsOption(
-            number, f"{name(number)}: noise ±{cost.noise}, groups of {cost.crowd} {cost.counted}"
+            number,
+            f"{name(number)}: noise ±{cost.noise}, groups of {cost.crowd} {cost.counted_unit}",
         )
         for cost, number in zip(costs, numbers, strict=True)
     ]
