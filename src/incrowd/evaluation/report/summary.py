@@ -93,7 +93,7 @@ def _published(certificate: Certificate, evaluation: Evaluation, unused: int) ->
             f"{evaluation.rows_original + unused:,} rows were not used."
         )
     if certificate.has_noisy_counts:
-        unit = "people" if by_person else "rows"
+        unit = "households" if certificate.layout else "people" if by_person else "rows"
         words.append(f"Noisy counts of {unit} by group; no row is a record of a person.")
     elif certificate.method == "safe":
         words.append("A random sample of the rows, generalized.")
