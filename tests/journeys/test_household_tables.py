@@ -314,6 +314,8 @@ def test_report_evaluation_and_dry_run_know_both_tables(tmp_path: Path) -> None:
 def test_two_tables_are_not_taken_for_columns_of_one(honest: Path, tmp_path: Path) -> None:
     with pytest.raises(IncrowdError, match="holds households and people"):
         ic.synthesize(honest, tmp_path / "rows.csv")
+    with pytest.raises(IncrowdError, match="names a second"):
+        ic.audit(make_spec(1, **FIXED), runs=10)
 
 
 def test_metadata_describe_both_files(tmp_path: Path) -> None:
