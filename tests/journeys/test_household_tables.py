@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
+from support.census import OWN, PERSONAL, VALUES, Pair, make_census, make_spec
 from support.releases import forge_certificate
 from support.unjudged import publish_unjudged
 
@@ -25,41 +25,6 @@ from incrowd.privacy.randomness import SeededRandomness
 from incrowd.release.certificate import Certificate, hash_file
 from incrowd.spec.file import load_spec
 from incrowd.spec.problem import SpecError
-
-VALUES = {
-    "region": ["east", "north", "south", "west"], "tenure": ["owner", "tenant"],
-    "age": ["0-17", "18-64", "65+"], "sex": ["f", "m"],
-}  # fmt: skip
-OWN = ("region", "tenure")
-PERSONAL = ("age", "sex")
-Pair = dict[str, pl.DataFrame]
-
-
-def make_census(number: int = 2500, *, seed: int = 5) -> Pair:
-    draws = np.random.default_rng(seed)
-    member = np.repeat(np.arange(number), draws.integers(1, 6, number))
-    households = {name: draws.choice(VALUES[name], number) for name in OWN}
-    people = {name: draws.choice(VALUES[name], len(member)) for name in PERSONAL}
-    return {
-        "people": pl.DataFrame({"household": member, **people}),
-        "households": pl.DataFrame({"household": np.arange(number), **households}),
-    }
-
-
-def make_spec(rows: int = 3, **release: Any) -> dict[str, Any]:
-    tree = {"groups": {"up": ["north", "west"], "down": ["east", "south"]}}
-    hierarchies = {name: {"flat": {"values": values}} for name, values in VALUES.items()}
-    hierarchies["region"] = tree
-    return {
-        "household": {"columns": list(OWN)},
-        "unit": {"id": "household", "rows": rows, "protects": "household"},
-        "columns": {
-            "household": {"role": "identifier"},
-            **{name: {"role": "quasi", "hierarchy": hierarchies[name]} for name in VALUES},
-        },
-        "release": {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "rows": "counted", **release},
-    }
-
 
 FIXED = {"levels": dict.fromkeys(VALUES, 0)}
 
@@ -345,6 +310,30 @@ def test_report_evaluation_and_dry_run_know_both_tables(tmp_path: Path) -> None:
     rehearsal = ic.rehearse(spec, size=1500, typical=2, output=tmp_path / "dry")
     assert rehearsal.certificate.layout == "households and people"
     assert [finding.code for finding in ic.verify(tmp_path / "dry")] == ["RELEASE_REHEARSED"]
+
+
+def test_two_tables_are_not_taken_for_columns_of_one(honest: Path, tmp_path: Path) -> None:
+    with pytest.raises(IncrowdError, match="holds households and people"):
+        ic.synthesize(honest, tmp_path / "rows.csv")
+    with pytest.raises(IncrowdError, match="names a second"):
+        ic.audit(make_spec(1, **FIXED), runs=10)
+
+
+def test_metadata_describe_both_files(tmp_path: Path) -> None:
+    spec = {
+        **make_spec(2, **FIXED),
+        "about": {
+            "title": "Census",
+            "description": "Generated.",
+            "publisher": "A",
+            "contact": "a@b.c",
+        },
+        "describe": ["croissant", "dcat", "registry", "ddi", "frictionless", "dossier"],
+    }
+    publish_unjudged(make_census(600), spec, output=tmp_path / "out")
+    assert ic.verify(tmp_path / "out") == []
+    package = json.loads((tmp_path / "out/datapackage.json").read_text())
+    assert [x["path"] for x in package["resources"]] == ["households.parquet", "people.parquet"]
 
 
 @pytest.mark.spark

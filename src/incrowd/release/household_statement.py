@@ -5,6 +5,10 @@ from __future__ import annotations
 from incrowd.release.facts import Facts
 from incrowd.release.noise_sentences import format_exact
 
+HOUSEHOLD_UNIT = (
+    "The unit of the guarantee is a household, with its own row of the input and the rows of all "
+    "of its people."
+)
 NO_KEY = (
     "No key links the files, and their rows do not correspond: no published row is a household or "
     "a person, so there is none that a key could point to. The files share the columns of the "
@@ -20,9 +24,8 @@ def describe_household_files(facts: Facts) -> str:
     return (
         "The file of households counts households by their own columns, each in one group. The "
         f"file of people counts the households that have such a person: {used} used, chosen at "
-        f"random, and it counts once in each group that they belong to, so in {groups}. The row "
-        "of a household and the rows of its people are added or removed together; ε and δ are "
-        "those of both files. Households without people in the input are in neither file."
+        f"random, and it counts once in each group that they belong to, so in {groups}. ε and δ "
+        "are those of both files. Households without people in the input are in neither file."
     )
 
 

@@ -13,6 +13,7 @@ from incrowd.privacy.presentation import format_parameter
 from incrowd.release.class_statement import write_k_anonymity, write_k_epsilon
 from incrowd.release.facts import HOUSEHOLD, Facts, Sentence, make_sentence, quote_names
 from incrowd.release.household_statement import (
+    HOUSEHOLD_UNIT,
     NO_KEY,
     describe_household_files,
     describe_shared_levels,
@@ -265,7 +266,7 @@ def _describe_sampling(facts: Facts, parameters: Parameters) -> str:
 
 def _write_unit(facts: Facts) -> Iterator[Sentence]:
     if facts.layout is not None:
-        yield make_sentence("unit", "The unit of the guarantee is a person.")
+        yield make_sentence("unit", HOUSEHOLD_UNIT)
     elif facts.rows_per_group > 1:
         yield make_sentence(
             "unit",

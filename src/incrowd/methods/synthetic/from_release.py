@@ -90,6 +90,11 @@ def synthesize_release(
             f"'{folder}' is no release by slices or tables. To get synthetic rows of a table, "
             "publish it with 'method: synthetic'."
         )
+    if certificate.layout is not None:
+        raise IncrowdError(
+            f"'{folder}' holds households and people, which are not columns of one table. To get "
+            "synthetic rows, publish a table with 'method: synthetic'."
+        )
     columns = read_slice_columns(folder, certificate)
     tables = (
         [_read_slice(folder, part, columns) for part in certificate.tables]

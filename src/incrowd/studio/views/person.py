@@ -114,8 +114,9 @@ def _make_changes(work: OpenSpec, chosen: str, form: Form) -> spec_edits.Changes
     changes = spec_edits.set_unit(
         chosen, without_id="without_id" in form, rows=rows, per_group=per_group
     )
-    if isinstance(old, PersonId) and old.id == chosen and old.period is not None:
-        changes["unit",]["period"] = old.period.model_dump()
+    if isinstance(old, PersonId) and old.id == chosen:
+        kept_entries = old.model_dump(include={"period", "protects"}, exclude_none=True)
+        changes["unit",] = {**changes["unit",], **kept_entries}
     if chosen:
         changes = {**spec_edits.set_role(work.file, work.guessed, chosen, "identifier"), **changes}
     return changes
