@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.studio import RunningStudio
-from support.web import find_violations, open_page
+from support.web import find_violations, open_page, open_room, settle_page
 
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.publication import publish
@@ -16,28 +16,16 @@ from incrowd.release.verify import verify
 from incrowd.spec.file import parse_spec, read_spec_file
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 ROOMS = ("person", "data", "hierarchies", "confirm", "privacy", "explore", "publish")
-
-
-def settled(page: Page) -> None:
-    """Wait until nothing more is to be followed."""
-    page.wait_for_selector("[data-follow]", state="detached")
-
-
-def room(page: Page, name: str) -> None:
-    """Go to a room of the work by its link."""
-    page.click(f"nav.steps a[href$='/{name}']")
-    page.wait_for_selector(f"nav.steps a[href$='/{name}'][aria-current]")
-    settled(page)
 
 
 def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
     with open_page(chromium, studio) as page:
         page.click("button[value=voters]")
         page.wait_for_selector("#column-0 svg")
-        settled(page)
+        settle_page(page)
         assert find_violations(page) == []
         page.select_option("#role-6", "drop")  # race
         page.wait_for_selector("#column-6.role-drop")
@@ -45,21 +33,21 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert read_spec_file(spec).spec.columns["race"].role == "drop"
         page.click("footer button")  # undo
         page.wait_for_selector("#column-6.role-quasi")
-        room(page, "hierarchies")
+        open_room(page, "hierarchies")
         page.click("#ladder-list a:has-text('birth_year')")
         page.wait_for_selector("#f-width-1")
         page.fill("#f-width-1", "5")
         page.press("#f-width-1", "Tab")
         page.wait_for_selector("#ladder-tree:has-text('5')")
-        settled(page)
+        settle_page(page)
         assert find_violations(page) == []
-        room(page, "privacy")
+        open_room(page, "privacy")
         page.fill("#epsilon", "2")
         page.press("#epsilon", "Tab")
         page.wait_for_selector("#statement:has-text('ε = 2 and')")
-        settled(page)
+        settle_page(page)
         for name in ROOMS[4:]:
-            room(page, name)
+            open_room(page, name)
             assert find_violations(page) == [], name
         release = read_spec_file(spec).spec.release
         assert release is not None
@@ -75,7 +63,7 @@ def test_the_sample_table_by_clicks(studio: RunningStudio, chromium: Browser) ->
         assert find_violations(page) == []
         page.click("main a.button")
         page.wait_for_url("**/publish")
-        settled(page)
+        settle_page(page)
         page.fill("#name", "by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download")
@@ -119,10 +107,10 @@ def test_a_file_as_users_bring_it_on_a_phone(
     ) as page:
         page.set_input_files("input[data-pick]", patients)
         page.wait_for_url("**/person")
-        settled(page)
+        settle_page(page)
         assert find_violations(page) == []
         for name in ROOMS:
-            room(page, name)
+            open_room(page, name)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 380, name
             assert find_violations(page) == [], name
@@ -131,15 +119,15 @@ def test_a_file_as_users_bring_it_on_a_phone(
         file = studio.folder / "Patienten 2025.yaml"
         assert read_spec_file(file).spec.table == "Patienten 2025.csv"
         assert page.is_visible("#who-is-a-person")
-        room(page, "person")
+        open_room(page, "person")
         page.click("#confirm-unit")
         page.wait_for_url("**/data")
-        settled(page)
+        settle_page(page)
         assert not page.is_visible("#who-is-a-person")
         page.click("#confirm-all")
         page.wait_for_selector("#overview:has-text('on this page are confirmed')")
         left = list(read_spec_file(file).spec.unconfirmed_entries)  # what is left are ladders
-        room(page, "hierarchies")
+        open_room(page, "hierarchies")
         page.click(f"#ladder-list a:has-text('{left[0]}')")
         for name in left:  # each leads to the next
             page.wait_for_selector(f"#ladder-title:has-text('{name}')")
@@ -148,11 +136,11 @@ def test_a_file_as_users_bring_it_on_a_phone(
             if name != left[-1]:
                 page.click("#next-confirm")
         assert read_spec_file(file).spec.unconfirmed_entries == {}
-        room(page, "privacy")
+        open_room(page, "privacy")
         page.click("#new-ledger summary")
         page.click("#new-ledger-form button")
         page.wait_for_selector("#ledger:has-text('The ledger allows this release')")
-        room(page, "publish")
+        open_room(page, "publish")
         page.fill("#name", "on-a-phone")
         page.click("#publish")
         page.wait_for_selector("#download")
@@ -217,7 +205,7 @@ def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -
         tab_to("button[value=patients]")
         page.keyboard.press("Enter")
         page.wait_for_url("**/data")
-        settled(page)
+        settle_page(page)
         tab_to("#role-0")
         page.keyboard.press("d")  # drop, by its letter
         page.wait_for_selector("#column-0.role-drop")
@@ -228,7 +216,7 @@ def test_the_keyboard_alone_suffices(studio: RunningStudio, chromium: Browser) -
         tab_to("nav.steps a[href$='/publish']")
         page.keyboard.press("Enter")
         page.wait_for_url("**/publish")
-        settled(page)
+        settle_page(page)
         tab_to("#name")
         page.keyboard.press("Control+A")
         page.keyboard.type("by-keys")
@@ -250,13 +238,13 @@ def test_two_tabs_on_one_spec(studio: RunningStudio, chromium: Browser) -> None:
         first.fill("#place", "tabs.csv")
         first.press("#place", "Enter")
         first.wait_for_url("**/person")
-        settled(first)
+        settle_page(first)
         first.click("#confirm-unit")
         first.wait_for_url("**/data")
-        settled(first)
+        settle_page(first)
         second = first.context.new_page()
         second.goto(first.url)
-        settled(second)
+        settle_page(second)
         first.select_option("#role-0", "drop")
         first.wait_for_selector("#column-0.role-drop")
         second.select_option("#role-1", "sensitive")
@@ -288,12 +276,12 @@ def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: 
     with open_page(chromium, studio, refusals=True) as page:
         page.click("button[value=census]")
         page.wait_for_url("**/data")
-        settled(page)
+        settle_page(page)
         role = page.input_value("#role-1")
         page.select_option("#role-1", "noisy")  # which a safe release cannot have
         page.wait_for_selector("#problem:has-text('noisy')")
         page.wait_for_function("role => document.getElementById('role-1').value == role", arg=role)
-        room(page, "privacy")
+        open_room(page, "privacy")
         stored = page.input_value("#epsilon")
         page.fill("#epsilon", "-4")
         page.press("#epsilon", "Enter")
@@ -301,7 +289,7 @@ def test_a_refused_change_goes_from_the_screen(studio: RunningStudio, chromium: 
         page.wait_for_function("it => document.getElementById('epsilon').value == it", arg=stored)
         page.select_option("#draw", "counts")
         page.wait_for_selector("#problem:empty", state="attached")
-        settled(page)
+        settle_page(page)
         release = read_spec_file(studio.folder / "census.yaml").spec.release
         assert release is not None
         assert release.budget is not None

@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING
 
 from support.questionnaires import make_questionnaires
 from support.studio import RunningStudio
-from support.web import find_violations, open_page
+from support.web import find_violations, open_page, settle_page
 
 from incrowd.release.verify import verify
 from incrowd.spec.file import read_spec_file
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-
-def settled(page: Page) -> None:
-    """Wait until nothing more is to be followed or sent."""
-    page.wait_for_selector("[data-follow]", state="detached")
-    page.wait_for_selector("body:not([data-busy])")
+    from playwright.sync_api import Browser
 
 
 def test_171_columns_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
@@ -30,7 +24,7 @@ def test_171_columns_by_clicks(studio: RunningStudio, chromium: Browser) -> None
         page.wait_for_url("**/desk/**")
         work = "/".join(page.url.split("/")[:5])
         page.goto(f"{work}/columns")
-        settled(page)
+        settle_page(page)
         assert find_violations(page) == []
         for text in ("answer_", "had_", "visits_", "lab_"):
             page.fill("#find", text)
@@ -40,7 +34,7 @@ def test_171_columns_by_clicks(studio: RunningStudio, chromium: Browser) -> None
         page.select_option("#all-role", "drop")
         page.click("#do-role")
         page.wait_for_selector("#undo-button:has-text('role of 166 columns')")
-        settled(page)
+        settle_page(page)
         page.fill("#find", "")
         page.wait_for_selector("#listed p:has-text('171 of 171')")
         page.focus("#tick-1")  # by the keyboard: what remains, from the second to the fourth
@@ -56,50 +50,50 @@ def test_171_columns_by_clicks(studio: RunningStudio, chromium: Browser) -> None
         page.keyboard.press("Shift+ArrowDown")
         page.wait_for_selector("#selected:has-text('3 selected')")
         page.click("#do-confirm")
-        settled(page)
+        settle_page(page)
         columns = read_spec_file(spec).spec.columns
         assert sum(column.role == "drop" for column in columns.values()) == 166
         page.goto(f"{work}/privacy")
-        settled(page)
+        settle_page(page)
         page.check("input[value=k-anonymity]")
         page.wait_for_selector("#k")
-        settled(page)
+        settle_page(page)
         page.goto(f"{work}/explore")
         page.wait_for_selector("#best-title")
-        settled(page)
+        settle_page(page)
         page.fill("input[name='diversity.distinct']", "2")
         page.click("#set-rules-0")
         page.wait_for_selector("#undo-button:has-text('diversity')")
-        settled(page)
+        settle_page(page)
         page.click("#beside-1")
         page.click("#beside-2")
         page.click("#put-beside")
         page.wait_for_selector("#beside-title")
-        settled(page)
+        settle_page(page)
         assert find_violations(page) == []
         column = read_spec_file(spec).spec.columns["diagnosis"]
         assert column.diversity is not None
         assert column.diversity.distinct == 2
         page.goto(f"{work}/columns")
-        settled(page)
+        settle_page(page)
         page.click("#all")
         page.click("#do-confirm")
-        settled(page)
+        settle_page(page)
         page.goto(f"{work}/person")
-        settled(page)
+        settle_page(page)
         if page.locator("#confirm-unit").count():
             page.click("#confirm-unit")
-        settled(page)
+        settle_page(page)
         page.goto(f"{work}/confirm")
-        settled(page)
+        settle_page(page)
         while page.locator("#yes").count():  # what was read from the data
             title = page.inner_text("#queue")
             page.click("#yes")
-            settled(page)
+            settle_page(page)
             assert page.inner_text("#queue") != title
         assert read_spec_file(spec).spec.unconfirmed_entries == {}
         page.goto(f"{work}/publish")
-        settled(page)
+        settle_page(page)
         page.fill("#name", "survey-by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download")

@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from support.studio import RunningStudio
-from support.web import find_violations, open_page
+from support.web import find_violations, open_page, open_room
 
 import incrowd as ic
 from incrowd.spec.file import read_spec_file
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-
-def _open_room(page: Page, name: str) -> None:
-    page.click(f"nav.steps a[href$='/{name}']")
-    page.wait_for_selector(f"nav.steps a[href$='/{name}'][aria-current]")
-    page.wait_for_selector("[data-follow]", state="detached")
+    from playwright.sync_api import Browser
 
 
 def test_synthetic_rows_are_published_by_clicks(studio: RunningStudio, chromium: Browser) -> None:
@@ -26,14 +20,14 @@ def test_synthetic_rows_are_published_by_clicks(studio: RunningStudio, chromium:
         page.click("button[value=census]")
         page.wait_for_selector("#column-0 svg")
         spec = next(studio.folder.glob("census*.yaml"))
-        _open_room(page, "privacy")
+        open_room(page, "privacy")
         page.check("input[name=method][value=synthetic]")
         page.wait_for_selector("#statement:has-text('Published rows are synthetic')")
         assert find_violations(page) == []
         release = read_spec_file(spec).spec.release
         assert release is not None
         assert release.method == "synthetic"
-        _open_room(page, "publish")
+        open_room(page, "publish")
         page.fill("#name", "synthetic-by-clicks")
         page.click("#publish")
         page.wait_for_selector("#download", timeout=240_000)

@@ -14,7 +14,7 @@ from support.questionnaires import make_questionnaires
 
 import incrowd.studio.views as views
 from incrowd.studio.access import HEADERS
-from incrowd.studio.server import Studio
+from incrowd.studio.server import HERE, Studio
 
 CHANGING = {"POST", "PUT"}
 
@@ -30,11 +30,20 @@ def list_routes(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FormBrowser]:
-    folder = tmp_path_factory.mktemp("guarded")
-    make_questionnaires(60, 8).write_csv(folder / "survey.csv")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    guarded = tmp_path_factory.mktemp("guarded")
+    make_questionnaires(60, 8).write_csv(guarded / "survey.csv")
+    return guarded
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path) -> Iterator[FormBrowser]:
     with open_studio(folder, table="survey.csv") as studio:
         yield studio
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def ask(browser: FormBrowser, method: str, path: str, **headers: str) -> tuple[int, dict[str, str]]:
@@ -61,10 +70,12 @@ def test_no_route_answers_without_the_link_or_to_another_site(
             assert ask(browser, method, path, **cookie)[0] == 403, path  # no page of the studio
 
 
-def test_reading_any_page_changes_nothing(browser: FormBrowser, tmp_path: Path) -> None:
+def test_reading_any_page_changes_nothing(
+    browser: FormBrowser, folder: Path, tmp_path: Path
+) -> None:
     work = browser.room.rpartition("/")[2]
     browser.get(f"{browser.room}/columns")
-    version = browser.version
+    version, files = browser.version, read_files(folder)
     for method, path in list_routes(tmp_path):
         if method != "GET":
             continue
@@ -78,3 +89,14 @@ def test_reading_any_page_changes_nothing(browser: FormBrowser, tmp_path: Path) 
             ), address
     browser.get(f"{browser.room}/columns")
     assert browser.version == version
+    assert read_files(folder) == files
+
+
+def test_no_page_or_script_names_another_host() -> None:
+    """What the policy forbids is not even tried; XML names its form, and examples a database."""
+    own = re.compile(r"http://www\.w3\.org/|postgresql://host/")
+    parts = [path for kind in ("static", "templates") for path in (HERE / kind).iterdir()]
+    assert len(parts) > 30
+    for path in parts:
+        text = own.sub("", path.read_text(encoding="utf-8"))
+        assert not re.search(r"""\w+://|["'(]//\w""", text), path.name

@@ -13,6 +13,7 @@ from support.inline_studio import FormBrowser, open_studio
 
 from incrowd.evaluation.comparison import CHOICE_WARNING
 from incrowd.publication import publish
+from incrowd.release.keys import generate_key_pair
 from incrowd.release.ledger import Ledger
 from incrowd.verification import verify
 
@@ -114,6 +115,12 @@ def test_a_release_is_signed_by_a_key_of_the_folder(browser: FormBrowser, folder
     assert "has no private key 'people.csv'" in html.unescape(
         browser.post("/release/sign?of=first", 422, key="people.csv")
     )
+    (folder.parent / "elsewhere.pem").write_bytes(generate_key_pair()[0])
+    (folder / "link.pem").symlink_to(folder.parent / "elsewhere.pem")
+    (folder / "public.pem").write_text("-----BEGIN PUBLIC KEY-----")
+    page = browser.get("/release?of=first")
+    assert "link.pem" not in page
+    assert "public.pem" not in page
     assert not (folder / "signing-key.pem").exists()
     page = browser.post("/release/sign?of=first", key="")
     assert (folder / "signing-key.pem").stat().st_mode & 0o077 == 0

@@ -60,6 +60,19 @@ def open_page(
     assert wrong == []
 
 
+def settle_page(page: Page) -> None:
+    """Wait until nothing more is to be followed or sent."""
+    page.wait_for_selector("[data-follow]", state="detached")
+    page.wait_for_selector("body:not([data-busy])")
+
+
+def open_room(page: Page, name: str) -> None:
+    """Go to a room of the work by its link."""
+    page.click(f"nav.steps a[href$='/{name}']")
+    page.wait_for_selector(f"nav.steps a[href$='/{name}'][aria-current]")
+    settle_page(page)
+
+
 def _check_host(url: str, host: str, wrong: list[str]) -> None:
     if urlsplit(url).scheme not in ("data", "blob", "about") and urlsplit(url).netloc != host:
         wrong.append(f"a request to {url}")

@@ -50,8 +50,9 @@ def routes(studio: Studio) -> list[BaseRoute]:
         job: PublishJob | None = work.kept.get("job")
         if job is not None:
             return studio.render_page(
-            "published.html" if job.ended and not job.problem else "job.html",
+                "published.html" if job.ended and not job.problem else "job.html",
                 room="publish", work=work, job=job, steps=STEPS, words=WORDS,
+                listed=job.output.parent == studio.home,
                 **_make_result_view(job),
             )  # fmt: skip
         findings = get_findings(studio, work)
