@@ -227,11 +227,16 @@ def find_hidden_content(path: Path) -> list[Finding]:
     return []
 
 
-def read_lines(path: Path, *, unescape: Callable[[str], str] | None = None) -> dict[str, list[Any]]:
-    """Return the columns of a released file, by name, with their values in the order of lines."""
+def read_lines(
+    path: Path,
+    *,
+    unescape: Callable[[str], str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> dict[str, list[Any]]:
+    """Return columns of a released file, by name, with their values in the order of lines."""
     table = open_released(path)
     frame = (table if unescape is None else table.respell_texts(unescape)).to_frame()
-    return {name: frame[name].to_list() for name in frame.columns}
+    return {name: frame[name].to_list() for name in (columns or frame.columns)}
 
 
 def read_whole_numbers(path: Path, columns: Sequence[str]) -> list[np.ndarray[Any, Any]]:
