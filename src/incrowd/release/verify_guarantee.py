@@ -216,7 +216,8 @@ def _check_measured_tables(
         sorted(names) != sorted(certificate.table.scheme)
         or {*part.types} != {*names}
         or {*part.points, *(part.written or {})} - {*names}
-        or {*part.keys} & {*names}
+        or {*part.keys, *(part.references or {})} & {*names}
+        or {*part.keys} & {*(part.references or {})}
         or (part.written and not certificate.table.release.file.endswith(".csv"))
     ):
         return [make_finding("SYNTHETIC_COLUMNS_DIFFER")]

@@ -161,13 +161,38 @@ class Closeness(SpecModel):
 AggregateName: TypeAlias = Literal["mean", "median"]
 
 
+class Reference(SpecModel):
+    """The made-up key of another release that a made-up key of this table refers to.
+
+    ``children`` has the share of that release's rows with each number of rows here; without it
+    each row refers to any of them alike.
+    """
+
+    release: Text
+    column: Text
+    children: dict[Annotated[int, Field(ge=0, lt=10**9)], Share] | None = None
+
+    @model_validator(mode="after")
+    def _check_shares(self) -> Reference:
+        if self.children is None:
+            return self
+        if abs(sum(self.children.values()) - 1) > 1e-9:
+            raise ValueError(
+                f"the shares of `children` add up to {sum(self.children.values()):g}. Make it 1."
+            )
+        if not any(number and share for number, share in self.children.items()):
+            raise ValueError("`children` gives no row any. Name a number above 0 with its share.")
+        return self
+
+
 class Column(SpecModel):
     """One column: its role, and what its role needs.
 
     ``allow`` names what a release refuses to publish unless the curator says that it may.
     ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
     mean or the median of each class in place of its numbers. ``values`` lists the categories of a
-    noisy column, which randomized response then protects in place of noise.
+    noisy column, which randomized response then protects in place of noise. ``references`` names
+    the release whose made-up keys a made-up key refers to.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -188,6 +213,7 @@ class Column(SpecModel):
     presence: Presence | None = None
     linked: Text | None = None
     aggregate: AggregateName | None = None
+    references: Reference | None = None
     allow: tuple[Literal["free_text", "id", "hipaa"], ...] = ()
     confirm: tuple[Confirmable, ...] = ()
 
@@ -229,6 +255,8 @@ class Column(SpecModel):
         for name in (*CLASS_RULES, "linked", "aggregate"):
             if getattr(self, name) is not None and self.role != "sensitive":
                 raise ValueError(f"`{name}` is for role `sensitive`, not `{self.role}`. Remove it.")
+        if self.references is not None and self.role != "key":
+            raise ValueError(f"`references` is for role `key`, not `{self.role}`. Remove it.")
         if self.bounds is not None and self.bounds[0] >= self.bounds[1]:
             raise ValueError(
                 f"`bounds` must rise, got {self.bounds[0]} and {self.bounds[1]}. Swap them."

@@ -115,7 +115,7 @@ def synthesize_release(
         name: PublishedColumn(column.labels, column.labels, codes[:, at])
         for at, (name, column) in enumerate(columns.items())
     }
-    return make_tables(published, (), names, local_engine())
+    return make_tables(published, (), {}, names, local_engine())
 
 
 def read_slice_columns(folder: Path, certificate: Certificate) -> dict[str, SliceColumn]:

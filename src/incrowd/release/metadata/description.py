@@ -167,6 +167,9 @@ def _describe_column(
         return DescribedColumn(
             title, "made-up numbers, in the order of the rows", "integer", "made up"
         )
+    if part is not None and (key := (part.references or {}).get(name)) is not None:
+        content = f"made-up references to the keys '{key.column}' of another release"
+        return DescribedColumn(title, content, "integer", "made up")
     if certificate.tabulation is not None:
         return _describe_cells(title, name, scheme)
     if scheme is not None:
