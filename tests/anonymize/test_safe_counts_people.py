@@ -25,18 +25,18 @@ from support.people import (
 )
 from support.search_law import (
     FOUR,
-    RARE,
     THREE,
     TWO,
     Cells,
     Distribution,
     compute_divergence,
+    score_target,
 )
 
 from incrowd.anonymize import safe_counts, safe_search
 from incrowd.anonymize.lattice import Lattice, Node
 from incrowd.anonymize.safe_counts import draw_noisy_counts
-from incrowd.anonymize.safe_search import W, make_ramp, search_scheme
+from incrowd.anonymize.safe_search import Ramp, W, make_ramp, search_scheme
 from incrowd.arrays import Codes
 from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
@@ -200,8 +200,8 @@ def run_search(
 ) -> safe_search.ChosenScheme:
     return search_scheme(
         problem.make_people_rollups(people), problem.lattice, problem.ramps, epsilon=epsilon,
-        power=problem.power, weights=problem.shares, bits=bits, target=problem.target,
-        rows=problem.rows,
+        power=problem.power, weights=problem.shares, bits=bits,
+        target=problem.target_values, rows=problem.rows,
     )  # fmt: skip
 
 
@@ -213,23 +213,15 @@ def score_cells(problem: PeopleProblem, cells: Cells, node: Node) -> int:
     detail = problem.make_detail((((0,) * len(problem.hierarchies)),))
     codes = np.array([code for code, _ in cells], dtype=np.int32)
     psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-    return add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+    return add_up(codes, detail.weigh_cells(codes, node), psi, problem, ramp)
 
 
-def add_up(codes: Codes, weights: Rows, psi: Rows, target: int | None) -> int:
+def add_up(codes: Codes, weights: Rows, psi: Rows, problem: PeopleProblem, ramp: Ramp) -> int:
     """The score by its definition: of cells, or of regions that hold a target's values."""
-    regions: dict[tuple[int, ...], list[int]] = {}
-    region_weights: dict[tuple[int, ...], int] = {}
-    for at, code in enumerate(codes.tolist()):
-        key = tuple(x for column, x in enumerate(code) if column != target)
-        regions.setdefault(key, []).append(int(psi[at]))
-        region_weights[key] = int(weights[at])
-    if target is None:
+    if problem.target is None:
         return int((weights * psi).sum())
-    return sum(
-        region_weights[key] * ((1 + RARE) * sum(psis) - RARE * max(psis))
-        for key, psis in regions.items()
-    )
+    cells = zip(map(tuple, codes.tolist()), weights.tolist(), psi.tolist(), strict=True)
+    return score_target(problem.target, problem.counts, list(cells), ramp.b)
 
 
 A, B, C, D = (0,), (1,), (2,), (3,)
@@ -429,7 +421,7 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     )
     problem = PeopleProblem(
         trees, Lattice((0,) * len(trees), high), ramps, data.draw(st.integers(1, 3)),
-        target=target, rows=rows,
+        target=target, rows=rows, counts=data.draw(st.sampled_from([(), (40, 9, 5, 3, 0, 0)])),
     )  # fmt: skip
     row = st.tuples(*(st.integers(0, len(tree.values) - 1) for tree in trees))
     kinds = data.draw(st.lists(st.lists(row, min_size=1, max_size=rows), min_size=1, max_size=6))
@@ -437,7 +429,9 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     epsilon = data.draw(st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(10**8)]))
     seed = data.draw(st.integers(0, 99))
     choice = run_search(problem, people, epsilon, SeededRandomness(seed))
-    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (1 + RARE if target is not None else 1)
+    slope = max(ramp.d for ramp in ramps)
+    values = problem.target_values
+    sensitivity = rows * (W * slope if values is None else values.compute_sensitivity(W, slope))
     noise = sample_one_sided_noise(
         len(ramps) * problem.lattice.size, sensitivity=sensitivity, epsilon=epsilon,
         bits=SeededRandomness(seed),
@@ -448,7 +442,7 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
         cells = count_people_by_cell(problem, people, node)
         codes = np.array([code for code, _ in cells], dtype=np.int32)
         psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem, ramp)
         noisy = score + int(noise[number])
         if best is None or noisy > best[0]:
             best = (noisy, node, ramp)

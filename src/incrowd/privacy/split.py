@@ -50,6 +50,7 @@ from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
 from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
+    SHARES_EPSILON,
     CountsEvent,
     Draw,
     list_coin_parameters,
@@ -60,6 +61,7 @@ from incrowd.privacy.events import (
     LARGEST_R,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GeometricCounts,
@@ -88,17 +90,20 @@ def split_for_counts(
     tables: int = 1,
     population: float | None = None,
     rows: int = 1,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
 
     ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
+    ``measured`` are the epsilons of counts of declared values.
     """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population, rows
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        rows, tuple(measured),
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
@@ -222,7 +227,8 @@ Side: TypeAlias = Callable[[Floats], Floats]
 class BudgetSplit:
     """A budget split fixed before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
-    First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
+    First come counts of declared values, each with an epsilon of ``measured``, and ``choices``, of
+    what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
     was. Of counts, one person may be in as many cells of each table as there are ``rows``.
@@ -236,6 +242,7 @@ class BudgetSplit:
     tables: int = 1
     population: float | None = None
     rows: int = 1
+    measured: tuple[float, ...] = ()
 
     @property
     def draw_count(self) -> int:
@@ -248,6 +255,8 @@ class BudgetSplit:
         parameters: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
             parameters["slices_epsilon"] = _sum_millionths(self.choices)
+        if self.tables > 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables > 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
@@ -276,6 +285,8 @@ class BudgetSplit:
             parameters[ROWS_PER_PERSON] = float(self.rows)
         if self.selections:
             parameters["search_epsilon"] = _sum_millionths(self.selections)
+        if self.tables == 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables == 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
@@ -296,7 +307,11 @@ class BudgetSplit:
         ]
         if self.selections and self.tables > 1:
             table_events = [Composition(table_events)]
-        events = [*(Selection(epsilon) for epsilon in self.choices), *table_events * self.tables]
+        events: list[Event] = [
+            *(DeclaredCounts(epsilon) for epsilon in self.measured),
+            *(Selection(epsilon) for epsilon in self.choices),
+            *table_events * self.tables,
+        ]
         if self.population is None:
             return events
         inside = events[0] if len(events) == 1 else Composition(events)
@@ -317,12 +332,14 @@ def split_for_samples(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        measured=tuple(measured),
     )  # fmt: skip
     target, sums = delta, enumerate_sign_sums(choice_epsilons)
     for _ in range(_TRIES):
