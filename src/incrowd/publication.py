@@ -49,6 +49,7 @@ from incrowd.release.ledger_entries import Booking
 from incrowd.release.metadata.assertions import Assertions, total_ledger
 from incrowd.release.product import MethodResult
 from incrowd.release.release import Release
+from incrowd.release.shares_pages import find_share_losses
 from incrowd.release.write import write_release
 from incrowd.spec.about import About
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
@@ -220,6 +221,7 @@ def make_release(run: RunContext) -> Release:
         judgment = run.judge(outcome, counts, people.rows, certificate, step=run.step)
         run.step("report")
         findings += _find_weaknesses(run, source, outcome)
+        findings += find_share_losses(certificate.shares or (), certificate.rows_per_person)
         origin = _describe_origin(run, spent.booking, people.unused)
         write_judgment(
             private,

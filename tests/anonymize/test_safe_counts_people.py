@@ -24,7 +24,6 @@ from support.people import (
 from support.people_law import PeopleLaw, add_up, run_search
 from support.search_law import (
     FOUR,
-    RARE,
     THREE,
     TWO,
     Cells,
@@ -270,6 +269,7 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     problem = PeopleProblem(
         trees, Lattice((0,) * len(trees), high), ramps, data.draw(st.integers(1, 3)),
         target=target, rows=rows, per_group=data.draw(st.integers(1, min(rows, 3))),
+        counts=data.draw(st.sampled_from([(), (40, 9, 5, 3, 0, 0)])),
     )  # fmt: skip
     row = st.tuples(*(st.integers(0, len(tree.values) - 1) for tree in trees))
     kinds = data.draw(st.lists(st.lists(row, min_size=1, max_size=rows), min_size=1, max_size=6))
@@ -277,7 +277,9 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
     epsilon = data.draw(st.sampled_from([Fraction(1, 100), Fraction(1), Fraction(10**8)]))
     seed = data.draw(st.integers(0, 99))
     choice = run_search(problem, people, epsilon, SeededRandomness(seed))
-    sensitivity = rows * W * max(ramp.d for ramp in ramps) * (1 + RARE if target is not None else 1)
+    slope = max(ramp.d for ramp in ramps)
+    values = problem.target_values
+    sensitivity = rows * (W * slope if values is None else values.compute_sensitivity(W, slope))
     noise = sample_one_sided_noise(
         len(ramps) * problem.lattice.size, sensitivity=sensitivity, epsilon=epsilon,
         bits=SeededRandomness(seed),
@@ -288,7 +290,7 @@ def test_the_search_over_people_finds_what_full_evaluation_finds(data: st.DataOb
         cells = count_people_by_cell(problem, people, node, per_group=problem.per_group)
         codes = np.array([code for code, _ in cells], dtype=np.int32)
         psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+        score = add_up(codes, detail.weigh_cells(codes, node), psi, problem, ramp)
         noisy = score + int(noise[number])
         if best is None or noisy > best[0]:
             best = (noisy, node, ramp)

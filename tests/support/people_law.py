@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from support.exact import compute_choice_law
 from support.people import People, PeopleProblem, list_bounded
-from support.search_law import RARE, Cells, Distribution, compute_divergence
+from support.search_law import Cells, Distribution, compute_divergence, score_target
 
 from incrowd.anonymize import safe_counts, safe_search
 from incrowd.anonymize.lattice import Node
 from incrowd.anonymize.safe_counts import draw_noisy_counts
-from incrowd.anonymize.safe_search import search_scheme
+from incrowd.anonymize.safe_search import Ramp, search_scheme
 from incrowd.arrays import Codes
 from incrowd.arrays import Counts as Rows
 from incrowd.codes.frequency import Frequencies
@@ -154,8 +154,8 @@ def run_search(
 ) -> safe_search.ChosenScheme:
     return search_scheme(
         problem.make_people_rollups(people), problem.lattice, problem.ramps, epsilon=epsilon,
-        power=problem.power, weights=problem.shares, bits=bits, target=problem.target,
-        rows=problem.rows,
+        power=problem.power, weights=problem.shares, bits=bits,
+        target=problem.target_values, rows=problem.rows,
     )  # fmt: skip
 
 
@@ -167,20 +167,12 @@ def score_cells(problem: PeopleProblem, cells: Cells, node: Node) -> int:
     detail = problem.make_detail((((0,) * len(problem.hierarchies)),))
     codes = np.array([code for code, _ in cells], dtype=np.int32)
     psi = ramp.compute_psi(np.array([count for _, count in cells], dtype=np.int64))
-    return add_up(codes, detail.weigh_cells(codes, node), psi, problem.target)
+    return add_up(codes, detail.weigh_cells(codes, node), psi, problem, ramp)
 
 
-def add_up(codes: Codes, weights: Rows, psi: Rows, target: int | None) -> int:
+def add_up(codes: Codes, weights: Rows, psi: Rows, problem: PeopleProblem, ramp: Ramp) -> int:
     """The score by its definition: of cells, or of regions that hold a target's values."""
-    regions: dict[tuple[int, ...], list[int]] = {}
-    region_weights: dict[tuple[int, ...], int] = {}
-    for at, code in enumerate(codes.tolist()):
-        key = tuple(x for column, x in enumerate(code) if column != target)
-        regions.setdefault(key, []).append(int(psi[at]))
-        region_weights[key] = int(weights[at])
-    if target is None:
+    if problem.target is None:
         return int((weights * psi).sum())
-    return sum(
-        region_weights[key] * ((1 + RARE) * sum(psis) - RARE * max(psis))
-        for key, psis in regions.items()
-    )
+    cells = zip(map(tuple, codes.tolist()), weights.tolist(), psi.tolist(), strict=True)
+    return score_target(problem.target, problem.counts, list(cells), ramp.b)

@@ -16,7 +16,7 @@ Changes = dict[Place, Any]
 _OF_ROLE = {  # what a column with another role cannot have
     "hierarchy": ("quasi", "sensitive"), "other": ("quasi", "sensitive", "noisy"),
     "precision": ("noisy",), "values": ("noisy",), "bounds": ("noisy",),
-    "weight": ("noisy", "quasi", "sensitive"),
+    "weight": ("noisy", "quasi", "sensitive"), "rare": ("quasi", "sensitive"),
     "references": ("key",),
     **dict.fromkeys((*CLASS_RULES, "linked", "aggregate"), ("sensitive",)),
 }  # fmt: skip

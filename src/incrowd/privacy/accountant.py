@@ -39,6 +39,7 @@ from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GaussianMeasurements,
@@ -294,7 +295,7 @@ def build_profile(event: Event, *, tail: float) -> Profile:
         case Coin(first, second, chance):
             profiles = (build_profile(first, tail=tail), build_profile(second, tail=tail))
             return mix_profiles(*profiles, chance)
-        case Selection(epsilon):
+        case Selection(epsilon) | DeclaredCounts(epsilon):
             return build_guarantee_profile(epsilon, 0.0)
         case BoundedChoice(epsilon):
             return of_bounded_range(epsilon)
@@ -465,6 +466,7 @@ def _find_event_epsilon(event: Event, share: float) -> Fraction | None:
     match event:
         case (
             Selection(epsilon)
+            | DeclaredCounts(epsilon)
             | BoundedChoice(epsilon)
             | Mechanism(epsilon, _)
             | GeometricCounts(_, epsilon)

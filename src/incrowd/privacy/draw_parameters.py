@@ -21,6 +21,7 @@ from incrowd.privacy.series import build_series_spread, compute_reach
 CountsEvent: TypeAlias = GeometricCounts | GaussianCounts
 Draw: TypeAlias = SafeRelease | CountsEvent
 
+SHARES_EPSILON = "shares_epsilon"  # what counts of declared values spend
 ROWS_PER_PERSON = "rows_per_person"  # parameters of certificates
 ROWS_PER_GROUP = "rows_per_group"
 SERIES = "series"  # the noise of a table that grows

@@ -328,6 +328,29 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class DeclaredCounts:
+    """Counts of all declared values of a column, each with two-sided geometric noise of any size.
+
+    It costs epsilon and no delta, over all values that one person may have. See
+    :mod:`incrowd.anonymize.declared_counts`.
+
+    Attributes:
+        epsilon: Epsilon of all its counts together, as the decimal that is written.
+
+    Examples:
+        >>> DeclaredCounts(epsilon=0.05)
+        DeclaredCounts(epsilon=0.05)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "epsilon", require_single("epsilon", check_at_least_zero("epsilon", self.epsilon))
+        )
+
+
+@dataclass(frozen=True)
 class BoundedChoice:
     """A choice whose privacy losses span at most ``epsilon``, wherever they lie.
 
@@ -465,7 +488,8 @@ class Composition:
 
 Event: TypeAlias = (
     SafeRelease | GeometricCounts | GaussianCounts | PersonCounts | RowCounts | ShiftedCounts
-    | SeriesCounts | Selection | BoundedChoice | GaussianMeasurements | Mechanism | SampledEvent
+    | SeriesCounts | Selection | DeclaredCounts | BoundedChoice | GaussianMeasurements | Mechanism
+    | SampledEvent
     | OneOf | Coin | Composition
 )  # fmt: skip
 
@@ -506,6 +530,8 @@ def describe_event(event: Event) -> str:
             return f"{likely}, else {describe_event(second)}"
         case Selection(epsilon):
             return f"private choice (ε = {epsilon:g})"
+        case DeclaredCounts(epsilon):
+            return f"counts of declared values (ε = {epsilon:g})"
         case BoundedChoice(epsilon):
             return f"choice of range {epsilon:g}"
         case GaussianMeasurements(information):
@@ -544,6 +570,8 @@ def serialize_event(event: Event) -> dict[str, Any]:
             return {"kind": "coin", "chance": chance, **sides}
         case Selection(epsilon):
             return {"kind": "selection", "epsilon": epsilon}
+        case DeclaredCounts(epsilon):
+            return {"kind": "declared counts", "epsilon": epsilon}
         case BoundedChoice(epsilon):
             return {"kind": "bounded choice", "epsilon": epsilon}
         case GaussianMeasurements(information):
@@ -582,6 +610,8 @@ def parse_event(value: object) -> Event:
             parsed = Coin(parse_event(first), parse_event(second), chance)
         case {"kind": "selection", "epsilon": epsilon, **rest}:
             parsed = Selection(epsilon)
+        case {"kind": "declared counts", "epsilon": epsilon, **rest}:
+            parsed = DeclaredCounts(epsilon)
         case {"kind": "bounded choice", "epsilon": epsilon, **rest}:
             parsed = BoundedChoice(epsilon)
         case {"kind": "gaussian measurements", "information": information, **rest}:

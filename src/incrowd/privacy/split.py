@@ -56,6 +56,7 @@ from incrowd.privacy.accountant import Accountant, build_profile
 from incrowd.privacy.amplification import Guarantee, invert_amplification
 from incrowd.privacy.counts import build_geometric_law, find_smallest_reach, is_even
 from incrowd.privacy.draw_parameters import (
+    SHARES_EPSILON,
     CountsEvent,
     Draw,
     list_coin_parameters,
@@ -67,6 +68,7 @@ from incrowd.privacy.events import (
     LARGEST_R,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GeometricCounts,
@@ -100,20 +102,22 @@ def split_for_counts(
     rows: int = 1,
     per_group: int = 1,
     beside: int = 0,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the counts of smallest r: within (epsilon, delta), all together.
 
     ``rows`` is the largest number of rows of one person: so many cells of a table have that person.
     With ``per_group`` above 1 rows are counted, so many of one person in a cell. Of tables
     ``beside`` one cell has the person.
+    ``measured`` are the epsilons of counts of declared values.
     """
     if delta < _LEAST_DELTA:
         raise ParameterError("delta", f"be at least {_LEAST_DELTA:g} for counts", delta)
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
         epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
-        rows, per_group, beside,
+        rows, per_group, beside, tuple(measured),
     )  # fmt: skip
     inside = Guarantee(epsilon, delta)
     if population is not None:
@@ -262,7 +266,8 @@ Side: TypeAlias = Callable[[Floats], Floats]
 class BudgetSplit:
     """A budget split fixed before the table is seen; ``epsilon`` and ``delta`` hold for all.
 
-    First come ``choices``, of what goes into which table. Then, for each of ``tables``, come
+    First come counts of declared values, each with an epsilon of ``measured``, and ``choices``, of
+    what goes into which table. Then, for each of ``tables``, come
     ``selections``, and what is drawn: ``event``, a sample (one of several, where selections choose
     among them) or counts. ``population`` is the rate at which the table itself was sampled, if it
     was. Of counts, one person may be in as many cells of each table as there are ``rows``; with
@@ -280,6 +285,7 @@ class BudgetSplit:
     rows: int = 1
     per_group: int = 1
     beside: int = 0
+    measured: tuple[float, ...] = ()
 
     @property
     def draw_count(self) -> int:
@@ -297,6 +303,8 @@ class BudgetSplit:
         parameters: dict[str, float | str] = {}
         if self.tables > 1 and self.choices:
             parameters["slices_epsilon"] = _sum_millionths(self.choices)
+        if self.tables > 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables > 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
@@ -324,6 +332,8 @@ class BudgetSplit:
         parameters.update(list_row_parameters(self.table_event))
         if self.selections:
             parameters["search_epsilon"] = _sum_millionths(self.selections)
+        if self.tables == 1 and self.measured:
+            parameters[SHARES_EPSILON] = _sum_millionths(self.measured)
         if self.tables == 1 and self.population is not None:
             parameters["already_sampled"] = self.population
         return parameters
@@ -347,7 +357,8 @@ class BudgetSplit:
         table_events: list[Event] = [*(Selection(epsilon) for epsilon in self.selections), event]
         if self.selections and self.tables + self.beside > 1:
             table_events = [Composition(table_events)]
-        events = [
+        events: list[Event] = [
+            *(DeclaredCounts(epsilon) for epsilon in self.measured),
             *(Selection(epsilon) for epsilon in self.choices),
             *[self.event] * self.beside,
             *table_events * self.tables,
@@ -372,12 +383,14 @@ def split_for_samples(
     choices: Sequence[float] = (),
     tables: int = 1,
     population: float | None = None,
+    measured: Sequence[float] = (),
 ) -> BudgetSplit:
     """Split a budget with the smallest k for each rate: within (epsilon, delta), all together."""
-    choice_epsilons = (*choices, *tuple(selections) * tables)
+    choice_epsilons = (*measured, *choices, *tuple(selections) * tables)
     refuse_if_spent(choice_epsilons, epsilon=epsilon, delta=delta, population=population)
     empty = BudgetSplit(
-        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population
+        epsilon, delta, Composition(()), tuple(selections), tuple(choices), tables, population,
+        measured=tuple(measured),
     )  # fmt: skip
     target, sums = delta, enumerate_sign_sums(choice_epsilons)
     for _ in range(_TRIES):

@@ -28,6 +28,7 @@ from incrowd.release.guarantee_terms import (
 )
 from incrowd.release.layout import LAYOUT_FILES, Layout
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
+from incrowd.release.shares_part import ShareTable
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
@@ -209,11 +210,11 @@ class Slice(_CertificatePart):
 class Certificate(_CertificatePart):
     """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
-    Where several tables are released, ``slices`` holds what is each one's own; the parameters,
-    at the top, are those of all together; a ``layout`` says that they are no slices but
-    households and people. A ``rehearsal`` is of a table that was made up.
-    ``assertions`` is the hash of the file with what the curator says about the release,
-    ``metadata`` names the formats in which the release is described.
+    Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
+    the top, are those of all together; a ``layout`` says that they are no slices but households and
+    people. ``shares`` are columns that were counted beside them. A ``rehearsal`` is of a table that
+    was made up. ``assertions`` is the hash of the file with what the curator says about the
+    release, ``metadata`` names the formats in which the release is described.
     """
 
     format: Literal[1]
@@ -232,6 +233,7 @@ class Certificate(_CertificatePart):
     layout: Layout | None = None
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
+    shares: list[ShareTable] | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -288,6 +290,8 @@ class Certificate(_CertificatePart):
         if any((self.tabulation is not None) != (table.release.form == "cells")
                for table in self.tables):  # fmt: skip
             raise ValueError("'cells' is the form of tables of counts")
+        if self.shares is not None and (self.method != "safe" or not self.shares):
+            raise ValueError("'shares' belongs to safe releases, and lists a column")
         columns = [column for table in self.tables for column in table.scheme.values()]
         suppresses = self.synthetic is None and self.tabulation is None
         if not suppresses and any(column.absent for column in columns):
@@ -466,6 +470,7 @@ class Certificate(_CertificatePart):
             rehearsal=bool(self.rehearsal),
             synthetic=self.synthetic,
             tabulation=self.tabulation,
+            shares=tuple(self.shares or ()),
             assertions=self.assertions,
         )
 

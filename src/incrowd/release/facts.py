@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from incrowd.privacy.draw_parameters import ROWS_PER_GROUP, ROWS_PER_PERSON
 from incrowd.release.parameters import Parameters
+from incrowd.release.shares_part import ShareTable
 from incrowd.release.synthetic_part import SyntheticPart
 from incrowd.release.tables_part import TabulationPart
 
@@ -29,8 +30,9 @@ class Facts:
     ``tables`` holds the parameters of each table, ``shared`` those of all. ``local`` names the
     columns that may show labels of several levels, ``noisy`` those with noise, ``randomized`` those
     with randomized response (categories, and the probability that one is kept), ``kept`` those that
-    are published unchanged, ``assertions`` is the hash of what the curator says besides. A
-    ``layout`` says what several tables are, where they are no slices.
+    are published unchanged, ``shares`` the columns that were counted beside, ``assertions`` is the
+    hash of what the curator says besides. A ``layout`` says what several tables are, where they are
+    no slices.
     """
 
     method: str
@@ -51,6 +53,7 @@ class Facts:
     seeded: bool = False
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
+    shares: Sequence[ShareTable] = ()
     tabulation: TabulationPart | None = None
     assertions: str | None = None
 

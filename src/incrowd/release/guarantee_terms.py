@@ -92,6 +92,8 @@ def _list_post_processing(facts: Facts) -> Iterator[str]:
         yield "whole counts that add up are chosen near the estimates"
     elif facts.by_counts:
         yield "each published group is written as often as its noisy count says, or with the count"
+    if facts.shares:
+        yield "shares are estimated from the counts of declared values"
 
 
 def _describe_choice(facts: Facts) -> ParameterChoice:

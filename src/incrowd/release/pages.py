@@ -39,6 +39,8 @@ from incrowd.release.code_examples import (
 from incrowd.release.kept_roles import KEEP, list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.render import make_environment
+from incrowd.release.shares_pages import fill_shares
+from incrowd.release.shares_part import write_shares
 from incrowd.release.statement import TECHNICAL
 
 if TYPE_CHECKING:
@@ -64,7 +66,10 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
 
         names[README] = "readme_tables.md"
         model |= fill_tables(model["certificate"], quote_text, _format_code, _format_prose)
-    return {name: _render_template(template, model) for name, template in names.items()}
+    pages = {name: _render_template(template, model) for name, template in names.items()}
+    for table in certificate.shares or ():
+        pages[table.file] = write_shares(table, certificate.rows_per_person)
+    return pages
 
 
 def _render_template(template: str, model: dict[str, Any]) -> bytes:
@@ -183,6 +188,7 @@ def _make_model(certificate: Certificate) -> dict[str, Any]:
         "uses": list(list_use_examples(certificate)),
         "forms": _group_forms(certificate),
         "count": COUNT,
+        **fill_shares(certificate.shares or (), certificate.rows_per_person),
     }
 
 

@@ -13,6 +13,7 @@ from incrowd.codes.counted_table import CountNoise
 from incrowd.privacy.counts import is_even
 from incrowd.privacy.draw_parameters import (
     ROWS_PER_PERSON,
+    SHARES_EPSILON,
     Draw,
     build_noise_spread,
     get_threshold,
@@ -26,6 +27,7 @@ from incrowd.privacy.events import (
     BoundedChoice,
     Coin,
     Composition,
+    DeclaredCounts,
     Event,
     GaussianCounts,
     GaussianMeasurements,
@@ -130,10 +132,11 @@ def parameters_from_events(
 ) -> EventParameters | None:
     """Return the parameters that events imply; None if they are not those of a safe release.
 
-    One table has a safe release or counts; where its scheme was searched for, selections and then
-    one of several releases, or counts. Slices have one such event each, after the selections that
-    put them together. All tables are drawn in the same way. Households and people have one event
-    each: all choices are of the people, and a household is in one cell of its own table.
+    Columns counted beside the tables come first. One table has a safe release or counts; where its
+    scheme was searched for, selections and then one of several releases, or counts. Slices have one
+    such event each, after the selections that put them together. All tables are drawn in the same
+    way. Households and people have one event each: all choices are of the people, and a household
+    is in one cell of its own table.
     """
     if layout is not None:
         return _list_household_parameters(events)
@@ -152,6 +155,8 @@ def parameters_from_events(
                 return EventParameters({**implied.shared, **sampled}, implied.tables)
             (only,) = implied.tables
             return EventParameters({}, [[{**parameters, **sampled} for parameters in only]])
+        case [DeclaredCounts(), *_]:
+            return _add_shares(events)
         case _:
             table_parameters = _list_table_parameters(events)
             return (
@@ -176,6 +181,20 @@ def _list_household_parameters(events: list[Event]) -> EventParameters | None:
 
 def _drop(parameters: Parameters, *names: str) -> Parameters:
     return {name: value for name, value in parameters.items() if name not in names}
+
+
+def _add_shares(events: list[Event]) -> EventParameters | None:
+    """Return the parameters of tables beside which columns were counted."""
+    counts_events = list(takewhile(lambda event: isinstance(event, DeclaredCounts), events))
+    implied = parameters_from_events(events[len(counts_events) :])
+    epsilons = [event.epsilon for event in counts_events if isinstance(event, DeclaredCounts)]
+    if implied is None or not all(x > 0 and round(x, 6) == x for x in epsilons):
+        return None
+    spent: Parameters = {SHARES_EPSILON: round(math.fsum(epsilons), 6)}
+    if len(implied.tables) > 1:
+        return EventParameters({**implied.shared, **spent}, implied.tables)
+    (only,) = implied.tables
+    return EventParameters({}, [[{**parameters, **spent} for parameters in only]])
 
 
 def _list_table_parameters(events: list[Event]) -> list[Parameters]:

@@ -37,6 +37,7 @@ from incrowd.spec.model import Column
 if TYPE_CHECKING:
     from incrowd.measure.noise_loss import NoiseEvaluation
     from incrowd.measure.outcome import SearchResult, SuppressionResult
+    from incrowd.release.shares_part import ShareTable
     from incrowd.release.synthetic_part import SyntheticProduct
     from incrowd.release.tables_part import TabulationProduct
 
@@ -227,11 +228,12 @@ class TrueCounts(Protocol):
 class MethodResult:
     """All that a method has made: one table or slices, and what holds for them together.
 
-    ``events`` are what it spends, ``promise`` what it guarantees; ``original`` are the tuples of
-    all columns. ``layout`` names what several tables are, if they are no slices. ``reasons`` tell
-    why a scheme was used; they depend on no data. ``synthetic`` is what is published beside
-    synthetic rows. Tables of counts have no products: ``tabulation`` is all that is published of
-    them, and ``true_counts`` counts the cells of the private table.
+    ``events`` are what it spends, ``promise`` what it guarantees; ``shares`` are the columns that
+    are counted beside the tables; ``original`` are the tuples of all columns. ``layout`` names what
+    several tables are, if they are no slices. ``reasons`` tell why a scheme was used; they depend
+    on no data. ``synthetic`` is what is published beside synthetic rows. Tables of counts have no
+    products: ``tabulation`` is all that is published of them, and ``true_counts`` counts the cells
+    of the private table.
     """
 
     products: tuple[Product, ...]
@@ -244,6 +246,7 @@ class MethodResult:
     tabulation: TabulationProduct | None = None
     true_counts: TrueCounts | None = None
     layout: Layout | None = None
+    shares: tuple[ShareTable, ...] = ()
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -28,6 +28,7 @@ from incrowd.release.noise_sentences import (
     format_exact,
 )
 from incrowd.release.parameters import Parameters, list_aggregates
+from incrowd.release.shares_statement import describe_shares
 from incrowd.release.synthetic_statement import describe_synthetic, describe_synthetic_details
 from incrowd.release.tables_statement import describe_tables, describe_tables_details
 
@@ -77,6 +78,9 @@ def _write_safe(facts: Facts) -> Iterator[Sentence]:
     yield from _write_unit(facts)
     yield from _write_choices(facts)
     yield from _write_counts(facts) if facts.by_counts else _write_sample(facts)
+    for table in facts.shares:
+        text = describe_shares(table, facts.rows_per_person, by_person=facts.by_person)
+        yield make_sentence("shares", text)
     yield from _write_assumptions(facts)
 
 
@@ -173,6 +177,8 @@ def _write_series(facts: Facts) -> Iterator[Sentence]:
 def _write_counts_k_anonymity(facts: Facts) -> Iterator[Sentence]:
     k = min(int(table["k"]) for table in facts.tables)
     subject = "It is" if len(facts.tables) == 1 else "Each file is"
+    if facts.shares:
+        subject = "Its rows are" if len(facts.tables) == 1 else "Each file of rows is"
     people = ", each of a different person" if facts.by_person else ""
     rows = f"at least {k} input rows" if k > 1 else "at least 1 input row"
     if facts.rows_per_person > 1 and k > 1:

@@ -29,6 +29,7 @@ from incrowd.release.parameters import (
     synthetic_parameters,
     tabulation_parameters,
 )
+from incrowd.release.shares_verify import check_share_events
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
 from incrowd.release.tables_guarantee import check_tabulation
 
@@ -82,7 +83,11 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
     follows = all(map(allows_parameters, implied.tables, tables)) and (
         not has_slices or shared == implied.shared
     )
-    return [*findings, *_check_statement(certificate, follows)]
+    return [
+        *findings,
+        *_check_statement(certificate, follows),
+        *check_share_events(certificate, events),
+    ]
 
 
 def _check_synthetic(certificate: Certificate) -> list[Finding]:

@@ -34,6 +34,7 @@ from incrowd.release.pages import make_pages
 from incrowd.release.parameters import Parameters, tabulation_parameters
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
+from incrowd.release.shares_part import RowsByValue, ShareTable, list_shown_rows
 from incrowd.release.synthetic_part import FOLDER, MeasuredTable, SyntheticPart, SyntheticProduct
 from incrowd.spec.about import MetadataFormat
 from incrowd.spec.arx import format_rows
@@ -79,6 +80,7 @@ def write_release(
     certificate = certificate.with_seal() if key is None else certificate.with_signature(key)
     (draft / FILE).write_bytes(certificate.to_canonical_json())
     for name, page in make_pages(certificate).items():
+        (draft / name).parent.mkdir(exist_ok=True)
         (draft / name).write_bytes(page)
     if certificate.assertions is not None or certificate.metadata:
         from incrowd.release.metadata.files import write_metadata  # which few releases need
@@ -107,10 +109,31 @@ def _write_data(draft: Path, outcome: MethodResult, spec: CommonSpec) -> dict[st
         None if outcome.synthetic is None else _write_measured_tables(draft, outcome.synthetic)
     )
     return {
-        "kept": list(first.kept), "noisy": first.noisy,
+        "kept": list(first.kept), "noisy": first.noisy, "shares": _count_shown(outcome, tables),
         "randomized": first.randomized or None, "synthetic": synthetic, "layout": outcome.layout,
         **_describe_files(tables, outcome.parameters if several else first.parameters),
     }  # fmt: skip
+
+
+def _count_shown(outcome: MethodResult, tables: list[Slice]) -> list[ShareTable] | None:
+    """Return the columns counted beside the tables, with the rows that show each value."""
+    completed = []
+    for share in outcome.shares:
+        parts = []
+        for table, product in zip(tables, outcome.products, strict=True):
+            recoding = product.scheme.get(share.column)
+            if recoding is None or recoding.level is None:
+                continue
+            frequencies = product.shown.frequencies
+            at = list(product.scheme).index(share.column)
+            rows = list_shown_rows(
+                recoding.hierarchy, (recoding.level, share.level),
+                (frequencies.codes[:, at], frequencies.counts),
+            )  # fmt: skip
+            if rows is not None:
+                parts.append(RowsByValue(file=table.release.file, rows=rows))
+        completed.append(share.model_copy(update={"shown": parts}))
+    return completed or None
 
 
 def _describe_files(tables: list[Slice], parameters: Parameters) -> dict[str, Any]:

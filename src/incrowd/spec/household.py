@@ -52,6 +52,12 @@ def find_household_conflict(
             "`household` excludes `part`: the columns of a household are those of all its periods. "
             "Remove one of them."
         )
+    rare = next((name for name, column in columns.items() if column.rare is not None), None)
+    if rare is not None:
+        return (
+            f"`household` excludes `rare: keep` (column '{rare}'): a column is counted beside one "
+            "table. Remove one of them."
+        )
     if unit.per_group > 1:
         return (
             "`household` excludes `per_group`: both tables count households, each once in a group. "

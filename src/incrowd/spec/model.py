@@ -57,6 +57,10 @@ KEEP_ELSEWHERE = (
 )
 PRECISION_ELSEWHERE = "`precision` is for role `noisy` or `method: synthetic`. Remove it."
 
+RARE_ELSEWHERE = (
+    "`rare: keep` is for `method: safe`, which counts the column beside its rows. Remove it: the "
+    "classes of this method lose few values."
+)
 AGGREGATE_ELSEWHERE = (
     "`aggregate` is for `method: k-anonymity`, whose classes it describes. Remove it."
 )
@@ -192,7 +196,8 @@ class Column(SpecModel):
     ``linked`` names the quasi column whose suppressed cells it shares. ``aggregate`` shows the
     mean or the median of each class in place of its numbers. ``values`` lists the categories of a
     noisy column, which randomized response then protects in place of noise. ``references`` names
-    the release whose made-up keys a made-up key refers to.
+    the release whose made-up keys a made-up key refers to. ``rare`` has its values counted beside
+    the rows, which may lose the rare ones.
     ``written`` says how its values are written, where that is not the usual way. ``confirm`` names
     the entries that a draft took from the data. A safe release refuses to
     run until they are confirmed to be public knowledge, by removing them from the list.
@@ -206,6 +211,7 @@ class Column(SpecModel):
     precision: Annotated[Number, Field(gt=0)] | None = None
     bounds: tuple[Number, Number] | None = None
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    rare: Literal["keep"] | None = None
     diversity: Diversity | None = None
     closeness: Closeness | None = None
     likeness: Likeness | None = None
@@ -245,6 +251,10 @@ class Column(SpecModel):
             fits_intervals = name == "precision" and self.hierarchy and self.hierarchy.intervals
             if getattr(self, name) is not None and self.role != "noisy" and not fits_intervals:
                 raise ValueError(f"`{name}` is for role `noisy`, not `{self.role}`. Remove it.")
+        if self.rare is not None and not general:
+            raise ValueError(
+                f"`rare` is for role `quasi` or `sensitive`, not `{self.role}`. Remove it."
+            )
         if self.closeness and self.closeness.hierarchical is not None and self.hierarchy is None:
             raise ValueError("`closeness: {hierarchical: …}` needs a hierarchy. Add one.")
         if self.aggregate is not None and self.has_class_rules:
@@ -484,6 +494,8 @@ class Spec(SpecModel):
                 raise ValueError(f"column '{name}': {KEY_ELSEWHERE}")
             if not synthetic and column.role != "noisy" and column.precision is not None:
                 raise ValueError(f"column '{name}': {PRECISION_ELSEWHERE}")
+            if isinstance(self.release, ClassesSpec) and column.rare is not None:
+                raise ValueError(f"column '{name}': {RARE_ELSEWHERE}")
 
     def columns_with_role(self, *roles: Role) -> tuple[str, ...]:
         """Return the names of the columns with one of the roles, in the order of the spec."""
@@ -523,6 +535,8 @@ def list_misplaced_roles(
         precise = column.get("precision") is not None and column.get("role") != "noisy"
         if precise and not synthetic:
             misplacements.append((("columns", name, "precision"), PRECISION_ELSEWHERE))
+        if column.get("rare") is not None and str(release.get("method")).startswith("k-"):
+            misplacements.append((("columns", name, "rare"), RARE_ELSEWHERE))
     rules = release.get("rules") if synthetic else None
     for rule in rules if isinstance(rules, list) else ():
         for name in _list_rule_names(rule):

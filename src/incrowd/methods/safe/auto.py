@@ -8,9 +8,10 @@ from typing import Literal
 
 from incrowd.errors import IncrowdError
 from incrowd.measure.forecast import OPEN_VALUES
-from incrowd.methods.safe.budget import SEARCH_SHARE, SMALL_TABLE_SHARES, compute_search_share
+from incrowd.methods.safe.budget import SMALL_TABLE_SHARES, compute_search_share
 from incrowd.methods.safe.scheme import FixedScheme, MondrianScheme, SafeScheme, SearchedScheme
 from incrowd.methods.safe.series import SeriesScheme
+from incrowd.methods.safe.shares import ShareCounter
 from incrowd.spec.build import ColumnHierarchies
 from incrowd.spec.release import SafeSpec
 
@@ -97,8 +98,13 @@ def choose_scheme(
     the ``size`` that the curator states, if any, a larger share of epsilon goes into the choice.
     """
     scheme, reasons = _select_scheme(release, declared, size)
-    share = compute_search_share(size)
-    if share > SEARCH_SHARE and release.search_epsilon is None and scheme.selection_shares():
+    has_target = release.target is not None
+    share = compute_search_share(size, has_target=has_target)
+    if (
+        share > compute_search_share(None, has_target=has_target)
+        and release.search_epsilon is None
+        and scheme.selection_shares()
+    ):
         words = (
             f"The search uses a larger share of ε ({share:g} per choice), because the spec states "
             "a small table."
@@ -118,7 +124,8 @@ def depends_on_size(release: SafeSpec, declared: ColumnHierarchies) -> bool:
         scheme, _ = _select_scheme(release, declared, size)
         shares = scheme.selection_shares() if release.search_epsilon is None else ()
         limits = () if release.slices else tuple(scheme.level_limits(declared.names).items())
-        outcomes.add((shares, limits))
+        counts = tuple(ShareCounter(release, declared, size).list_epsilons(1.0, 1))
+        outcomes.add((shares, limits, counts))
     return len(outcomes) > 1
 
 
@@ -162,8 +169,8 @@ def _describe_objective(release: SafeSpec) -> tuple[str, ...]:
         return ()
     if release.target is not None:
         words = (
-            f"Objective: much detail beside '{release.target}', in as many rows as possible; rows "
-            "with rarer values of it count three times."
+            f"Objective: much detail beside '{release.target}', in as many rows as possible; its "
+            "values weigh alike, and each should survive with at least seven tenths of its rows."
         )
         return (words,)
     keep = "" if release.draw == "counts" else " with `keep: 0.25`"

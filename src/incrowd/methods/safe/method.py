@@ -30,6 +30,7 @@ from incrowd.methods.safe.households import TWO_TABLES, HouseholdProducts
 from incrowd.methods.safe.remote_counts import RemoteCountedTable, count_local_or_remote
 from incrowd.methods.safe.scheme import MondrianScheme
 from incrowd.methods.safe.series import find_noisier_totals
+from incrowd.methods.safe.shares import ShareCounter
 from incrowd.methods.safe.slices import Slicer
 from incrowd.privacy.amplification import Guarantee
 from incrowd.privacy.events import Coin
@@ -73,9 +74,9 @@ class Safe:
             else HouseholdProducts(household, self._release, self._declared)
         )
         size = file.spec.size if isinstance(file.spec.size, int) else None  # never a counted one
-        self._scheme, scheme_reasons = choose_scheme(
-            self._release, self._declared, self._get_effective_size(size)
-        )
+        people = self._get_effective_size(size)
+        self._counter = ShareCounter(self._release, self._declared, people)
+        self._scheme, scheme_reasons = choose_scheme(self._release, self._declared, people)
         self.asserted = self._assert_size(size)
         self._reasons = (*scheme_reasons, *draw_reasons)
         if self._households is not None:
@@ -144,15 +145,18 @@ class Safe:
             )
         tables, steps = releases * self._slicing.tables, releases * self._slicing.choices
         epsilon = release.epsilon or 0.0
+        measured = self._counter.list_epsilons(epsilon, releases)
         choice_epsilons = [SLICES_SHARE * epsilon / math.sqrt(steps)] * steps if steps else []
         shares = self._scheme.selection_shares()
         if not shares and release.draw == "counts":
             return split_counts_budget(
                 release, choices=choice_epsilons, tables=tables, rows=self._rows,
-                per_group=self._per_group, beside=self._beside,
+                per_group=self._per_group, beside=self._beside, measured=measured,
             )  # fmt: skip
         if not shares:
-            return split_fixed_budget(release, choices=choice_epsilons, tables=tables)
+            return split_fixed_budget(
+                release, choices=choice_epsilons, tables=tables, measured=measured
+            )
         selection_epsilons = [share * epsilon / math.sqrt(tables) for share in shares]
         if release.search_epsilon is not None:
             selection_epsilons = [release.search_epsilon / len(selection_epsilons)] * len(
@@ -162,10 +166,12 @@ class Safe:
             return split_counts_budget(
                 release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
                 rows=self._rows, per_group=self._per_group, beside=self._beside,
+                measured=measured,
             )  # fmt: skip
         return split_search_budget(
-            release, selections=selection_epsilons, choices=choice_epsilons, tables=tables
-        )
+            release, selections=selection_epsilons, choices=choice_epsilons, tables=tables,
+            measured=measured,
+        )  # fmt: skip
 
     @property
     def planned_release(self) -> PlannedRelease:
@@ -182,6 +188,17 @@ class Safe:
             self._declared, tables, draw.publish_probability, draw.crowd,
             "people" if self._per_group == 1 else "rows",
         )  # fmt: skip
+
+    def find_count_error(self, column: str) -> int | None:
+        """Return what the count of a value of a column beside the rows is within, in 19 of 20.
+
+        None if the column is not counted.
+        """
+        columns = self._counter.columns
+        if column not in columns:
+            return None
+        epsilon = self._split.measured[columns.index(column)]
+        return math.ceil(math.log(20) * self._rows / epsilon)
 
     def count(self, table: Table, *, by_row: bool = False) -> CountedTable | RemoteCountedTable:
         """Count the tuples that the scheme works on; of slices, those of all columns.
@@ -210,6 +227,12 @@ class Safe:
                 raise TypeError("people with several rows must be counted as people")
             if table.sets.per_group != self._per_group:
                 raise TypeError(f"rows must be cut to {self._per_group} of a person per group")
+        measured = self._counter.measure(
+            table, self._split.measured, rows=self._rows, bits=context.bits
+        )
+        context = replace(
+            context, measured={name: column.counts for name, column in measured.items()}
+        )
         parts = [table]
         if self._slicing.tables > 1:
             context.step("slice")
@@ -236,6 +259,7 @@ class Safe:
             original=table if isinstance(table, CountedTable) else table.collect_sample(),
             parameters={**self._split.shared_parameters, **self.asserted},
             layout=self.layout,
+            shares=tuple(column.table for column in measured.values()),
             reasons=tuple(filter(None, (*self._reasons, self._slicing.reason))),
         )
 
