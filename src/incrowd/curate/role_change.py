@@ -8,8 +8,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from incrowd.curate.draft.draft import Draft
+from incrowd.spec.class_rules import CLASS_RULES
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import CLASS_RULES
 from incrowd.spec.problem import Place
 
 Changes = dict[Place, Any]
