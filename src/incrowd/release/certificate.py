@@ -27,6 +27,7 @@ from incrowd.release.guarantee_terms import (
     derive_terms,
 )
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
+from incrowd.release.shares_combined import CombinedRows
 from incrowd.release.shares_part import ShareTable
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
@@ -208,10 +209,10 @@ class Certificate(_CertificatePart):
     """The whole certificate. ``seal`` is the SHA-256 of the rest, except the signature.
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
-    the top, are those of all together. ``shares`` are columns that were counted beside them. A
-    ``rehearsal`` is of a table that was made up. ``assertions`` is the hash of the file with what
-    the curator says about the release, ``metadata`` names the formats in which the release is
-    described.
+    the top, are those of all together. ``shares`` are columns that were counted beside them,
+    ``combined`` those that several files show. A ``rehearsal`` is of a table that was made up.
+    ``assertions`` is the hash of the file with what the curator says about the release,
+    ``metadata`` names the formats in which the release is described.
     """
 
     format: Literal[1]
@@ -230,6 +231,7 @@ class Certificate(_CertificatePart):
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
     shares: list[ShareTable] | None = None
+    combined: list[CombinedRows] | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -265,6 +267,8 @@ class Certificate(_CertificatePart):
             raise ValueError("'cells' is the form of tables of counts")
         if self.shares is not None and (self.method != "safe" or not self.shares):
             raise ValueError("'shares' belongs to safe releases, and lists a column")
+        if self.combined is not None and (self.method != "safe" or not self.combined):
+            raise ValueError("'combined' belongs to safe releases, and lists a column")
         columns = [column for table in self.tables for column in table.scheme.values()]
         suppresses = self.synthetic is None and self.tabulation is None
         if not suppresses and any(column.absent for column in columns):
@@ -420,6 +424,7 @@ class Certificate(_CertificatePart):
             synthetic=self.synthetic,
             tabulation=self.tabulation,
             shares=tuple(self.shares or ()),
+            is_combined=self.combined is not None,
             assertions=self.assertions,
         )
 
