@@ -177,6 +177,66 @@ def test_a_forged_part_is_found(
     assert code in {finding.code for finding in ic.verify(folder)}
 
 
+@pytest.fixture(scope="module")
+def sliced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("slices") / "out"
+    publish(make_spec(f"{BUDGET}, slices: 3", rare=""), folder)
+    return folder
+
+
+def test_slices_agree_on_one_number_of_each_value(sliced: Path) -> None:
+    assert ic.verify(sliced) == []
+    table = make_table()
+    read = 0
+    for path in sorted(sliced.glob("shares/*.csv")):
+        listed = pl.read_csv(path)
+        files = [name for name in listed.columns if name.startswith("data-")]
+        assert len(files) > 1
+        assert (
+            listed["rows"].to_list()
+            == listed.select(pl.max_horizontal(files)).to_series().to_list()
+        )
+        for row in listed.drop_nulls("value").to_dicts():
+            true = int((table[path.stem] == row["value"]).sum())
+            assert row["rows"] <= true + 6 * 4.3 * 16**0.5  # noise of up to 16 groups
+            for name in files:
+                data = pl.read_parquet(sliced / name)
+                assert int((data[path.stem] == row["value"]).sum()) == row[name]
+                read += 1
+    assert read > 20
+    readme = (sliced / "README.md").read_text()
+    assert "One number from several files" in readme
+
+
+def lower_rows(plain: dict[str, Any]) -> None:
+    plain["combined"][0]["files"][0]["rows"][0] -= 1
+
+
+def drop_file(plain: dict[str, Any]) -> None:
+    del plain["combined"][0]["files"][0]
+
+
+def list_twice(plain: dict[str, Any]) -> None:
+    plain["combined"].append(plain["combined"][0])
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"),
+    [
+        (lower_rows, {"SHARES_ROWS_DIFFER"}),
+        (drop_file, {"SHARES_ROWS_DIFFER", "SHARES_INVALID"}),
+        (list_twice, {"SHARES_INVALID"}),
+    ],
+)
+def test_a_forged_combination_is_found(
+    change: Callable[[dict[str, Any]], None], codes: set[str], sliced: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "forged"
+    shutil.copytree(sliced, folder)
+    rewrite(folder, change)
+    assert {finding.code for finding in ic.verify(folder)} & codes
+
+
 def test_a_changed_or_foreign_file_is_found(honest: Path, tmp_path: Path) -> None:
     folder = tmp_path / "changed"
     shutil.copytree(honest, folder)

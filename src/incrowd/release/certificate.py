@@ -28,6 +28,7 @@ from incrowd.release.guarantee_terms import (
 )
 from incrowd.release.layout import LAYOUT_FILES, Layout
 from incrowd.release.parameters import METHODS, Parameters, list_aggregates
+from incrowd.release.shares_combined import CombinedRows
 from incrowd.release.shares_part import ShareTable
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.release.synthetic_part import SyntheticPart
@@ -212,9 +213,10 @@ class Certificate(_CertificatePart):
 
     Where several tables are released, ``slices`` holds what is each one's own; the parameters, at
     the top, are those of all together; a ``layout`` says that they are no slices but households and
-    people. ``shares`` are columns that were counted beside them. A ``rehearsal`` is of a table that
-    was made up. ``assertions`` is the hash of the file with what the curator says about the
-    release, ``metadata`` names the formats in which the release is described.
+    people. ``shares`` are columns that were counted beside them, ``combined`` those that several
+    slices show. A ``rehearsal`` is of a table that was made up. ``assertions`` is the hash of the
+    file with what the curator says about the release, ``metadata`` names the formats in which the
+    release is described.
     """
 
     format: Literal[1]
@@ -234,6 +236,7 @@ class Certificate(_CertificatePart):
     synthetic: SyntheticPart | None = None
     tabulation: TabulationPart | None = None
     shares: list[ShareTable] | None = None
+    combined: list[CombinedRows] | None = None
     assertions: Hash | None = None
     metadata: list[MetadataFormat] | None = None
     randomness: Literal["system", "seeded: not private"]
@@ -292,6 +295,12 @@ class Certificate(_CertificatePart):
             raise ValueError("'cells' is the form of tables of counts")
         if self.shares is not None and (self.method != "safe" or not self.shares):
             raise ValueError("'shares' belongs to safe releases, and lists a column")
+        if self.combined is not None and (
+            self.method != "safe" or not self.combined or self.rows_per_person > 1
+        ):
+            raise ValueError(
+                "'combined' belongs to safe releases with one row per person, and lists a column"
+            )
         columns = [column for table in self.tables for column in table.scheme.values()]
         suppresses = self.synthetic is None and self.tabulation is None
         if not suppresses and any(column.absent for column in columns):
@@ -471,6 +480,7 @@ class Certificate(_CertificatePart):
             synthetic=self.synthetic,
             tabulation=self.tabulation,
             shares=tuple(self.shares or ()),
+            is_combined=self.combined is not None,
             assertions=self.assertions,
         )
 

@@ -54,6 +54,7 @@ class Facts:
     rehearsal: bool = False
     synthetic: SyntheticPart | None = None
     shares: Sequence[ShareTable] = ()
+    is_combined: bool = False
     tabulation: TabulationPart | None = None
     assertions: str | None = None
 

@@ -39,6 +39,7 @@ from incrowd.release.code_examples import (
 from incrowd.release.kept_roles import KEEP, list_unprotected_columns
 from incrowd.release.noise_sentences import format_exact, noise_within
 from incrowd.release.render import make_environment
+from incrowd.release.shares_combined import write_combined
 from incrowd.release.shares_pages import fill_shares
 from incrowd.release.shares_part import write_shares
 from incrowd.release.statement import TECHNICAL
@@ -69,6 +70,8 @@ def make_pages(certificate: Certificate) -> dict[str, bytes]:
     pages = {name: _render_template(template, model) for name, template in names.items()}
     for table in certificate.shares or ():
         pages[table.file] = write_shares(table, certificate.rows_per_person)
+    for combined_rows in certificate.combined or ():
+        pages[combined_rows.file] = write_combined(combined_rows)
     return pages
 
 

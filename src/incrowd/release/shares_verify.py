@@ -16,7 +16,7 @@ from incrowd.findings import Finding, make_finding
 from incrowd.privacy.events import Composition, DeclaredCounts, Event, SampledEvent
 from incrowd.release.certificate import Certificate, SchemeColumn
 from incrowd.release.formulas import unescape_formula
-from incrowd.release.shares_part import RowsByValue, ShareTable, list_shown_rows, list_values
+from incrowd.release.shares_part import RowsByValue, list_shown_rows, list_values
 
 ReadHierarchy = Callable[[Path, str, SchemeColumn], Hierarchy | None]
 
@@ -50,32 +50,53 @@ def check_shares(folder: Path, certificate: Certificate, read: ReadHierarchy) ->
     ``read`` reads the hierarchy of a column from the release.
     """
     findings = []
-    for table in certificate.shares or ():
-        hierarchies = [
-            read(folder, table.column, part.scheme[table.column])
-            for part in certificate.tables
-            if table.column in part.scheme
-        ]
-        hierarchy = hierarchies[0]
+    listed: list[tuple[str, int, list[str | None], list[RowsByValue]]] = [
+        *((table.column, table.level, table.values, table.shown)
+          for table in certificate.shares or ()),
+        *((table.column, table.level, table.values, table.files)
+          for table in certificate.combined or ()),
+    ]  # fmt: skip
+    for name, level, values, files in listed:
+        hierarchy = _read_hierarchy(folder, certificate, name, read)
         if (
             hierarchy is None
-            or table.level >= hierarchy.height
-            or table.values != list_values(hierarchy, table.level)
+            or level >= hierarchy.height
+            or values != list_values(hierarchy, level)
         ):
-            findings.append(make_finding("SHARES_INVALID", name=table.column))
-        elif table.shown != _count_shown(folder, certificate, table, hierarchy):
-            findings.append(make_finding("SHARES_ROWS_DIFFER", name=table.column))
+            findings.append(make_finding("SHARES_INVALID", name=name))
+        elif files != _count_shown(folder, certificate, name, level, hierarchy):
+            findings.append(make_finding("SHARES_ROWS_DIFFER", name=name))
     return findings
 
 
+def check_combined(certificate: Certificate) -> list[Finding]:
+    """Check that each column is combined once, is in several files, and is not counted besides."""
+    names = [table.column for table in certificate.shares or ()]
+    columns = {name for table in certificate.tables for name in table.scheme}
+    for table in certificate.combined or ():
+        lengths = {len(part.rows) for part in table.files}
+        is_listed = table.column in names or table.column not in columns
+        if is_listed or len(table.files) < 2 or lengths != {len(table.values)}:
+            return [make_finding("SHARES_INVALID", name=table.column)]
+        names.append(table.column)
+    return []
+
+
+def _read_hierarchy(
+    folder: Path, certificate: Certificate, name: str, read: ReadHierarchy
+) -> Hierarchy | None:
+    column = next(part.scheme[name] for part in certificate.tables if name in part.scheme)
+    return read(folder, name, column)
+
+
 def _count_shown(
-    folder: Path, certificate: Certificate, table: ShareTable, hierarchy: Hierarchy
+    folder: Path, certificate: Certificate, name: str, level: int, hierarchy: Hierarchy
 ) -> list[RowsByValue]:
-    """Count again the published rows of each value, file by file."""
+    """Count again the published rows of each value of a level, file by file."""
     parts = []
     for part in certificate.tables:
-        column = part.scheme.get(table.column)
-        if column is None or column.level is None or column.level > table.level:
+        column = part.scheme.get(name)
+        if column is None or column.level is None or column.level > level:
             continue
         data = open_released(folder / part.release.file)
         if part.release.formulas:
@@ -83,7 +104,7 @@ def _count_shown(
         labels = hierarchy.labels[column.level]
         counts: Counts = np.zeros(len(labels), dtype=np.int64)
         if data.rows():
-            published = read_labels(data, (table.column,), weighted=part.release.form == "counted")
+            published = read_labels(data, (name,), weighted=part.release.form == "counted")
             places = {label: place for place, label in reversed([*enumerate(labels)])}
             for code, rows in zip(
                 published.frequencies.codes[:, 0].tolist(),
@@ -93,7 +114,7 @@ def _count_shown(
                 value = published.labels[0][code]
                 counts[places[None if value is None else canonicalize_value(value)]] += rows
         codes = np.arange(len(labels), dtype=np.int32)
-        rows_shown = list_shown_rows(hierarchy, (column.level, table.level), (codes, counts))
+        rows_shown = list_shown_rows(hierarchy, (column.level, level), (codes, counts))
         assert rows_shown is not None
         parts.append(RowsByValue(file=part.release.file, rows=rows_shown))
     return parts

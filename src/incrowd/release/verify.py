@@ -228,7 +228,9 @@ def _find_foreign_files(folder: Path, certificate: Certificate) -> list[Finding]
     listed = [path for path, _ in _list_files(certificate)]
     folders = {"scheme", *({MEASURED} if certificate.synthetic else ())}
     folders |= {METADATA} if certificate.assertions or described else set()
-    share_files = [table.file for table in certificate.shares or ()]
+    share_files = [
+        table.file for table in [*(certificate.shares or ()), *(certificate.combined or ())]
+    ]
     folders |= {path.partition("/")[0] for path in [*listed, *share_files] if "/" in path}
     expected = {FILE, README, PAGE, *folders, *listed, *share_files, *described}
     for path in sorted(folder.rglob("*")):

@@ -29,7 +29,7 @@ from incrowd.release.parameters import (
     synthetic_parameters,
     tabulation_parameters,
 )
-from incrowd.release.shares_verify import check_share_events
+from incrowd.release.shares_verify import check_combined, check_share_events
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart
 from incrowd.release.tables_guarantee import check_tabulation
 
@@ -87,6 +87,7 @@ def _check_safe(certificate: Certificate) -> list[Finding]:
         *findings,
         *_check_statement(certificate, follows),
         *check_share_events(certificate, events),
+        *check_combined(certificate),
     ]
 
 

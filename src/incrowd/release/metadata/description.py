@@ -21,6 +21,7 @@ from incrowd.engine.released import open_released
 from incrowd.release.certificate import FILE, Certificate, SchemeColumn, Slice
 from incrowd.release.formulas import escape_formula, unescape_formula
 from incrowd.release.metadata.assertions import Assertions, LedgerTotal
+from incrowd.release.shares_combined import write_combined
 from incrowd.release.shares_part import write_shares
 from incrowd.release.tables_part import MEASURED_FILE
 from incrowd.spec.about import NOT_STATED, About
@@ -124,6 +125,9 @@ class ReleaseDescription:
             content = write_shares(share_table, self.certificate.rows_per_person)
             digest = hashlib.sha256(content).hexdigest()
             yield share_table.file, digest, "shares of the values of a column, with errors"
+        for combined_rows in self.certificate.combined or ():
+            digest = hashlib.sha256(write_combined(combined_rows)).hexdigest()
+            yield combined_rows.file, digest, "rows of the values of a column, over all files"
         if self.certificate.tabulation is not None:
             digest = self.certificate.tabulation.measured
             yield MEASURED_FILE, digest, "the measured numbers, with noise"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.anonymize.synthetic.rounding import round_table
+from incrowd.anonymize.synthetic.rounded_table import round_table
 from incrowd.arrays import Counts, Floats
 
 
