@@ -37,6 +37,8 @@ DECLARED: list[tuple[Any, list[object], bool, bool]] = [
     ({"postcodes": {"country": "GB"}}, ["SW1A 1AA", "m1"], False, False),
     ({"postcodes": {"country": "CA"}}, ["K1A 0B1"], False, False),
     ({"postcodes": {"country": "NL"}}, ["1234 AB", 1234], False, False),
+    ({"postcodes": {"country": "US"}}, ["48104", 2139], False, False),
+    ({"geo": {"lat": "x", "lon": "y", "sizes": [5, 15]}}, ["50..55 N, 10..15 E"], False, False),
 ]
 
 

@@ -24,7 +24,7 @@ from incrowd.errors import IncrowdError, ParameterError
 from incrowd.methods.person_id import describe_rows, find_ids
 from incrowd.spec.build import build_hierarchy, is_open
 from incrowd.spec.file import SpecFile, SpecSource, load_spec
-from incrowd.spec.hierarchies import Dates, Intervals
+from incrowd.spec.hierarchies import Dates, Geo, Intervals
 from incrowd.spec.model import HARMLESS_ENTRIES, Column, Confirmable, PersonId, Spec
 from incrowd.spec.problem import Place
 
@@ -139,6 +139,17 @@ def _make_question(
         return Question(name, entry, says, why, correction=correction)
     if entry == "hierarchy" and column.hierarchy is not None:
         declared = column.hierarchy.declaration
+        if isinstance(declared, Geo):
+            area = f"{declared.south} to {declared.north}, {declared.west} to {declared.east}"
+            why = (
+                f"The area {area} degrees was rounded from the data, and all of its squares are "
+                "published. It must be public knowledge: an end that exists because of one person "
+                "reveals where that person is."
+            )
+            correction = (
+                "set `south`, `north`, `west` and `east` to an area known without the table"
+            )
+            return Question(name, entry, says, why, correction=correction)
         counts = {} if table is None else _count_values(table, name)
         if isinstance(declared, Intervals | Dates):
             ends = f"{declared.low} to {declared.high}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from incrowd.engine.table import Engine, Table, TableCatalog, TableError
 from incrowd.errors import IncrowdError, ParameterError, check_whole
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import PersonId
+from incrowd.spec.hierarchies import Geo
+from incrowd.spec.model import Column, PersonId
 
 _LOCAL = "incrowd.engine.local.engine"
 # The module of each engine, by the library whose objects it takes; it is loaded when it is first
@@ -62,12 +64,42 @@ def open_spec_table(file: SpecFile, table: Any = None, *, engine: Engine | None 
     source = open_joined_table(file, table, engine=engine)
     if source.origin.reread:  # read twice, 1.234 could become 1234
         return source
+    return read_as_declared(source, file.spec.columns)
+
+
+def read_as_declared(source: Table, columns: Mapping[str, Column]) -> Table:
+    """Return a table with its values read as columns say, and with places of coordinates."""
     readers = {
         name: column.written.make_reader()
-        for name, column in file.spec.columns.items()
+        for name, column in columns.items()
         if column.written is not None and name in source.columns
     }
-    return source.interpret_values(readers) if readers else source
+    table = source.interpret_values(readers) if readers else source
+    for name, column in columns.items():
+        if column.hierarchy is not None and column.hierarchy.geo is not None:
+            table = _make_places(table, name, column.hierarchy.geo)
+    return table
+
+
+def _make_places(table: Table, name: str, geo: Geo) -> Table:
+    """Return the table with the finest squares that its coordinates lie in, as one more column."""
+    missing = [source for source in (geo.lat, geo.lon) if source not in table.columns]
+    if name in table.columns:
+        if len(missing) == 2:  # the places are there already
+            return table
+        raise TableError(
+            f"Column '{name}': it is made of coordinates, and the table has a column of this name. "
+            "Rename it in the spec."
+        )
+    if missing:
+        raise TableError(
+            f"Column '{name}': it is made of '{geo.lat}' and '{geo.lon}', and the table has no "
+            f"'{missing[0]}'. Correct `geo`."
+        )
+    from incrowd.spec.geo import locate_cell
+
+    joined = table.join_columns(name, [geo.lat, geo.lon])
+    return joined.interpret_values({name: partial(locate_cell, geo)})
 
 
 def open_joined_table(file: SpecFile, table: Any = None, *, engine: Engine | None = None) -> Table:

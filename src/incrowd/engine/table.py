@@ -232,6 +232,13 @@ class Table(Protocol):
         """
         ...
 
+    def join_columns(self, name: str, sources: Sequence[str]) -> Table:
+        """Return the table with one more column: some columns as text, with a blank between.
+
+        It is null where one of them is.
+        """
+        ...
+
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> Table:
         """Return the table with numbers for texts: for some columns, the number of every text."""
         ...

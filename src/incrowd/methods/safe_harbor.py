@@ -27,6 +27,7 @@ from incrowd.spec.hierarchies import (
     Dates,
     Declaration,
     Flat,
+    Geo,
     Groups,
     Intervals,
     Order,
@@ -157,6 +158,8 @@ def _is_place(published: _PublishedColumn) -> bool:
     declared = published.declared
     if isinstance(declared, Postcodes):
         return declared.country != "US"
+    if isinstance(declared, Geo):
+        return True
     if isinstance(declared, Countries) or (isinstance(declared, Groups) and _is_states(declared)):
         return False
     named = identifiers.identify_by_name(published.simple) == "geographic subdivisions"

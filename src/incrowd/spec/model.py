@@ -21,12 +21,13 @@ from incrowd.spec.class_rules import (
     Diversity,
     Likeness,
     Presence,
-    Share,
 )
-from incrowd.spec.hierarchies import HierarchyChoice
+from incrowd.spec.coordinates import check_coordinates
+from incrowd.spec.hierarchies import Geo, HierarchyChoice
 from incrowd.spec.household import HouseholdTable, find_household_conflict
 from incrowd.spec.period import EXAMPLES, Every, find_first_day, write_period
 from incrowd.spec.purpose import Purpose
+from incrowd.spec.reference import Reference
 from incrowd.spec.release import (
     ClassesSpec,
     KAnonymitySpec,
@@ -103,30 +104,6 @@ UNPUBLISHED: tuple[Role, ...] = ("identifier", "drop", "key")  # their values ar
 
 
 AggregateName: TypeAlias = Literal["mean", "median"]
-
-
-class Reference(SpecModel):
-    """The made-up key of another release that a made-up key of this table refers to.
-
-    ``children`` has the share of that release's rows with each number of rows here; without it
-    each row refers to any of them alike.
-    """
-
-    release: Text
-    column: Text
-    children: dict[Annotated[int, Field(ge=0, lt=10**9)], Share] | None = None
-
-    @model_validator(mode="after")
-    def _check_shares(self) -> Reference:
-        if self.children is None:
-            return self
-        if abs(sum(self.children.values()) - 1) > 1e-9:
-            raise ValueError(
-                f"the shares of `children` add up to {sum(self.children.values()):g}. Make it 1."
-            )
-        if not any(number and share for number, share in self.children.items()):
-            raise ValueError("`children` gives no row any. Name a number above 0 with its share.")
-        return self
 
 
 class Column(SpecModel):
@@ -314,6 +291,7 @@ class Spec(SpecModel):
             raise ValueError(f"column '{self.unit.id}': {PUBLISHED_ID}")
         self._check_period()
         self._check_per_group()
+        check_coordinates(self.places, {name: column.role for name, column in self.columns.items()})
         release = self.release
         if self.household is not None:
             conflict = find_household_conflict(
@@ -351,6 +329,15 @@ class Spec(SpecModel):
             raise ValueError(f"column '{aggregated[0]}': {AGGREGATE_ELSEWHERE}")
         self._refuse_elsewhere(synthetic=isinstance(release, SyntheticSpec))
         return self
+
+    @property
+    def places(self) -> dict[str, Geo]:
+        """The columns that are made of two columns of coordinates."""
+        return {
+            name: column.hierarchy.geo
+            for name, column in self.columns.items()
+            if column.hierarchy is not None and column.hierarchy.geo is not None
+        }
 
     def _refuse_noisy_misfits(self, release: TablesSpec) -> None:
         """Refuse noisy columns that no table sums, and sums of other columns."""

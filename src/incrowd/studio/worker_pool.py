@@ -220,22 +220,20 @@ def _join_cached_table(
 @lru_cache(maxsize=4)
 def _read_cached_table(
     place: str, sheet: str | None, header: int | None, stamp: tuple[int, int],
-    written: tuple[tuple[str, str], ...], joined: _Joined | None = None,
+    declared: tuple[tuple[str, str], ...], joined: _Joined | None = None,
 ) -> Any:  # fmt: skip
     """Return a table as a spec says that its columns are written."""
-    from incrowd.spec.value_format import ValueFormat
+    from incrowd.engine.source import read_as_declared
+    from incrowd.spec.model import Column
     from incrowd.studio.worker_pool import CachedTable
 
     if joined is None:
         table = _open_cached_table(place, sheet, header, stamp)
     else:
         table = _join_cached_table(place, sheet, header, stamp, joined)
-    readers = {
-        name: ValueFormat.model_validate_json(text).make_reader()
-        for name, text in written
-        if name in table.columns
-    }
-    return CachedTable(table.interpret_values(readers)) if readers else table
+    columns = {name: Column.model_validate_json(text) for name, text in declared}
+    read = read_as_declared(table, columns)
+    return table if read is table else CachedTable(read)
 
 
 @lru_cache(maxsize=4)
@@ -277,14 +275,17 @@ class SpecSnapshot:
     def open_spec_and_table(self) -> tuple[Any, Any]:
         """Return the spec, and the table as it says that it is written."""
         file = self.parse_spec()
-        written = {
-            name: column.written.model_dump_json()
+        places = file.spec.places
+        declared = {
+            name: column.model_dump_json(
+                by_alias=True, exclude_defaults=True, include={"role", "written", "hierarchy"}
+            )
             for name, column in file.spec.columns.items()
-            if column.written is not None
+            if column.written is not None or name in places
         }
         return file, _read_cached_table(
             self.place, self.sheet, self.header, _read_file_stamp(self.place),
-            tuple(written.items()), _find_joined(file),
+            tuple(declared.items()), _find_joined(file),
         )  # fmt: skip
 
     def open_uncached(self) -> tuple[Any, Any]:

@@ -3,10 +3,10 @@
 Cliques are drawn from the root down, and their columns one by one. The count of each value is
 within one of what the model expects. Rows that agree on what the clique has drawn form a group; the
 counts are divided among groups in whole numbers near the model's probabilities
-(:mod:`incrowd.anonymize.synthetic.rounded_table`). Within a group, values are interleaved along an order
-by other columns, so that they are spread evenly over those as well. In the end rows exchange values
-where that serves pairs of columns (:mod:`incrowd.anonymize.synthetic.exchange`), which leaves the
-counts of single columns as they are.
+(:mod:`incrowd.anonymize.synthetic.rounded_table`). Within a group, values are interleaved along an
+order by other columns, so that they are spread evenly over those as well. In the end rows exchange
+values where that serves pairs of columns (:mod:`incrowd.anonymize.synthetic.exchange`), which
+leaves the counts of single columns as they are.
 
 Everything here is post-processing of released results: no privacy depends on it.
 """

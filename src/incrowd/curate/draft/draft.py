@@ -17,6 +17,7 @@ from incrowd.codes.frequency import Frequencies
 from incrowd.curate.alike_values import find_alike_values
 from incrowd.curate.draft.derived_column import find_derived_columns
 from incrowd.curate.draft.guess import Guess, guess_column
+from incrowd.curate.draft.place import propose_places
 from incrowd.curate.draft.safe_harbor import limit_guess
 from incrowd.curate.unit_choice import propose_rows
 from incrowd.engine.address import hide_secrets, is_address, parse_address
@@ -202,7 +203,7 @@ def draft(table: Any, *, name: str | None = None) -> Draft:
         )
         for column in table.columns
     )
-    guesses = propose_drops(head, guesses)
+    guesses = propose_places(head, propose_drops(head, guesses))
     return Draft(
         name, guesses, sheet=origin.sheet, header=origin.header, notes=origin.notes,
         identifying=find_identifying_columns(head, guesses),
@@ -249,7 +250,8 @@ def find_identifying_columns(
 
     Of equals it is the smallest; None where hardly a row is unique. Only some rows are looked at.
     """
-    names = [guess.column for guess in guesses if guess.role == "quasi"][:_RISK_COLUMNS]
+    quasi = [guess.column for guess in guesses if guess.role == "quasi"]
+    names = [name for name in quasi if name in head.columns][:_RISK_COLUMNS]
     if not names:
         return None
     _, frequencies = _count_head(head.head(_RISK_ROWS), names)

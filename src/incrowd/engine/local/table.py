@@ -328,6 +328,17 @@ class LocalTable:
         table._before = self
         return table
 
+    def join_columns(self, name: str, sources: Sequence[str]) -> LocalTable:
+        """Return the table with one more column: some columns as text, with a blank between."""
+        self._require_columns(sources)
+        texts = [pl.col(self._inner[source]).cast(pl.String) for source in sources]
+        inner = find_free_name([*self._columns, *self._inner.values()])
+        joined = self._frame.with_columns(pl.concat_str(texts, separator=" ").alias(inner))
+        names = {new: old for old, new in self._inner.items()} | {inner: name}
+        table = LocalTable(joined.rename(names), origin=self._origin)
+        table._before = self
+        return table
+
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> LocalTable:
         """Return the table with numbers for texts."""
         changes = [

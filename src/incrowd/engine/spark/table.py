@@ -412,6 +412,16 @@ class SparkTable:
         table._before = self
         return table
 
+    def join_columns(self, name: str, sources: Sequence[str]) -> SparkTable:
+        """Return the table with one more column: some columns as text, with a blank between."""
+        parts = [F.col(self.get_inner_name(source)).cast("string") for source in sources]
+        spaced = [part for each in parts for part in (F.lit(" "), each)][1:]
+        joined = self._restore_names(self._frame).toDF(*self._inner.values())
+        frame = joined.withColumn(name, F.concat(*spaced)).toDF(*self._columns, name)
+        table = SparkTable(frame, self._engine, self._origin)
+        table._before = self
+        return table
+
     def convert_labels(self, labels: Mapping[str, Mapping[str, int | float]]) -> SparkTable:
         """Return the table with numbers for texts."""
         frame = self._frame

@@ -119,7 +119,7 @@ def compute_pair_error(leaves: Sequence[int], information: float, size: int) -> 
     columns = len(leaves)
     if columns < 2:
         return None
-    share = share_one_ways(columns, size, information, average_cells(leaves))
+    share = share_one_ways(columns, size, information)
     deviation = math.sqrt((columns - 1) / ((1 - share) * information))
     groups = sum(min(number, _PAIR_GROUPS) for number in leaves) / columns
     return min(groups**2 * deviation / (math.sqrt(2 * math.pi) * size), 1.0)

@@ -14,7 +14,7 @@ from incrowd.release.foreign_keys import assign_parents
 from incrowd.release.synthetic_part import ReferencedKey
 from incrowd.release.verify import read_certificate
 from incrowd.spec.file import SpecFile
-from incrowd.spec.model import Reference
+from incrowd.spec.reference import Reference
 
 
 def read_references(file: SpecFile) -> dict[str, ReferencedKey]:

@@ -214,7 +214,16 @@ def _make_view(
         "at": names.index(name),
         "column": column,
         "kind": kind,
-        "kinds": hierarchy_form.KINDS,
+        "kinds": {
+            name: words
+            for name, words in hierarchy_form.KINDS.items()
+            if name
+            in (
+                {hierarchy_form.GEO, kind}
+                if kind == hierarchy_form.GEO
+                else hierarchy_form.KINDS.keys() - {hierarchy_form.GEO}
+            )
+        },
         "about": hierarchy_form.ABOUT.get(kind, ""),
         "fields": hierarchy_form.make_form_fields(declared),
         "date_levels": hierarchy_form.EVERY_DATE_LEVEL,
