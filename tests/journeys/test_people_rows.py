@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
+from support.cli import run_command, run_successfully
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
@@ -191,6 +192,40 @@ def test_check_and_plan_say_what_counting_rows_costs() -> None:
     assert "ROWS_COUNTED" not in {
         x.code for x in find_refusals(load_spec(make_spec(4, 1, levels={"sex": 0, "ward": 0})))
     }
+
+
+def test_the_plan_of_the_command_is_the_plan(tmp_path: Path) -> None:
+    command = ("plan", "--draw", "counts", "--epsilon", "1", "--delta", "1e-6")
+    got = json.loads(run_successfully(*command, "--rows", "4", "--per-group", "2", "--json"))
+    assert got == ic.plan(draw="counts", epsilon=1, delta=1e-6, rows=4, per_group=2).as_dict()
+    assert "62 rows" in run_successfully(*command, "--rows", "4", "--per-group", "2")
+    refused = run_command("plan", "--epsilon", "1", "--delta", "1e-6", "--per-group", "2")
+    assert "--per-group applies to counts only" in refused.stderr
+    spec = make_spec(4, 2, levels={"sex": 0, "ward": 0})
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    printed = run_successfully("plan", "--spec", str(tmp_path / "spec.yaml"))
+    assert "Counting rows instead of people, with rows: 4:" in printed
+    costs = json.loads(run_successfully("plan", "--spec", str(tmp_path / "spec.yaml"), "--json"))
+    assert [cost["crowd"] for cost in costs["per_group"]][:2] == [50, 62]
+
+
+def test_running_totals_do_not_add_rows_to_people(tmp_path: Path) -> None:
+    flat = {"flat": {"values": WARDS}}
+    columns = {"patient": {"role": "identifier"}, "year": {"role": "drop"}}
+    spec: dict[str, Any] = {
+        "columns": {**columns, "ward": {"role": "quasi", "hierarchy": flat}},
+        "release": {"method": "safe", "epsilon": 1.0, "delta": 1e-6, "levels": {"ward": 0}},
+    }
+    for year, per_group in (("2024", 2), ("2025", 2), ("2026", 1)):
+        period = {"column": "year", "every": "value"}
+        spec["unit"] = {"id": "patient", "rows": 3, "per_group": per_group, "period": period}
+        spec["part"] = {"column": "year", "value": year}
+        visits = make_visits(900).drop("sex").with_columns(year=pl.lit(year))
+        publish_unjudged(visits, spec, output=tmp_path / year)
+    totals = ic.cumulate([tmp_path / "2024", tmp_path / "2025"])
+    assert [period.groups for period in totals.periods] == [4, 4]
+    with pytest.raises(IncrowdError, match="it counts people, but '2025' counts up to 2 rows"):
+        ic.cumulate([tmp_path / "2025", tmp_path / "2026"])
 
 
 def test_slices_charge_every_table(tmp_path: Path) -> None:

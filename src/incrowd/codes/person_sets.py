@@ -94,12 +94,12 @@ class PersonSets:
         merged: dict[int, list[tuple[Places, Counts]]] = {}
         for old, people in self.parts:
             new = np.sort(places[old], axis=1)
-            counts = np.ones(new.shape, dtype=bool)
-            counts[:, self.per_group :] = new[:, self.per_group :] != new[:, : -self.per_group]
-            sizes = counts.sum(axis=1)
+            is_counted = np.ones(new.shape, dtype=bool)
+            is_counted[:, self.per_group :] = new[:, self.per_group :] != new[:, : -self.per_group]
+            sizes = is_counted.sum(axis=1)
             for size in np.unique(sizes).tolist():
                 chosen = sizes == size
-                sets = new[chosen][counts[chosen]].reshape(-1, size)
+                sets = new[chosen][is_counted[chosen]].reshape(-1, size)
                 merged.setdefault(size, []).append((sets, people[chosen]))
         parts = tuple(_merge_equal_sets(merged[size], tuples) for size in sorted(merged))
         return replace(self, tuples=tuples, parts=parts)
