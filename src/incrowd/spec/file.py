@@ -25,6 +25,7 @@ from ruamel.yaml.tokens import CommentToken
 from incrowd.errors import IncrowdError, ParameterError
 from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
+from incrowd.spec.household import HouseholdTable
 from incrowd.spec.model import (
     PUBLISHED_ID,
     UNPUBLISHED,
@@ -301,7 +302,7 @@ def parse_spec(text: str, *, path: Path | None = None) -> SpecFile:
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
         model_problems = dict.fromkeys(_make_problem(document, detail) for detail in details)
-        problems = [*model_problems, *problems] or [Problem("", error.errors()[0]["msg"])]
+        problems = [*model_problems, *problems] or [_make_problem(document, error.errors()[0])]
         raise SpecError(source, problems) from error
     return SpecFile(path, document, spec)
 
@@ -448,7 +449,7 @@ def _list_known_keys(place: Place) -> list[str]:
     """Return the keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
         "": Spec, "about": About, "release": build_combined_model(),
-        "hierarchy": HierarchyChoice, **list_kinds(),
+        "household": HouseholdTable, "hierarchy": HierarchyChoice, **list_kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":
