@@ -16,6 +16,8 @@ from support.releases import forge_certificate
 from support.unjudged import publish_unjudged
 
 import incrowd as ic
+from incrowd.curate.person_rows import compare_rows_per_person
+from incrowd.curate.planned_guarantee import plan_guarantee
 from incrowd.engine.source import spark_engine
 from incrowd.errors import FindingError, IncrowdError
 from incrowd.privacy.accountant import Accountant
@@ -92,6 +94,16 @@ def test_levels_are_chosen_once_and_are_the_same_in_both(tmp_path: Path) -> None
         "the same in both files, were chosen by a differentially private search"
         in (texts["generalization"])
     )
+
+
+def test_the_plan_says_what_the_certificate_will_say() -> None:
+    for release in (FIXED, {"scheme": "search"}):
+        spec = make_spec(2, **release)
+        published = publish_unjudged(make_census(600), spec).certificate.guarantee.statement
+        assert plan_guarantee(spec).statement == published
+    costs = compare_rows_per_person(load_spec(make_spec(2, **FIXED)), choices=(1, 2, 3))
+    # One cell more than the rows: the bounds of one table are 27 for 2 rows, 39 for 3, 45 for 4.
+    assert [cost.crowd for cost in costs] == [32, 44, 50]
 
 
 def write_census(census: Pair, folder: Path) -> None:
@@ -192,12 +204,14 @@ def test_rows_without_people_or_id_can_be_dropped(tmp_path: Path) -> None:
         ({"household": {"columns": ["rooms"]}}, "'rooms' has no entry"),
         ({"household": {"columns": ["household"]}}, "the id of the unit"),
         ({"household": {"columns": list(VALUES)}}, "every published column belongs"),
+        ({"household": {"colums": list(OWN)}}, "unknown key 'colums'. Did you mean 'columns'"),
         ({"release": {"method": "k-anonymity", "k": 5}}, "is for `method: safe`"),
     ],
 )  # fmt: skip
 def test_a_spec_that_does_not_fit_is_refused(change: dict[str, Any], words: str) -> None:
-    with pytest.raises(SpecError, match=words):
+    with pytest.raises(SpecError, match=words) as refused:
         load_spec({**make_spec(2, **FIXED), **change})
+    assert "Value error" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -156,8 +156,8 @@ def make_households(name: str, folder: Path) -> None:
     from ruamel.yaml import YAML
     from support.unjudged import publish_unjudged
 
-    asked = YAML(typ="safe").load(f"{{{SPECS[name]}}}")
-    spec = {**make_census_spec(3), "release": asked}
+    release = YAML(typ="safe").load(f"{{{SPECS[name]}}}")
+    spec = {**make_census_spec(3), "release": release}
     publish_unjudged(make_census(1500), spec, output=folder)
 
 

@@ -307,7 +307,7 @@ def _validate_plain(document: CommentedMap, plain: dict[str, Any], source: str) 
     except ValidationError as error:
         details = [detail for detail in error.errors() if detail["loc"]]
         model_problems = dict.fromkeys(make_problem(document, detail) for detail in details)
-        problems = [*model_problems, *problems] or [Problem("", error.errors()[0]["msg"])]
+        problems = [*model_problems, *problems] or [make_problem(document, error.errors()[0])]
         raise SpecError(source, problems) from error
 
 

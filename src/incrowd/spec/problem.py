@@ -12,6 +12,7 @@ from ruamel.yaml.comments import CommentedMap
 from incrowd.errors import IncrowdError
 from incrowd.spec.about import About
 from incrowd.spec.hierarchies import HierarchyChoice, list_kinds
+from incrowd.spec.household import HouseholdTable
 from incrowd.spec.model import Column, Spec
 from incrowd.spec.release import build_combined_model
 
@@ -92,7 +93,7 @@ def _list_known_keys(place: Place) -> list[str]:
     """Return the keys that would be known where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
         "": Spec, "about": About, "release": build_combined_model(),
-        "hierarchy": HierarchyChoice, **list_kinds(),
+        "household": HouseholdTable, "hierarchy": HierarchyChoice, **list_kinds(),
     }  # fmt: skip
     parent = place[-2] if len(place) > 1 else ""
     if len(place) == 3 and place[0] == "columns":

@@ -31,9 +31,9 @@ class HouseholdProducts:
     ) -> None:
         if release.draw == "sample":
             raise IncrowdError(
-                "`household` needs `draw: counts`: a sample draws whole people, into both tables "
-                "at once, and no tight bound of that is known. Remove `draw: sample`, `beta` and "
-                "`keep`, and give ε and δ."
+                "`household` needs `draw: counts`; two samples of households and of people are not "
+                "offered. Remove `draw: sample`, `beta` and `keep`, and give ε and δ. For a sample "
+                "of whole households, publish a table with one row for each."
             )
         self._release, self._declared = release, declared
         self.names = tuple(name for name in declared.names if name in household.columns)
