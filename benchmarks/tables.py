@@ -194,8 +194,8 @@ def print_slices() -> None:
             for table, estimate in zip(requested, estimate_tables(plan, measured), strict=True):
                 truth = tabulate(0, table.columns, table.levels)
                 sliced = draw_slice(truth, event, bits)
-                shown = estimate, released.count(table.columns, table.levels), sliced
-                squares += [float(((x - truth) ** 2).sum()) for x in shown]
+                figures = estimate, released.count(table.columns, table.levels), sliced
+                squares += [float(((x - truth) ** 2).sum()) for x in figures]
                 cells += truth.size
                 hidden += int(((sliced == 0) & (truth > 0)).sum())
             sizes = [math.prod(workload.shape(x.columns, x.levels)) for x in requested]

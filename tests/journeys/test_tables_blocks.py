@@ -60,8 +60,8 @@ def test_blocks_hold_the_lines_of_the_whole(
         assert (tmp_path / "blocks" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
         return
     for name in ("data.parquet", "measured.parquet"):
-        written, whole = (parquet.read_table(tmp_path / x / name) for x in ("blocks", "whole"))
-        assert written.equals(whole)
+        written, expected = (parquet.read_table(tmp_path / x / name) for x in ("blocks", "whole"))
+        assert written.equals(expected)
         groups = parquet.read_metadata(tmp_path / "blocks" / name).num_row_groups
         assert groups == -(-len(written) // WRITTEN) > 8
     table = pl.read_parquet(tmp_path / "blocks" / "data.parquet")
@@ -102,12 +102,12 @@ def test_errors_are_those_of_the_whole(tmp_path: Path, monkeypatch: pytest.Monke
             bits=SeededRandomness(4),
         )  # fmt: skip
         results.append(release.evaluation.as_dict()["tables"][0])
-    parts, whole = results
-    assert set(parts) == set(whole)
-    for name, value in whole.items():
+    parts, at_once_errors = results
+    assert set(parts) == set(at_once_errors)
+    for name, value in at_once_errors.items():
         expected = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         assert parts[name] == expected
-    assert whole["empty"] > 0.1
+    assert at_once_errors["empty"] > 0.1
 
 
 # Forgeries ------------------------------------------------------------------------------------
