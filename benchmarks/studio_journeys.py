@@ -79,10 +79,11 @@ class Curator:
         """Confirm card after card of the queue."""
         self.open_room("confirm")
         while self.page.locator("#yes").count():
-            shown = self.page.inner_text("#queue")
+            card = self.page.inner_text("#queue")
             self.page.click("#yes")
             self.page.wait_for_function(
-                "shown => document.getElementById('queue').innerText != shown", arg=shown
+                "card => document.getElementById('queue').innerText != card",
+                arg=card,
             )
             self._finish()
 

@@ -84,10 +84,10 @@ def show_confirm(page: Page, studies: Path) -> int:
     settle_page(page)
     open_room(page, "confirm")
     while "range" not in page.inner_text("#card-title").lower():
-        shown = page.inner_text("#queue")
+        card = page.inner_text("#queue")
         page.click("#yes")
         page.wait_for_function(
-            "shown => document.getElementById('queue').innerText != shown", arg=shown
+            "card => document.getElementById('queue').innerText != card", arg=card
         )
         settle_page(page)
     return 850

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.tuples import count_table_rows, make_coder
 
-from incrowd.arrays import Codes
+from incrowd.arrays import Codes, Places
 from incrowd.engine.local import publishable
 from incrowd.engine.released import find_hidden_content, open_released
 from incrowd.engine.table import Coded, Engine, RowBlocks, Table
@@ -121,14 +121,14 @@ ODD = "^x$"  # which Polars takes for a pattern
 def blocks(engine: Engine, rows: int = 10) -> Table:
     """Row i has label i mod 4, its number, and its half, which is null in each third row."""
 
-    def make(start: int, stop: int) -> tuple[dict[str, Codes], dict[str, Any]]:
+    def make(start: int, stop: int) -> tuple[dict[str, Places], dict[str, Any]]:
         numbers = np.arange(start, stop)
-        return {ODD: codes(*numbers % 4)}, {
+        return {ODD: numbers % 4}, {
             "half": (numbers / 2, numbers % 3 == 0),
             "n": (numbers, None),
         }
 
-    kinds = {"n": np.int64, "half": np.float64}
+    kinds: dict[str, type[np.int64 | np.float64]] = {"n": np.int64, "half": np.float64}
     return engine.from_blocks(RowBlocks(rows, ["n", ODD, "half"], {ODD: TEXTS}, kinds, make))
 
 
@@ -161,7 +161,7 @@ def test_what_goes_wrong_in_a_later_block_leaves_no_file(
 ) -> None:
     monkeypatch.setattr(publishable, "BLOCK_ROWS", 4)
 
-    def make(start: int, stop: int) -> tuple[dict[str, Codes], dict[str, Any]]:
+    def make(start: int, stop: int) -> tuple[dict[str, Places], dict[str, Any]]:
         if start:
             raise ZeroDivisionError
         return {}, {"n": (np.arange(start, stop), None)}

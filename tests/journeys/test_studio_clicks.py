@@ -44,10 +44,10 @@ def tab_to(page: Page, selector: str) -> None:
 def confirm_cards(page: Page) -> None:
     """Answer every card of the queue by its key."""
     while page.locator("#yes").count():
-        shown = page.inner_text("#queue")
+        card = page.inner_text("#queue")
         page.keyboard.press("y")
         page.wait_for_function(
-            "shown => document.getElementById('queue').innerText != shown", arg=shown
+            "card => document.getElementById('queue').innerText != card", arg=card
         )
         settle_page(page)
 

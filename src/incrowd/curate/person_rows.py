@@ -18,7 +18,7 @@ from incrowd.privacy.draw_parameters import build_noise_spread
 from incrowd.privacy.events import find_most_per_group
 from incrowd.privacy.plan_counts import SHARE
 from incrowd.privacy.presentation import round_crowd_size
-from incrowd.release.parameters import parameters_from_events
+from incrowd.release.event_parameters import parameters_from_events
 from incrowd.spec.file import SpecFile
 from incrowd.spec.model import PersonId
 

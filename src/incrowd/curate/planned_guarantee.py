@@ -17,12 +17,12 @@ from incrowd.methods.synthetic.method import Synthetic
 from incrowd.methods.tables.method import Tables
 from incrowd.privacy.events import Event
 from incrowd.privacy.plan_counts import USUAL_K
-from incrowd.release.parameters import (
-    Parameters,
+from incrowd.release.event_parameters import (
     parameters_from_events,
     synthetic_parameters,
     tabulation_parameters,
 )
+from incrowd.release.parameters import Parameters
 from incrowd.release.statement import Facts, Sentence, write_statement
 from incrowd.spec.file import SpecSource, load_spec
 from incrowd.spec.model import Spec

@@ -16,6 +16,11 @@ from incrowd.privacy.draw_parameters import ROWS_PER_PERSON
 from incrowd.privacy.events import Event, parse_event
 from incrowd.privacy.randomized_response import is_within_epsilon
 from incrowd.release.certificate import Certificate
+from incrowd.release.event_parameters import (
+    parameters_from_events,
+    synthetic_parameters,
+    tabulation_parameters,
+)
 from incrowd.release.parameters import (
     BOTH,
     DIFFERENTIAL_PRIVACY,
@@ -25,9 +30,6 @@ from incrowd.release.parameters import (
     check_parameters,
     check_whole_number,
     get_class_kind,
-    parameters_from_events,
-    synthetic_parameters,
-    tabulation_parameters,
 )
 from incrowd.release.shares_verify import check_combined, check_share_events
 from incrowd.release.synthetic_part import MeasuredTable, SyntheticPart

@@ -29,10 +29,11 @@ from incrowd.release.certificate import (
     Slice,
     hash_file,
 )
+from incrowd.release.event_parameters import tabulation_parameters
 from incrowd.release.formulas import escape_formula
 from incrowd.release.metadata.assertions import Assertions
 from incrowd.release.pages import make_pages
-from incrowd.release.parameters import Parameters, tabulation_parameters
+from incrowd.release.parameters import Parameters
 from incrowd.release.product import ColumnRecoding, MethodResult, Product
 from incrowd.release.scheme_words import describe_listed, describe_rule, find_absent
 from incrowd.release.shares_combined import CombinedRows, find_combined_level

@@ -86,9 +86,9 @@ def _choose_cells(chances: Floats, numbers: Counts, rng: np.random.Generator) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         keys = np.log(draws) - np.log1p(-draws) - np.log(chances) + np.log1p(-chances)
     places = np.argsort(keys, axis=1)
-    wanted = np.arange(chances.shape[1]) < numbers[:, None]
+    is_early = np.arange(chances.shape[1]) < numbers[:, None]
     chosen = np.zeros(chances.shape, dtype=np.int64)
-    np.put_along_axis(chosen, places, wanted.astype(np.int64), axis=1)
+    np.put_along_axis(chosen, places, is_early.astype(np.int64), axis=1)
     return chosen * (chances > 0)
 
 

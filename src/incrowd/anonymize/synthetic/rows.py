@@ -34,18 +34,18 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
     done: list[int] = []
     for at in tree.order:
         clique, separator = tree.cliques[at], tree.separators[at]
-        drawn = list(separator)
+        inner_columns = list(separator)
         for column in sorted(set(clique) - set(separator), key=lambda x: -sizes[x]):
-            inside = [x for x in clique if x in drawn or x == column]
+            inside = [x for x in clique if x in inner_columns or x == column]
             table = model.marginals[at].sum(
                 axis=tuple(axis for axis, x in enumerate(clique) if x not in inside)
             )
-            table = np.transpose(table, [inside.index(x) for x in (*drawn, column)])
+            table = np.transpose(table, [inside.index(x) for x in (*inner_columns, column)])
             table = table.reshape(-1, sizes[column])
-            groups = _group_rows(rows, drawn, [sizes[x] for x in drawn])
-            others = [x for x in done if x not in drawn][-ORDERED_BY:]
+            groups = _group_rows(rows, inner_columns, [sizes[x] for x in inner_columns])
+            others = [x for x in done if x not in inner_columns][-ORDERED_BY:]
             rows[:, column] = _draw_column(groups, table, rows[:, others], rng)
-            drawn.append(column)
+            inner_columns.append(column)
             done.append(column)
     for column, model_column in enumerate(structure.domain.columns):
         level = structure.levels[column]

@@ -24,7 +24,7 @@ from incrowd.methods.base import MakeContext, published_columns
 from incrowd.methods.synthetic.columns import SyntheticColumns
 from incrowd.methods.synthetic.references import draw_references
 from incrowd.methods.synthetic.rows import choose_type, make_tables, publish_columns
-from incrowd.release.parameters import synthetic_parameters
+from incrowd.release.event_parameters import synthetic_parameters
 from incrowd.release.product import Product
 from incrowd.release.synthetic_part import (
     MeasuredNumbers,

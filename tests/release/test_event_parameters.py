@@ -13,7 +13,8 @@ from incrowd.privacy.events import (
     SampledEvent,
     Selection,
 )
-from incrowd.release.parameters import EventParameters, Parameters, parameters_from_events
+from incrowd.release.event_parameters import EventParameters, parameters_from_events
+from incrowd.release.parameters import Parameters
 
 ONE, TWO = SafeRelease(9, 0.25), SafeRelease(12, 0.5)
 FOUND = Composition([Selection(0.1), Selection(0.2), OneOf([ONE, TWO])])
