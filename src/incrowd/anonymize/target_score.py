@@ -53,27 +53,36 @@ _MOST_VALUES = 4  # g is twice the number of guarded values, or of so many
 
 @dataclass(frozen=True, eq=False)
 class TargetValues:
-    """The column at place ``at``, the weight of each code of its level, and what is guarded."""
+    """The column at place ``at``, the weight of each code of its level, and what is guarded.
+
+    Codes with one label are one value, which stands at the first of them (``first_codes``).
+    """
 
     at: int
     weights: Counts
     guarded: npt.NDArray[np.bool_]
+    first_codes: Codes
     ceiling: int = 0
 
     @classmethod
-    def from_counts(cls, at: int, counts: Counts, crowd: float) -> Self:
-        """Return the weights for noisy counts of each code, at a crowd size."""
+    def from_counts(
+        cls, at: int, counts: Counts, crowd: float, first_codes: Codes | None = None
+    ) -> Self:
+        """Return the weights for noisy counts of each code's value, at a crowd size."""
+        codes = np.arange(len(counts), dtype=np.int32)
+        first_codes = codes if first_codes is None else first_codes
         guarded = counts >= CROWDS * crowd
         largest = max(int(counts.max()), 1)
         rarity = np.clip(BASE * largest // np.maximum(counts, 1), BASE, MOST).astype(np.int64)
         weights = np.where(guarded, rarity, BASE)
         ceiling = int((weights * counts)[guarded].min()) * KEPT_TENTHS // 10 if any(guarded) else 0
-        return cls(at, weights, guarded, ceiling)
+        return cls(at, weights, guarded & (first_codes == codes), first_codes, ceiling)
 
     @classmethod
     def from_labels(cls, at: int, labels: int) -> Self:
         """Return equal weights for so many codes, where nothing was counted."""
-        return cls(at, np.full(labels, BASE, dtype=np.int64), np.zeros(labels, dtype=np.bool_))
+        weights, guarded = np.full(labels, BASE, dtype=np.int64), np.zeros(labels, dtype=np.bool_)
+        return cls(at, weights, guarded, np.arange(labels, dtype=np.int32))
 
     @property
     def guard_factor(self) -> int:
@@ -99,7 +108,7 @@ class TargetValues:
     def _guard(self, codes: Codes, f: Counts | Floats, b: int) -> float:
         if not self.guard_factor:
             return 0.0
-        sums = np.bincount(codes, weights=f, minlength=len(self.weights))
+        sums = np.bincount(self.first_codes[codes], weights=f, minlength=len(self.weights))
         least = float(sums[self.guarded].min())
         return self.guard_factor * min(least, float((self.ceiling * b) >> SHIFT))
 

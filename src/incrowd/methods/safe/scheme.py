@@ -198,12 +198,14 @@ class SearchedScheme:
         """Return what the values of the target weigh, by what was measured of them."""
         if self._target is None:
             return None
-        at = table.names.index(self._target)
+        at, level = table.names.index(self._target), self._find_finest_level(self._target)
+        hierarchy = table.hierarchies[at]
         if self._target not in context.measured:
-            level = self._find_finest_level(self._target)
-            return TargetValues.from_labels(at, len(table.hierarchies[at].labels[level]))
+            return TargetValues.from_labels(at, len(hierarchy.labels[level]))
         crowd = min(draw.crowd for draw in ramps.values())
-        return TargetValues.from_counts(at, context.measured[self._target], crowd)
+        return TargetValues.from_counts(
+            at, context.measured[self._target], crowd, hierarchy.map_equal_labels(level)
+        )
 
     @property
     def _power(self) -> int:
