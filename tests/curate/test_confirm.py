@@ -7,10 +7,12 @@ import os
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.cli import CommandResult, run_command, run_successfully
 
 from incrowd.curate import confirm as task
+from incrowd.engine.source import open_spec_table
 from incrowd.errors import IncrowdError
 from incrowd.spec.file import parse_spec, read_spec_file
 
@@ -333,3 +335,15 @@ def test_only_what_is_confirmed_is_published(spec: Path, settled_once: None) -> 
     done = publish()
     assert done.returncode == 0, done.stderr
     assert (spec.parent / "out" / "certificate.json").exists()
+
+
+def test_the_area_of_squares_must_be_public() -> None:
+    file = parse_spec(
+        "columns:\n  lat: {role: drop}\n  lon: {role: drop}\n"
+        "  place: {role: quasi, confirm: [hierarchy], hierarchy: {geo: {lat: lat, lon: lon, "
+        "sizes: [0.25, 1], south: 52, north: 53, west: 13, east: 14}}}\n"
+    )
+    table = open_spec_table(file, pl.DataFrame({"lat": [52.5, 52.6], "lon": [13.4, 13.5]}))
+    (question,) = task.list_questions(file, table)
+    assert "The area 52 to 53, 13 to 14 degrees was rounded from the data" in question.why
+    assert "set `south`, `north`, `west` and `east`" in question.correction

@@ -218,6 +218,21 @@ def test_texts_and_names_are_spelled_in_another_way(make_table: MakeTable) -> No
     assert count_table_rows(spelled) == {("x", 1): 1, (None, 2): 1, ("'=y", 3): 1}
 
 
+def test_columns_are_joined_as_text_and_the_table_stays_the_same(make_table: MakeTable) -> None:
+    table = make_table({
+        "*": [52.5, None, -7.0], "b": [13.25, 1.0, None], "who": ["x", "y", "z"],
+    })  # fmt: skip
+    joined = table.join_columns("c", ["*", "b"])
+    assert joined.columns == ("*", "b", "who", "c")
+    assert sorted(map(str, joined.values("c"))) == ["52.5 13.25", "None"]
+    assert joined.count_missing("c") == 2
+    assert sorted(map(str, joined.values("*"))) == sorted(map(str, table.values("*")))
+    key = b"k" * 32
+    assert joined.compute_fingerprint(key) == table.compute_fingerprint(key)
+    with pytest.raises(TableError, match="'missing'"):
+        table.join_columns("c", ["*", "missing"])
+
+
 def test_the_same_table_is_recognized_under_the_same_key(make_table: MakeTable) -> None:
     def mark(values: Sequence[object], key: bytes) -> str:
         return make_table({"a": values}).compute_fingerprint(key)
