@@ -105,6 +105,7 @@ def test_the_search_finds_what_full_evaluation_finds(data: st.DataObject) -> Non
     first = noisy.index(max(noisy))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(module, "_LISTED", data.draw(st.sampled_from([0, 2, 8])))  # 0: at once
         search = problem.run_search(table, epsilon, SeededRandomness(seed))
     at = divmod(first, len(problem.nodes))
     assert (search.ramp, search.levels) == (problem.ramps[at[0]], problem.nodes[at[1]])
@@ -127,6 +128,7 @@ def test_of_equal_noisy_scores_the_first_is_found(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "sample_one_sided_noise", lambda *_, **__: noise)
         patch.setattr(module, "_FEW", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(module, "_LISTED", data.draw(st.sampled_from([0, 2, 8])))  # 0: at once
         patch.setattr(module, "_FEWER", data.draw(st.sampled_from([0, 2])))  # 0: always in stages
         search = problem.run_search(table, USUAL, SeededRandomness(0))
     assert (search.ramp, search.levels) == (problem.ramps[number], problem.nodes[place])
@@ -195,6 +197,34 @@ def test_bounds_never_fall_below_scores_whatever_was_scored(data: st.DataObject)
             state._best = None  # the bounds are to hold whatever was found before
             state.score_node(node)
             assert np.all(state._bound >= true)
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_bounds_of_listed_candidates_are_those_over_the_lattice(data: st.DataObject) -> None:
+    """Whatever was scored before they were listed, and whatever is scored after it."""
+    problem = data.draw(problems())
+    table = data.draw(tables(problem))
+    states = [problem.make_state(table) for _ in range(2)]
+    order = data.draw(st.permutations(problem.nodes))[:6]
+    listed_from = data.draw(st.integers(0, len(order)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FEW", -1)
+        for at, node in enumerate(order):
+            for state, limit in zip(states, (10**9, 0), strict=True):
+                state._best = (-1, node, problem.ramps[0])  # all may win
+                patch.setattr(module, "_LISTED", limit)
+                if at >= listed_from:
+                    state.find_open_nodes(lambda _done, _all: None)
+                state.score_node(node)
+    plain, listing = states
+    assert not plain._lists
+    for number, listed in listing._lists.items():
+        ups = np.unravel_index(listed.places, problem.lattice.shape)
+        is_open = listed.bound > -np.inf
+        bounds = plain._bound[number][ups]
+        np.testing.assert_allclose(listed.bound[is_open], bounds[is_open], rtol=1e-12)
+        assert not plain._closed[number][ups][is_open].any()
 
 
 def test_a_bound_is_no_wider_than_what_it_promises() -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.cli import run_successfully
 from support.pinned_randomness import PinnedRandomness
 from support.releases import choose_scheme_by, make_voter_spec
 from support.unjudged import publish_unjudged
 
+from incrowd.anonymize.safe_search import find_balanced
 from incrowd.curate.demo_tables import SPECS, make_demo_table
 from incrowd.errors import IncrowdError
+from incrowd.measure.loss import compute_normalized_costs
 from incrowd.methods.base import published_columns
 from incrowd.methods.safe import auto as deciding
 from incrowd.methods.safe.method import Safe
@@ -121,6 +126,54 @@ def test_of_very_many_schemes_the_finest_are_left_out_unseen() -> None:
         assert scheme.make_lattice(tuple(few.spec.columns)).size == 6**4
         assert len(reasons) == 3  # what was decided, what else could be asked for, and the draw
         assert reasons[1].endswith(hint)
+
+
+@pytest.mark.parametrize("most", [4, 10, 30, 45])
+def test_the_stated_bound_holds_for_every_excluded_scheme(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each, a coarser scheme is searched that loses at most so much more."""
+    intervals = {"intervals": {"from": 0, "to": 23, "widths": [2, 6, 12]}}
+    hierarchies: list[Any] = [intervals, {"flat": {"values": ["no", "yes"]}}, intervals]
+    columns = {
+        f"c{at}": {"role": "quasi", "weight": weight, "hierarchy": hierarchy}
+        for at, (weight, hierarchy) in enumerate(zip((1.0, 0.5, 2.0), hierarchies, strict=True))
+    }
+    file = load_spec({"columns": columns, "release": {"epsilon": 1.0, "delta": 1e-6}})
+    all_schemes, _ = choose_scheme_by(file, "quasi")
+    monkeypatch.setattr(deciding, "MANY_SCHEMES", most)
+    searched, reasons = choose_scheme_by(file, "quasi")
+    assert isinstance(all_schemes, SearchedScheme)
+    assert isinstance(searched, SearchedScheme)
+    (bound,) = re.findall(r"higher by at most (\d\.\d\d)", " ".join(reasons))
+
+    declared = ColumnHierarchies(published_columns(file.spec, "quasi"))
+    trees = [declared.get_hierarchy(name, tuple) for name in columns]
+    costs = [compute_normalized_costs(tree) for tree in trees]
+    weights = np.array([1.0, 0.5, 2.0])
+    names = tuple(columns)
+
+    def list_schemes(scheme: SearchedScheme) -> list[tuple[int, ...]]:
+        lattice = scheme.make_lattice(names)
+        is_balanced = find_balanced(lattice, trees, weights)
+        return [lattice.get_node(int(place)) for place in np.flatnonzero(is_balanced)]
+
+    def compute_most_lost(fine: tuple[int, ...], coarse: tuple[int, ...]) -> float:
+        return math.fsum(
+            share * float((cost[to][tree.groups[to]] - cost[level][tree.groups[level]])[:-2].max())
+            for share, cost, tree, level, to in zip(
+                weights / weights.sum(), costs, trees, fine, coarse, strict=True
+            )
+        )
+
+    searched_nodes = list_schemes(searched)
+    excluded = set(list_schemes(all_schemes)) - set(searched_nodes)
+    assert excluded
+    for fine in excluded:
+        above = [
+            node for node in searched_nodes if all(a >= b for a, b in zip(node, fine, strict=True))
+        ]
+        assert min(compute_most_lost(fine, node) for node in above) <= float(bound)
 
 
 def test_limits_of_the_spec_stay_when_schemes_are_left_out() -> None:

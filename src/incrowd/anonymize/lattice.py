@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,18 @@ class Lattice:
             free = at in self._free_columns
             grid = combine.outer(grid, values) if free else combine(grid, values[0])
         return grid
+
+    def sum_levels_at(
+        self,
+        columns: Sequence[Sequence[float] | Floats],
+        levels: Sequence[npt.NDArray[np.signedinteger[Any]]],
+    ) -> Floats:
+        """Return what :meth:`sum_levels` does at some nodes, by their levels along each axis."""
+        total = np.zeros(len(levels[0]))
+        axes = iter(levels)
+        for at, values in enumerate(columns):
+            total += np.asarray(values)[next(axes)] if at in self._free_columns else values[0]
+        return total
 
     def get_node(self, place: int) -> Node:
         """Return the node at a place, counted flat, of an array that has the lattice's shape."""

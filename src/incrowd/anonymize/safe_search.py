@@ -40,9 +40,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.anonymize.candidate_list import CandidateList
 from incrowd.anonymize.lattice import Lattice, Node, Rollups
 from incrowd.anonymize.target_score import Regions, TargetValues
-from incrowd.arrays import Codes, Counts, Floats
+from incrowd.arrays import Codes, Counts, Floats, Places
 from incrowd.codes.frequency import number_tuples
 from incrowd.codes.hierarchy import Hierarchy
 from incrowd.errors import ParameterError
@@ -54,6 +55,7 @@ W = 1 << 10
 _UNIT = 1 << 10
 _FROM, _TO = 0.7, 1.7  # the ramp begins and ends at these multiples of the crowd k / beta
 _FEW = 16  # so many open candidates are rather scored than bounded more closely
+_LISTED = 8  # so small a part of the lattice, or a smaller one, that may win is listed apart
 _BATCH = 32  # so many nodes are scored before it is looked again which may still win
 _FEWER = 2  # times fewer cells than tuples, and cells are counted in place of tuples
 _SLACK = 1 + 1e-6  # bounds are sums of floats; they must not fall below the truth
@@ -230,8 +232,8 @@ class _SchemeScorer:
         self.cells = lattice.sum_levels(
             [np.log2(rollups.count_groups(at)[low : high + 1]) for at, (low, high) in spans]
         )
-        self._most = grid ** (power - 1) * self._shown
-        self._best = grid**power * self._shown
+        self.most = grid ** (power - 1) * self._shown
+        self.best = grid**power * self._shown
         self._parts: dict[tuple[int, int], list[Floats]] = {}
 
     def _weigh_shown(self, shares: Floats) -> Floats:
@@ -278,17 +280,22 @@ class _SchemeScorer:
     def compute_rough_bounds(self, node: Node, total: float) -> Floats:
         """Return upper bounds of the scores of all finer nodes, whose psi sum to <= ``total``."""
         bound = total * W * _SLACK
-        return self._best[self._lattice.slice_finer(node)] * bound
+        return self.best[self._lattice.slice_finer(node)] * bound
 
     def compute_bounds(self, codes: Codes, node: Node, psi: Counts | Floats) -> Floats:
         """Return closer bounds, from psi of each cell: detail by detail, column by column."""
+        sums = self.sum_best_parts(codes, node, psi)
+        detail = self._lattice.sum_levels(sums) * self.most[self._lattice.slice_finer(node)]
+        return detail * (W * _SLACK)
+
+    def sum_best_parts(self, codes: Codes, node: Node, psi: Counts | Floats) -> list[list[float]]:
+        """Return for each column and finer level the most that it keeps, summed over psi."""
         sums = []
         for at, level in enumerate(node):
             parts = self._find_best_parts(at, level)
             group_psi = np.bincount(codes[:, at], weights=psi, minlength=len(parts[0]))
             sums.append([float((best * group_psi).sum()) for best in parts])
-        detail = self._lattice.sum_levels(sums) * self._most[self._lattice.slice_finer(node)]
-        return detail * (W * _SLACK)
+        return sums
 
     def _find_best_parts(self, at: int, level: int) -> list[Floats]:
         """Return for each finer level the most that a part of each group of this level keeps."""
@@ -352,6 +359,8 @@ class _SearchState:
         self._closed = np.broadcast_to(~candidates, noise.shape).copy()
         self._best: tuple[int, Node, Ramp] | None = None
         self._scored = 0
+        self._open_ramps = list(range(len(ramps)))  # once a ramp cannot win, it never can again
+        self._lists: dict[int, CandidateList] = {}
         self._stages = _RollupCache(detail.rollups)
 
     def _find_open(self, places: tuple[slice | int, ...]) -> npt.NDArray[np.bool_]:
@@ -363,9 +372,10 @@ class _SearchState:
 
     def find_open_nodes(self, progress: Callable[[int, int], None]) -> list[Node]:
         """Return the coarsest nodes that may still win, for what they bound; none if none may."""
-        open_ = self._find_open(())
-        progress(int(open_.size - open_.sum()), open_.size)
-        places = np.flatnonzero(open_.any(axis=0))
+        places_by_ramp = {number: self._list_open(number) for number in self._open_ramps}
+        progress(self._noise.size - sum(map(len, places_by_ramp.values())), self._noise.size)
+        self._open_ramps = [number for number, places in places_by_ramp.items() if len(places)]
+        places = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *places_by_ramp.values()]))
         coarse = self._detail.cells.ravel()[places]
         if len(places) > _BATCH:
             coarsest = np.argpartition(coarse, _BATCH)[:_BATCH]
@@ -373,9 +383,33 @@ class _SearchState:
         order = np.argsort(coarse, kind="stable")
         return [self._lattice.get_node(int(place)) for place in places[order]]
 
+    def _list_open(self, number: int) -> Places:
+        """Return the places, counted flat, that may win with a ramp; keep them alone if few."""
+        if number in self._lists:
+            assert self._best is not None
+            self._lists[number].drop_beaten(self._best[0])
+            return self._lists[number].places
+        places = np.flatnonzero(self._find_open((number,)))
+        if self._best is not None and len(places) * _LISTED <= self._lattice.size:
+            self._lists[number] = CandidateList(
+                self._lattice,
+                places,
+                bound=self._bound[number].ravel()[places],
+                noise=self._noise[number].ravel()[places],
+                best=self._detail.best.ravel()[places],
+                most=self._detail.most.ravel()[places],
+            )
+        return places
+
+    def _may_win_with(self, number: int, node: Node) -> bool:
+        if number in self._lists:
+            assert self._best is not None
+            return self._lists[number].may_win(node, self._best[0])
+        return bool(self._find_open((number, *self._lattice.locate_node(node))))
+
     def may_win(self, node: Node) -> bool:
         """Return whether a node, with any ramp, may still win."""
-        return bool(self._find_open((slice(None), *self._lattice.locate_node(node))).any())
+        return any(self._may_win_with(number, node) for number in self._open_ramps)
 
     def climb(self) -> None:
         """Climb from the top to a good candidate, always to the best node near by."""
@@ -383,38 +417,75 @@ class _SearchState:
         before = None
         while self._best is not None and self._best[1] != before:
             before = self._best[1]
+            for number in self._open_ramps:
+                self._list_open(number)
             for node in self._lattice.iterate_neighbors(before):
                 if self.may_win(node):
                     self.score_node(node)
 
     def score_node(self, node: Node) -> None:
-        """Score a node for every ramp that may win with it, and bound what is finer."""
+        """Score a node for every ramp that may win with it, and bound what is finer.
+
+        Ramps with which no candidate may win are passed over.
+        """
         self._scored += 1
         keys, sizes, rows = self._stages.get_rollups(node).count_cells_with_rows(node)
         counting = np.flatnonzero(sizes > self._least)  # psi of the rest is 0
         parts = None if rows is sizes else rows[counting] / sizes[counting]
-        place, finer = self._lattice.locate_node(node), self._lattice.slice_finer(node)
+        keys, sizes = keys[counting], sizes[counting]
+        place = self._lattice.locate_node(node)
+        ramps = [(number, self._ramps[number]) for number in self._open_ramps]
         keys, ratings = self._detail.rate_cells(
-            node, keys[counting], self._ramps, _CellSizes(sizes[counting], parts)
+            node, keys, [ramp for _, ramp in ramps], _CellSizes(sizes, parts)
         )
         cells: tuple[Codes, Counts] | None = None
-        for number, (candidate_ramp, rating) in enumerate(zip(self._ramps, ratings, strict=True)):
-            bounds = self._bound[number][finer]
-            rough = self._detail.compute_rough_bounds(node, float(rating.most.sum()))
-            np.minimum(bounds, rough + _bound_survival(rating), out=bounds)
-            if self._find_open((number, *place)):
+        for (number, candidate_ramp), rating in zip(ramps, ratings, strict=True):
+            self._bound_roughly(number, node, rating)
+            if self._may_win_with(number, node):
                 cells = cells or self._decode_cells(node, keys)
                 score = int((cells[1] * rating.gain).sum()) + W * rating.survival
                 noisy = score + int(self._noise[(number, *place)])
                 if self._best is None or self._is_better(noisy, number, node):
                     self._best = (noisy, node, candidate_ramp)
+            if number in self._lists:
+                self._lists[number].close(node)
             self._closed[(number, *place)] = True
-        for number, rating in enumerate(ratings):
-            if int(self._find_open((number, *finer)).sum()) > _FEW:
+        for (number, _), rating in zip(ramps, ratings, strict=True):
+            if self._count_open_finer(number, node) > _FEW:
                 cells = cells or self._decode_cells(node, keys)
-                bounds = self._bound[number][finer]
-                closer = self._detail.compute_bounds(cells[0], node, rating.most)
-                np.minimum(bounds, closer + _bound_survival(rating), out=bounds)
+                self._bound_closely(number, node, cells[0], rating)
+
+    def _bound_roughly(self, number: int, node: Node, rating: _Rating) -> None:
+        """Lower the bounds of all finer nodes by what they can have at most in all."""
+        total = float(rating.most.sum())
+        if number in self._lists:
+            listed = self._lists[number]
+            listed.lower_roughly(
+                listed.find_finer(node), total * (W * _SLACK), _bound_survival(rating)
+            )
+            return
+        bounds = self._bound[number][self._lattice.slice_finer(node)]
+        rough = self._detail.compute_rough_bounds(node, total)
+        np.minimum(bounds, rough + _bound_survival(rating), out=bounds)
+
+    def _count_open_finer(self, number: int, node: Node) -> int:
+        """Return how many finer nodes may still win with a ramp."""
+        if number in self._lists:
+            assert self._best is not None
+            listed = self._lists[number]
+            return listed.count_open(listed.find_finer(node), self._best[0])
+        return int(self._find_open((number, *self._lattice.slice_finer(node))).sum())
+
+    def _bound_closely(self, number: int, node: Node, codes: Codes, rating: _Rating) -> None:
+        """Lower the bounds of all finer nodes by what each column keeps of each cell."""
+        if number in self._lists:
+            listed = self._lists[number]
+            sums = self._detail.sum_best_parts(codes, node, rating.most)
+            listed.lower(listed.find_finer(node), sums, W * _SLACK, _bound_survival(rating))
+            return
+        bounds = self._bound[number][self._lattice.slice_finer(node)]
+        closer = self._detail.compute_bounds(codes, node, rating.most)
+        np.minimum(bounds, closer + _bound_survival(rating), out=bounds)
 
     def _decode_cells(self, node: Node, keys: npt.NDArray[np.int64]) -> tuple[Codes, Counts]:
         """Return the codes of the cells of a node, and what they keep."""
