@@ -3,7 +3,7 @@
 Cliques are drawn from the root down, and their columns one by one. The count of each value is
 within one of what the model expects. Rows that agree on what the clique has drawn form a group; the
 counts are divided among groups in whole numbers near the model's probabilities
-(:mod:`incrowd.anonymize.synthetic.rounded_table`). Within a group, values are interleaved along an
+(:mod:`incrowd.anonymize.synthetic.apportionment`). Within a group, values are interleaved along an
 order by other columns, so that they are spread evenly over those as well. In the end rows exchange
 values where that serves pairs of columns (:mod:`incrowd.anonymize.synthetic.exchange`), which
 leaves the counts of single columns as they are.
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incrowd.anonymize.synthetic.apportionment import apportion_counts
 from incrowd.anonymize.synthetic.exchange import exchange_values
 from incrowd.anonymize.synthetic.model import Model
-from incrowd.anonymize.synthetic.rounded_table import round_table
 from incrowd.arrays import Codes, Counts, Floats, Places
 
 ORDERED_BY = 4
@@ -34,18 +34,18 @@ def draw_rows(model: Model, count: int, rng: np.random.Generator) -> Codes:
     done: list[int] = []
     for at in tree.order:
         clique, separator = tree.cliques[at], tree.separators[at]
-        inner_columns = list(separator)
+        conditions = list(separator)
         for column in sorted(set(clique) - set(separator), key=lambda x: -sizes[x]):
-            inside = [x for x in clique if x in inner_columns or x == column]
+            inside = [x for x in clique if x in conditions or x == column]
             table = model.marginals[at].sum(
                 axis=tuple(axis for axis, x in enumerate(clique) if x not in inside)
             )
-            table = np.transpose(table, [inside.index(x) for x in (*inner_columns, column)])
+            table = np.transpose(table, [inside.index(x) for x in (*conditions, column)])
             table = table.reshape(-1, sizes[column])
-            groups = _group_rows(rows, inner_columns, [sizes[x] for x in inner_columns])
-            others = [x for x in done if x not in inner_columns][-ORDERED_BY:]
+            groups = _group_rows(rows, conditions, [sizes[x] for x in conditions])
+            others = [x for x in done if x not in conditions][-ORDERED_BY:]
             rows[:, column] = _draw_column(groups, table, rows[:, others], rng)
-            inner_columns.append(column)
+            conditions.append(column)
             done.append(column)
     for column, model_column in enumerate(structure.domain.columns):
         level = structure.levels[column]
@@ -79,7 +79,7 @@ def _draw_column(groups: Places, table: Floats, others: Codes, rng: np.random.Ge
     weights, sizes = table[present], sizes[present]
     expected = _expect(weights, sizes)
     totals = _deal(table.sum(axis=0, keepdims=True), np.array([len(groups)]), rng)[0]
-    dealt = round_table(expected, sizes, totals, rng)
+    dealt = apportion_counts(expected, sizes, totals, rng)
     wrong = ((dealt > 0) & (expected <= 0)).any(axis=1)
     if wrong.any():
         dealt[wrong] = _deal(weights[wrong], sizes[wrong], rng)

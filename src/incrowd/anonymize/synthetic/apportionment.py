@@ -1,4 +1,4 @@
-"""Rounding a table of expected counts to whole numbers whose sums along both axes are given.
+"""Apportioning counts to groups: a table of expected counts in whole numbers, its sums given.
 
 Rows of the table are groups of people, columns are values. Rounding each group by itself keeps its
 size, but the errors of many small groups add up in the total of a value. Here totals are met
@@ -22,7 +22,7 @@ _LARGEST_STEP = 3.0
 _NEGLIGIBLE = 1e-9
 
 
-def round_table(
+def apportion_counts(
     expected: Floats, sizes: Counts, totals: Counts, rng: np.random.Generator
 ) -> Counts:
     """Return whole numbers near a table of expected counts.
@@ -86,9 +86,9 @@ def _choose_cells(chances: Floats, numbers: Counts, rng: np.random.Generator) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         keys = np.log(draws) - np.log1p(-draws) - np.log(chances) + np.log1p(-chances)
     places = np.argsort(keys, axis=1)
-    is_early = np.arange(chances.shape[1]) < numbers[:, None]
+    is_chosen = np.arange(chances.shape[1]) < numbers[:, None]
     chosen = np.zeros(chances.shape, dtype=np.int64)
-    np.put_along_axis(chosen, places, is_early.astype(np.int64), axis=1)
+    np.put_along_axis(chosen, places, is_chosen.astype(np.int64), axis=1)
     return chosen * (chances > 0)
 
 
