@@ -228,6 +228,14 @@ def test_running_totals_do_not_add_rows_to_people(tmp_path: Path) -> None:
         ic.cumulate([tmp_path / "2025", tmp_path / "2026"])
 
 
+def test_a_dry_run_makes_people_with_several_rows(tmp_path: Path) -> None:
+    result = ic.rehearse(make_spec(4, 2), size=2000, typical=3, output=tmp_path / "dry")
+    assert result.certificate.parameters["rows_per_group"] == 2.0
+    people = ic.rehearse(make_spec(4, 1), size=2000, typical=3, output=tmp_path / "people")
+    rows = [release.evaluation.rows_original for release in (result, people) if release.evaluation]
+    assert rows[0] > 1.05 * rows[1] > 2000
+
+
 def test_slices_charge_every_table(tmp_path: Path) -> None:
     spec = make_spec(4, 2, slices=[["sex"], ["ward"]])
     release = publish_unjudged(make_visits(), spec, output=tmp_path / "out")

@@ -79,6 +79,9 @@ def test_rows_are_counted_where_the_curator_asks_for_it(
     page = browser.get(f"{browser.room}/person")
     assert "once, so counts are people: noise ±" in page
     assert "up to 2 rows: noise ±" in page
+    for room in ("explore", "publish", "columns", "confirm"):
+        browser.get(f"{browser.room}/{room}")  # every page opens
+    assert "or more rows are published" in browser.get(f"{browser.room}/privacy")
     refused = browser.post(
         f"{browser.room}/person", status=422, unit="patient_id", rows="2", per_group="3"
     )

@@ -33,8 +33,8 @@ may depend on the scheme, hence on earlier results: the largest of their profile
 holds whatever it was, and so it may be composed as the profile of one pair. Averages over the rows
 chosen are no further apart, since divergences are jointly convex.
 
-No vector is left out for being smaller than another by its sum of squares: that (c, ..., c) is the
-worst is true of the noise without bound, and seen but not proved of the truncated one.
+No vector is left out for its smaller sum of squares: that (c, ..., c) is the worst is true of a
+continuous Gaussian without bound; of the truncated laws it was seen, but it is not proved.
 
 With geometric noise of epsilon e each vector is (m e, sum of P[X > r - s])-differentially private.
 
